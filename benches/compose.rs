@@ -26,7 +26,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// it: hundreds of copies at once would be read from memory that no server has cold.
 fn compose(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compose");
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    group
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(30);
     for example in examples() {
         let request = example.request();
         group.bench_function(example.name(), |bencher| {
@@ -42,7 +45,10 @@ fn compose(criterion: &mut Criterion) {
 /// How the time grows with the environment: a GPU workspace with so many composed resources, one for each open CIDR.
 fn sizes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sizes");
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    group
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(30);
     for size in [10, 30, 100] {
         let request = workspace(size);
         let composed = answer(request.clone()).desired.unwrap().resources.len();
@@ -74,7 +80,8 @@ fn workspace(size: usize) -> RunFunctionRequest {
     let reference = |object: &Value| json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]});
     xr["spec"]["resourceRefs"] = observed.iter().map(reference).collect();
     // What the function said last time, as it stands in a composite that has been running for a while.
-    let before = answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
+    let before =
+        answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
     xr["status"] = serde_json::to_value(before.resource.unwrap()).unwrap()["status"].take();
     request(&xr, &observed, &example.input())
 }
@@ -82,12 +89,16 @@ fn workspace(size: usize) -> RunFunctionRequest {
 /// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and by us.
 fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    group
+        .warm_up_time(Duration::from_millis(500))
+        .measurement_time(Duration::from_secs(2))
+        .sample_size(30);
     for example in examples().into_iter().filter(|example| example.state == "ready") {
         let request = example.request().encode_to_vec();
         group.bench_function(format!("{} decode", example.name()), |bencher| {
-            bencher
-                .iter_with_large_drop(|| RunFunctionRequest::decode(black_box(request.as_slice())).unwrap());
+            bencher.iter_with_large_drop(|| {
+                RunFunctionRequest::decode(black_box(request.as_slice())).unwrap()
+            });
         });
         let response = answer(example.request());
         group.bench_function(format!("{} prost", example.name()), |bencher| {

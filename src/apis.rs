@@ -47,8 +47,10 @@ pub fn of_environment(kind: &str) -> Option<&'static dyn AnyApi> {
 
 /// The kinds of composite that there are, in both flavours.
 pub fn kinds() -> Vec<&'static str> {
-    let mut kinds: Vec<_> =
-        APIS.iter().flat_map(|api| [api.info().composite.kind, api.info().namespaced.kind]).collect();
+    let mut kinds: Vec<_> = APIS
+        .iter()
+        .flat_map(|api| [api.info().composite.kind, api.info().namespaced.kind])
+        .collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
@@ -76,7 +78,10 @@ pub fn check_settings(body: Object) -> Vec<Error> {
         }
     }
     let common = (!wrong.is_empty()).then_some(Error::InvalidSettings(wrong));
-    common.into_iter().chain(APIS.iter().filter_map(|api| api.check_settings(&settings).err())).collect()
+    common
+        .into_iter()
+        .chain(APIS.iter().filter_map(|api| api.check_settings(&settings).err()))
+        .collect()
 }
 
 /// An API: its `spec` is `Self`.
@@ -89,7 +94,11 @@ pub trait Api: DeserializeOwned + JsonSchema {
     type Status: Serialize + JsonSchema;
 
     /// Asks for the environment's resources and says what is known of it.
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error>;
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error>;
 
     /// What can be said of Settings before anybody asks for an environment.
     fn check_settings(settings: &Self::Settings) -> Result<(), Error>;
@@ -252,8 +261,8 @@ impl<A: Api> AnyApi for Entry<A> {
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
         crate::check::numbers::exact(&cx.xr.spec)?;
-        let spec: A =
-            crate::check::typed(&cx.xr.spec, "spec").map_err(|field| Error::InvalidSpec(vec![field]))?;
+        let spec: A = crate::check::typed(&cx.xr.spec, "spec")
+            .map_err(|field| Error::InvalidSpec(vec![field]))?;
         let section: A::Settings = settings.section(A::INFO.settings)?;
         match serde_json::to_value(spec.compose(&section, cx)?) {
             Ok(Value::Object(status)) => Ok(status),

@@ -66,14 +66,21 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
     }
     let network = network(value).ok_or_else(|| Refused::new(value, EXAMPLES))?;
     if network.trunc() != network {
-        let allowed =
-            format!("{} for the network, {} for this host", network.trunc(), IpNet::from(network.addr()));
+        let allowed = format!(
+            "{} for the network, {} for this host",
+            network.trunc(),
+            IpNet::from(network.addr())
+        );
         return Err(Refused::because(value, "an address inside a network", allowed));
     }
     if let IpNet::V6(v6) = network
         && v6.addr().to_ipv4_mapped().is_some()
     {
-        return Err(Refused::because(value, "IPv4 written as IPv6", "the network in IPv4 notation"));
+        return Err(Refused::because(
+            value,
+            "IPv4 written as IPv6",
+            "the network in IPv4 notation",
+        ));
     }
     Ok(network)
 }
@@ -101,7 +108,8 @@ pub fn is_public(cidr: &str) -> bool {
 /// The address is read by the standard library, which refuses octal-looking parts such as `010`.
 fn network(value: &str) -> Option<IpNet> {
     let (address, prefix) = value.split_once('/')?;
-    let digits = (1..=3).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_digit());
+    let digits =
+        (1..=3).contains(&prefix.len()) && prefix.bytes().all(|byte| byte.is_ascii_digit());
     let prefix = prefix.parse().ok().filter(|_| digits)?;
     IpNet::new(address.parse().ok()?, prefix).ok()
 }
@@ -152,7 +160,9 @@ pub fn cidrs(path: &str, list: &[String], fields: &mut Fields) -> Vec<IpNet> {
         Err(format!("found {cidr} twice; each network may be given once"))
     };
     let entries = list.iter().enumerate();
-    entries.filter_map(|(index, text)| fields.check(format!("{path}[{index}]"), entry(text))).collect()
+    entries
+        .filter_map(|(index, text)| fields.check(format!("{path}[{index}]"), entry(text)))
+        .collect()
 }
 
 /// A list of at most `most` entries.
@@ -183,7 +193,12 @@ pub fn matching<'a>(
     pattern: &LazyLock<Option<Regex>>,
     allowed: &str,
 ) -> Result<&'a str, Refused> {
-    shape(value, longest, |value| pattern.as_ref().is_some_and(|pattern| pattern.is_match(value)), allowed)
+    shape(
+        value,
+        longest,
+        |value| pattern.as_ref().is_some_and(|pattern| pattern.is_match(value)),
+        allowed,
+    )
 }
 
 /// One of a few names. What comes back is the catalogue's own copy of it.

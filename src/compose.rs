@@ -132,8 +132,9 @@ impl<'r> Composition<'r> {
         let mut secrets = Secrets::default();
         let details = observed.values().flat_map(|resource| resource.connection.values());
         details.chain(xr.connection.values()).for_each(|value| secrets.add(value));
-        for resource in
-            observed.values().filter(|r| r.object.get("kind").and_then(Value::as_str) == Some("Secret"))
+        for resource in observed
+            .values()
+            .filter(|r| r.object.get("kind").and_then(Value::as_str) == Some("Secret"))
         {
             resource.secret_data().values().for_each(|value| secrets.add(value));
         }
@@ -169,7 +170,8 @@ impl<'r> Composition<'r> {
     /// Whether the environment was made with a schema revision of at least `revision`, or is being made with one now.
     /// An environment keeps the revision that it was made with: an upgrade adds nothing to it.
     pub fn is_since(&self, revision: u32) -> bool {
-        let mut first = self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
+        let mut first =
+            self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
         let made_with = match first.peek() {
             None => self.settings.revision(),
             Some(_) => first.filter_map(made_with).max().unwrap_or(1),
@@ -237,7 +239,11 @@ impl<'r> Composition<'r> {
 
     /// The name in the cloud that an observed resource has.
     pub fn external_name(&self, slot: &str) -> Option<String> {
-        self.observed.get(slot)?.annotation(EXTERNAL_NAME).filter(|name| !name.is_empty()).map(str::to_owned)
+        self.observed
+            .get(slot)?
+            .annotation(EXTERNAL_NAME)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
     }
 
     /// The name that the object in a slot was observed to have.
@@ -282,7 +288,8 @@ impl<'r> Composition<'r> {
 
     /// What `forProvider` of an observed resource holds at a path.
     pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
-        let for_provider = at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;
+        let for_provider =
+            at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;
         at(for_provider, path)
     }
 
@@ -303,7 +310,11 @@ impl<'r> Composition<'r> {
     fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
         put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
         if let Some(revision) = self.revision_note(slot) {
-            put(&mut object, &["metadata", "annotations", MADE_WITH], Some(revision.to_string().into()));
+            put(
+                &mut object,
+                &["metadata", "annotations", MADE_WITH],
+                Some(revision.to_string().into()),
+            );
         }
         let health = match self.observed.get(slot) {
             Some(seen) => seen.health().unless_behind(&object, &seen.object),

@@ -176,8 +176,11 @@ fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
         let params = details(row.code, message, &lower, None);
         // The environment may create the provider config itself.
         let composed = lines.iter().find(|other| {
-            let is_config = row.code == Code::ProviderConfigMissing && other.kind.ends_with("ProviderConfig");
-            is_config && other.name.is_some() && other.name == params.get("config").map(String::as_str)
+            let is_config =
+                row.code == Code::ProviderConfigMissing && other.kind.ends_with("ProviderConfig");
+            is_config
+                && other.name.is_some()
+                && other.name == params.get("config").map(String::as_str)
         });
         return match composed {
             Some(config) => Cause::new(Code::WaitsFor, [("slot", config.slot)]),
@@ -207,7 +210,8 @@ pub fn is_not_there_yet(message: &str) -> bool {
 /// same environment may still create. What Settings name is never such a thing.
 pub fn may_miss_a_sibling(message: &str) -> bool {
     let lower = message.to_lowercase();
-    let of_settings = TABLE.iter().any(|row| row.code == Code::SettingsReference && row.fits(&lower));
+    let of_settings =
+        TABLE.iter().any(|row| row.code == Code::SettingsReference && row.fits(&lower));
     has_effect(&lower, Effect::WaitsForSiblings) && !of_settings
 }
 

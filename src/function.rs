@@ -37,7 +37,10 @@ pub struct Outside<'a> {
 /// # Errors
 /// `INVALID_ARGUMENT` for a request that is none: no observed composite, or one without a kind.
 /// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
-pub fn run(request: RunFunctionRequest, outside: &mut Outside<'_>) -> Result<RunFunctionResponse, Status> {
+pub fn run(
+    request: RunFunctionRequest,
+    outside: &mut Outside<'_>,
+) -> Result<RunFunctionResponse, Status> {
     run_with(apis::find, request, outside)
 }
 
@@ -51,7 +54,8 @@ pub fn run_with(
     outside: &mut Outside<'_>,
 ) -> Result<RunFunctionResponse, Status> {
     let mut observed = request.observed.take().unwrap_or_default();
-    let Some(mut composite) = observed.composite.take().filter(|composite| composite.resource.is_some())
+    let Some(mut composite) =
+        observed.composite.take().filter(|composite| composite.resource.is_some())
     else {
         return Err(Status::invalid_argument("the request has no observed composite resource"));
     };
@@ -62,7 +66,9 @@ pub fn run_with(
     let mut response = forward(&mut request);
     let credentials = std::mem::take(&mut request.credentials);
     let answered = match find(&kind) {
-        None => Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() }),
+        None => {
+            Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() })
+        }
         Some(api) => settings(&mut request, &mut response).and_then(|settings| match settings {
             None => Ok(()),
             Some(settings) => {
@@ -127,9 +133,10 @@ fn settings(
         );
         // For the platform team alone: the claim's owner cannot mend it.
         let target = Some(Target::Composite.into());
-        response
-            .results
-            .push(FunctionResult { target, ..result(Severity::Warning, "SettingsNotFound", message) });
+        response.results.push(FunctionResult {
+            target,
+            ..result(Severity::Warning, "SettingsNotFound", message)
+        });
         input.common.incomplete = true;
         return Ok(Some(input));
     };
@@ -174,7 +181,9 @@ fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
     extra
         .into_iter()
         .chain(required)
-        .map(|(name, resources)| (name, first(resources).map(|mut one| value::take_object(&mut one))))
+        .map(|(name, resources)| {
+            (name, first(resources).map(|mut one| value::take_object(&mut one)))
+        })
         .collect()
 }
 
@@ -204,9 +213,15 @@ fn composition<'r>(
         let object = value::take_object(&mut resource);
         (slot, object, resource.connection_details.into_iter().collect())
     });
-    let mut composition =
-        Composition::new(xr, api.info().name, &settings.common, observed, outside.now, &mut *outside.random)
-            .with_first_slots(api.info().first_slots);
+    let mut composition = Composition::new(
+        xr,
+        api.info().name,
+        &settings.common,
+        observed,
+        outside.now,
+        &mut *outside.random,
+    )
+    .with_first_slots(api.info().first_slots);
     composition.take_found(found);
     composition
 }
@@ -222,8 +237,12 @@ fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition
 /// What earlier steps desired passes through untouched: a name that they took is never ours.
 fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<(), Error> {
     let Some(earlier) = &response.desired else { return Ok(()) };
-    let taken: Vec<String> =
-        answer.resources.keys().filter(|slot| earlier.resources.contains_key(*slot)).cloned().collect();
+    let taken: Vec<String> = answer
+        .resources
+        .keys()
+        .filter(|slot| earlier.resources.contains_key(*slot))
+        .cloned()
+        .collect();
     if taken.is_empty() { Ok(()) } else { Err(Error::SlotTaken(taken)) }
 }
 
@@ -233,8 +252,11 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
-        let resource =
-            Resource { resource: Some(value::structure(object)), ready: ready.into(), ..Resource::default() };
+        let resource = Resource {
+            resource: Some(value::structure(object)),
+            ready: ready.into(),
+            ..Resource::default()
+        };
         desired.resources.insert(slot, resource);
     }
     fill_composite(desired, answer.status, answer.ready);
@@ -244,7 +266,8 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
         meta.ttl = Some(ttl(answer.requeue));
     }
     if answer.changed {
-        let severity = if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
+        let severity =
+            if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
         response.results.push(result(severity, answer.reason, answer.message.clone()));
     }
     let status = if answer.reason == "Available" {
@@ -254,7 +277,8 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     };
     response.conditions.push(condition(CONDITION, status, answer.reason, answer.message));
     if let Some(Stalled { status, reason, message }) = answer.stalled {
-        let status = if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+        let status =
+            if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
         response.conditions.push(condition(STALLED, status, reason, message));
     }
 }
@@ -315,7 +339,10 @@ fn result(severity: Severity, reason: &str, message: String) -> FunctionResult {
 }
 
 fn ttl(duration: Duration) -> pbjson_types::Duration {
-    pbjson_types::Duration { seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), nanos: 0 }
+    pbjson_types::Duration {
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        nanos: 0,
+    }
 }
 
 #[cfg(test)]

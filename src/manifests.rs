@@ -76,7 +76,12 @@ pub fn composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
 }
 
 /// The same for a Function that was installed under another name.
-pub fn installed_composition(api: &dyn AnyApi, flavour: Flavour, group: &str, function: &str) -> Value {
+pub fn installed_composition(
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    group: &str,
+    function: &str,
+) -> Value {
     let settings = json!({"settingsFrom": {"name": ENVIRONMENT_CONFIG}});
     let mut composition = composition_with(api, flavour, group, settings);
     composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(function);
@@ -101,7 +106,10 @@ pub fn environment_config(mut settings: Object) -> Value {
 pub fn group(text: &str) -> Result<String, String> {
     let is_label = |label: &str| {
         let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !label.is_empty() && label.chars().all(fit) && !label.starts_with('-') && !label.ends_with('-')
+        !label.is_empty()
+            && label.chars().all(fit)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
     };
     let fits = text.len() <= 200 && text.contains('.') && text.split('.').all(is_label);
     if fits {
@@ -214,7 +222,8 @@ pub fn names(info: &'static Info, flavour: Flavour) -> &'static Names {
 
 /// `kubectl get paved` lists what people made: claims, or namespaced composites.
 fn naming(names: &Names, for_people: bool) -> Value {
-    let mut naming = json!({"kind": names.kind, "plural": names.plural, "singular": names.singular});
+    let mut naming =
+        json!({"kind": names.kind, "plural": names.plural, "singular": names.singular});
     if for_people {
         naming["categories"] = json!(["paved"]);
     }
@@ -230,8 +239,7 @@ fn columns(info: &Info) -> Value {
         ("Progress", ".status.progress", "string"),
         ("Reason", ".status.conditions[?(@.type=='Provisioned')].reason", "string"),
     ];
-    let column =
-        |(name, path, kind): &(&str, &str, &str)| json!({"name": name, "type": kind, "jsonPath": path});
+    let column = |(name, path, kind): &(&str, &str, &str)| json!({"name": name, "type": kind, "jsonPath": path});
     info.columns.iter().chain(&COMMON).map(column).collect()
 }
 
@@ -297,7 +305,10 @@ fn tidy(schema: &mut Value) {
                         fields.remove(key);
                     }
                 }
-                if fields.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with('u'))
+                if fields
+                    .get("format")
+                    .and_then(Value::as_str)
+                    .is_some_and(|format| format.starts_with('u'))
                 {
                     fields.remove("format");
                 }
@@ -320,8 +331,9 @@ fn constants(variants: &Value) -> Option<Value> {
 
 /// The schema that stands beside null.
 fn optional(variants: &Value) -> Option<Value> {
-    let is_null =
-        |variant: &Value| variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none();
+    let is_null = |variant: &Value| {
+        variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none()
+    };
     match variants.as_array()?.as_slice() {
         [schema, null] | [null, schema] if is_null(null) => Some(schema.clone()),
         _ => None,

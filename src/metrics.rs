@@ -28,7 +28,8 @@ pub(crate) use grpc::{CountCalls, RUN_FUNCTION};
 use crate::outcome::Outcome;
 
 /// Upper bounds of `paved_road_compose_seconds`: 50 µs to 100 ms.
-const SECONDS: [f64; 11] = [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3];
+const SECONDS: [f64; 11] =
+    [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3];
 
 /// The kind of a composite that is not ours.
 const OTHER: &str = "other";
@@ -59,7 +60,8 @@ impl Metrics {
     pub(crate) fn new(kinds: Vec<&'static str>) -> Self {
         let mut registry = Registry::default();
         let answers = Family::<Answer, Counter>::default();
-        let seconds = Family::<Composite, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
+        let seconds =
+            Family::<Composite, Histogram>::new_with_constructor(|| Histogram::new(SECONDS));
         let waiting = Gauge::default();
         registry.register(
             "paved_road_answers",
@@ -82,12 +84,16 @@ impl Metrics {
 
     /// Counts an answer about a composite of `kind`.
     pub(crate) fn answered(&self, kind: &str, outcome: Outcome) {
-        self.answers.get_or_create(&Answer { kind: self.known(kind), outcome: outcome.as_str() }).inc();
+        self.answers
+            .get_or_create(&Answer { kind: self.known(kind), outcome: outcome.as_str() })
+            .inc();
     }
 
     /// Notes how long composing took.
     pub(crate) fn composed(&self, kind: &str, took: Duration) {
-        self.seconds.get_or_create(&Composite { kind: self.known(kind) }).observe(took.as_secs_f64());
+        self.seconds
+            .get_or_create(&Composite { kind: self.known(kind) })
+            .observe(took.as_secs_f64());
     }
 
     /// A request waits until this is dropped.

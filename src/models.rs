@@ -97,7 +97,12 @@ impl Kind {
     /// A kind of `<service>.gcp.upbound.io`; like most of them v1beta2 beside a namespaced v1beta1. Where GCP
     /// keeps labels differs by kind: see [`Kind::labelled`].
     pub const fn gcp(service: &'static str, kind: &'static str) -> Self {
-        Self { provider: Provider::Gcp, cluster_version: "v1beta2", tags: None, ..Self::aws(service, kind) }
+        Self {
+            provider: Provider::Gcp,
+            cluster_version: "v1beta2",
+            tags: None,
+            ..Self::aws(service, kind)
+        }
     }
 
     /// A kind of `<service>.azure.upbound.io`, v1beta2 beside a namespaced v1beta1, with `tags`.
@@ -202,9 +207,13 @@ impl Provider {
             text.chars().map(fit).take(63).collect()
         };
         match self {
-            Self::Gcp if key.starts_with(|c: char| c.is_ascii_alphabetic()) => (label(key), label(value)),
+            Self::Gcp if key.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                (label(key), label(value))
+            }
             Self::Gcp => (label(&format!("x{key}")), label(value)),
-            Self::Azure => (key.replace(['<', '>', '%', '&', '\\', '?', '/'], "_"), value.to_owned()),
+            Self::Azure => {
+                (key.replace(['<', '>', '%', '&', '\\', '?', '/'], "_"), value.to_owned())
+            }
             _ => (key.to_owned(), value.to_owned()),
         }
     }
@@ -224,11 +233,13 @@ pub struct Selector {
 }
 
 /// The only resource of the wanted kind in the same composite.
-pub const SIBLING: Selector = Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };
+pub const SIBLING: Selector =
+    Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };
 
 /// The one among several resources of the wanted kind in the same composite that carries these labels.
 pub fn siblings<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Selector {
-    let match_labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let match_labels =
+        labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     Selector { match_labels, ..SIBLING }
 }
 
@@ -307,7 +318,8 @@ pub static KINDS: &[KindInfo] = &[
 
 /// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none either.
 fn inline_schema<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
 }
 

@@ -77,13 +77,16 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) fn of(request: &RunFunctionRequest) -> Self {
-        let composite =
-            request.observed.as_ref().and_then(|observed| observed.composite.as_ref()?.resource.as_ref());
-        let metadata =
-            composite.and_then(|composite| match composite.fields.get("metadata")?.kind.as_ref()? {
+        let composite = request
+            .observed
+            .as_ref()
+            .and_then(|observed| observed.composite.as_ref()?.resource.as_ref());
+        let metadata = composite.and_then(|composite| {
+            match composite.fields.get("metadata")?.kind.as_ref()? {
                 Kind::StructValue(metadata) => Some(metadata),
                 _ => None,
-            });
+            }
+        });
         Self {
             kind: text(composite, "kind"),
             namespace: text(metadata, "namespace"),
@@ -145,8 +148,10 @@ mod tests {
         ]);
         let composite = Resource { resource: Some(composite), ..Resource::default() };
         let observed = World { composite: Some(composite), ..World::default() };
-        let subject =
-            Subject::of(&RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() });
+        let subject = Subject::of(&RunFunctionRequest {
+            observed: Some(observed),
+            ..RunFunctionRequest::default()
+        });
         assert_eq!(
             subject,
             Subject { kind: "StockPool".into(), name: "é".repeat(253), ..Subject::default() }

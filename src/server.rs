@@ -143,7 +143,8 @@ impl Server {
         let sdk = &flags.sdk;
         let tls = if sdk.insecure { None } else { Some(tls(sdk.tls_certs_dir.as_deref())?) };
         let metrics = Arc::new(Metrics::new(kinds));
-        let permits = flags.max_concurrent_requests.unwrap_or_else(cpus).get().min(Semaphore::MAX_PERMITS);
+        let permits =
+            flags.max_concurrent_requests.unwrap_or_else(cpus).get().min(Semaphore::MAX_PERMITS);
         let service = FunctionService::new(
             function,
             permits,
@@ -225,9 +226,9 @@ pub fn with_apis(
     let response = function::run_with(find, request, &mut outside);
     match failed {
         None => response,
-        Some(error) => {
-            Err(Status::unavailable(format!("the operating system returns no random bytes: {error}")))
-        }
+        Some(error) => Err(Status::unavailable(format!(
+            "the operating system returns no random bytes: {error}"
+        ))),
     }
 }
 

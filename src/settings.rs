@@ -51,14 +51,22 @@ impl Common {
             return Err(wrong("schemaRevision".to_owned(), Refused::new("0", "1 or more")));
         }
         let names = self.provider_configs.names();
-        let from = self.settings_from.iter().map(|from| ("settingsFrom.name".to_owned(), from.name.as_str()));
+        let from = self
+            .settings_from
+            .iter()
+            .map(|from| ("settingsFrom.name".to_owned(), from.name.as_str()));
         for (path, name) in names.into_iter().chain(from) {
             check::shape(name, 253, is_object_name, "the name of a Kubernetes object")
                 .map_err(|error| wrong(path, error))?;
         }
         for (key, value) in &self.tags {
-            check::shape(key, 128, is_tag_key, "1 to 128 visible characters, not starting with aws:")
-                .map_err(|error| wrong(format!("tags.{key}"), error))?;
+            check::shape(
+                key,
+                128,
+                is_tag_key,
+                "1 to 128 visible characters, not starting with aws:",
+            )
+            .map_err(|error| wrong(format!("tags.{key}"), error))?;
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
         }
@@ -72,8 +80,9 @@ impl Common {
         let mut fields = Fields::default();
         for (family, config) in self.provider_configs.families() {
             for namespace in config.by_namespace.keys() {
-                let path =
-                    check::shown(&format!("settings.providerConfigs.{family}.byNamespace.{namespace}"));
+                let path = check::shown(&format!(
+                    "settings.providerConfigs.{family}.byNamespace.{namespace}"
+                ));
                 fields.check(path, check::kubernetes::label(namespace));
             }
         }
@@ -84,7 +93,9 @@ impl Common {
 /// RFC 1123: lower-case letters, digits, hyphens and dots.
 fn is_object_name(name: &str) -> bool {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.starts_with(edge) && name.ends_with(edge) && name.chars().all(|c| edge(c) || c == '-' || c == '.')
+    name.starts_with(edge)
+        && name.ends_with(edge)
+        && name.chars().all(|c| edge(c) || c == '-' || c == '.')
 }
 
 fn is_tag_key(key: &str) -> bool {
@@ -169,7 +180,9 @@ impl ProviderConfigs {
     /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked for.
     pub fn reference(&self, provider: Provider, scope: Scope, namespace: Option<&str>) -> Object {
         let config = self.of(provider);
-        let own = config.zip(namespace).and_then(|(config, namespace)| config.by_namespace.get(namespace));
+        let own = config
+            .zip(namespace)
+            .and_then(|(config, namespace)| config.by_namespace.get(namespace));
         let (name, kind) = match (own, config) {
             (Some(own), _) => (own.name.as_str(), own.kind),
             (None, Some(config)) => (config.name.as_str(), config.kind),
@@ -190,9 +203,9 @@ impl ProviderConfigs {
             let path = format!("providerConfigs.{family}");
             names.push((format!("{path}.name"), config.name.as_str()));
             let own = config.by_namespace.iter();
-            names.extend(
-                own.map(|(ns, config)| (format!("{path}.byNamespace.{ns}.name"), config.name.as_str())),
-            );
+            names.extend(own.map(|(ns, config)| {
+                (format!("{path}.byNamespace.{ns}.name"), config.name.as_str())
+            }));
         }
         names
     }

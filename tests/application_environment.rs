@@ -19,14 +19,19 @@ fn new() -> Vec<World> {
 fn running() -> Vec<World> {
     support::examples()
         .iter()
-        .filter(|example| example.api.info().name == "application-environment" && example.state == "ready")
+        .filter(|example| {
+            example.api.info().name == "application-environment" && example.state == "ready"
+        })
         .map(|example| {
             let mut world = World::new(example);
             for object in example.observed() {
-                let slot = &object["metadata"]["annotations"]["crossplane.io/composition-resource-name"];
+                let slot =
+                    &object["metadata"]["annotations"]["crossplane.io/composition-resource-name"];
                 if let Some(slot) = slot.as_str() {
-                    let composed =
-                        support::world::Composed { object: object.clone(), details: BTreeMap::default() };
+                    let composed = support::world::Composed {
+                        object: object.clone(),
+                        details: BTreeMap::default(),
+                    };
                     world.composed.insert(slot.to_owned(), composed);
                 }
             }
@@ -37,9 +42,9 @@ fn running() -> Vec<World> {
 
 fn worlds(state: &str) -> Vec<World> {
     let examples = support::examples();
-    let ours = examples
-        .iter()
-        .filter(|example| example.api.info().name == "application-environment" && example.state == state);
+    let ours = examples.iter().filter(|example| {
+        example.api.info().name == "application-environment" && example.state == state
+    });
     ours.map(World::new).collect()
 }
 
@@ -83,8 +88,15 @@ fn first_pool_of_a_new_cluster_needs_no_ssd() {
         let cluster = asked(&world, "gke-cluster");
         let first = json!({"nodeConfig": {"diskType": "pd-standard", "diskSizeGb": 20}});
         assert_eq!(cluster["spec"]["initProvider"], first);
-        assert_eq!(cluster["spec"]["forProvider"]["nodeConfig"], Value::Null, "GKE returns another pool's");
-        assert_eq!(asked(&world, "node-pool")["spec"]["forProvider"]["nodeConfig"]["diskSizeGb"], 50);
+        assert_eq!(
+            cluster["spec"]["forProvider"]["nodeConfig"],
+            Value::Null,
+            "GKE returns another pool's"
+        );
+        assert_eq!(
+            asked(&world, "node-pool")["spec"]["forProvider"]["nodeConfig"]["diskSizeGb"],
+            50
+        );
     }
     for world in running() {
         assert_eq!(asked(&world, "gke-cluster")["spec"]["initProvider"], Value::Null);
@@ -104,7 +116,8 @@ fn new_cluster_takes_the_subnet_of_its_region() {
         settings(&mut world)["servicesSecondaryRangeName"] = json!("services");
         let cluster = asked(&world, "gke-cluster")["spec"]["forProvider"].clone();
         assert_eq!(cluster["subnetwork"], path("us-central1"));
-        let ranges = json!({"clusterSecondaryRangeName": "pods", "servicesSecondaryRangeName": "services"});
+        let ranges =
+            json!({"clusterSecondaryRangeName": "pods", "servicesSecondaryRangeName": "services"});
         assert_eq!(cluster["ipAllocationPolicy"], ranges);
 
         world.xr["spec"]["parameters"]["region"] = json!("europe-west1");
@@ -121,7 +134,11 @@ fn new_cluster_takes_the_subnet_of_its_region() {
 fn pods_of_a_new_cluster_may_use_its_database_and_its_bucket() {
     for world in new() {
         let first = world.answer();
-        assert_eq!(desired(&first).get("database-access"), None, "the project's number is not known yet");
+        assert_eq!(
+            desired(&first).get("database-access"),
+            None,
+            "the project's number is not known yet"
+        );
         let lines = status(&first)["resources"].clone();
         let waits = |slot: &str| lines.as_array().unwrap().iter().any(|line| line["slot"] == slot);
         assert!(waits("database-access") && waits("bucket-access"), "{lines}");
@@ -133,7 +150,10 @@ fn pods_of_a_new_cluster_may_use_its_database_and_its_bucket() {
         assert_eq!(user["role"], "roles/storage.objectUser");
         let name = |slot| {
             let object = asked(&world, slot);
-            object["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap().to_owned()
+            object["metadata"]["annotations"]["crossplane.io/external-name"]
+                .as_str()
+                .unwrap()
+                .to_owned()
         };
         let member = format!(
             "principalSet://iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/acme-dev.svc.id.goog\

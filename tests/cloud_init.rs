@@ -11,8 +11,7 @@ use function_paved_road::catalog::opencv::{self, RELEASES};
 use proptest::prelude::*;
 use serde_json::Value;
 
-const KEY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs ada@example.org";
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs ada@example.org";
 
 fn rendered(keys: &[&str], opencv: &str) -> String {
     let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
@@ -73,13 +72,17 @@ fn the_shell_scripts_are_clean() {
 
 #[test]
 fn the_owner_logs_in_with_the_keys_and_the_image_keeps_its_own_user() {
-    let config = parsed(&rendered(&[KEY, "ssh-rsa AAAA \"quoted\" \\ back: #no comment ☂ 🦀"], "4.8.0"));
+    let config =
+        parsed(&rendered(&[KEY, "ssh-rsa AAAA \"quoted\" \\ back: #no comment ☂ 🦀"], "4.8.0"));
     let users = config["users"].as_array().unwrap();
     assert_eq!(users[0], "default");
     assert_eq!(users[1]["name"], USER);
     assert_eq!(users[1]["lock_passwd"], true);
     assert_eq!(users[1]["ssh_authorized_keys"][0], KEY);
-    assert_eq!(users[1]["ssh_authorized_keys"][1], "ssh-rsa AAAA \"quoted\" \\ back: #no comment ☂ 🦀");
+    assert_eq!(
+        users[1]["ssh_authorized_keys"][1],
+        "ssh-rsa AAAA \"quoted\" \\ back: #no comment ☂ 🦀"
+    );
     assert_eq!(users.len(), 2);
 }
 

@@ -31,7 +31,9 @@ fn composed_resources_conform_to_their_schemas() {
         for (slot, resource) in desired.resources {
             let object = value::object(resource.resource.unwrap());
             let found = violations_of(&schemas, object.into());
-            violations.extend(found.into_iter().map(|found| format!("{} {slot}: {found}", example.name())));
+            violations.extend(
+                found.into_iter().map(|found| format!("{} {slot}: {found}", example.name())),
+            );
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
@@ -44,7 +46,8 @@ fn what_variants_compose_conforms_too() {
     for case in simulated::all() {
         for (slot, object) in world::desired(&case.call(&case.settled())) {
             let found = violations_of(&schemas, object.into());
-            violations.extend(found.into_iter().map(|found| format!("{} {slot}: {found}", case.name())));
+            violations
+                .extend(found.into_iter().map(|found| format!("{} {slot}: {found}", case.name())));
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
@@ -74,7 +77,11 @@ fn the_provider_configs_that_we_show_people_conform() {
         let manifests: Vec<Value> = serde_saphyr::from_multiple(&manifests).unwrap();
         assert_eq!(manifests.len(), 5);
         for manifest in manifests {
-            assert_eq!(violations_of(&schemas, manifest.clone()), Vec::<String>::new(), "{manifest}");
+            assert_eq!(
+                violations_of(&schemas, manifest.clone()),
+                Vec::<String>::new(),
+                "{manifest}"
+            );
         }
     }
 }
@@ -86,11 +93,18 @@ fn what_a_schema_does_not_know_does_not_conform() {
         json!({ "apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "SecurityGroup",
             "metadata": { "name": "x" }, "spec": { "forProvider": spec } })
     };
-    assert_eq!(violations_of(&schemas, group(json!({ "region": "us-east-1" }))), Vec::<String>::new());
-    assert_eq!(violations_of(&schemas, group(json!({ "region": "us-east-1", "regoin": "x" }))).len(), 1);
+    assert_eq!(
+        violations_of(&schemas, group(json!({ "region": "us-east-1" }))),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        violations_of(&schemas, group(json!({ "region": "us-east-1", "regoin": "x" }))).len(),
+        1
+    );
     assert_eq!(violations_of(&schemas, group(json!({ "region": 1 }))).len(), 1);
     assert_eq!(violations_of(&schemas, group(json!({}))).len(), 1);
-    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "x" }, "datta": {} });
+    let secret =
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "x" }, "datta": {} });
     assert_eq!(violations_of(&schemas, secret).len(), 1);
     let wrapped = |manifest: Value| {
         json!({ "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
@@ -125,7 +139,8 @@ fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     }
     let wrapped = object["spec"]["forProvider"]["manifest"].clone();
     definition.apply_defaults(&mut object);
-    let mut violations: Vec<_> = definition.validate(&object, None).iter().map(ToString::to_string).collect();
+    let mut violations: Vec<_> =
+        definition.validate(&object, None).iter().map(ToString::to_string).collect();
     if wrapped.is_object() && !elsewhere(&wrapped) {
         violations.extend(violations_of(schemas, wrapped));
     }
@@ -177,7 +192,8 @@ fn slices() -> Vec<PathBuf> {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
@@ -198,7 +214,8 @@ fn slices_are_true_to_their_crds() {
         }
         let version = &slice["spec"]["versions"][0];
         let versions = crd["spec"]["versions"].as_array().unwrap();
-        let whole = versions.iter().find(|v| v["name"] == version["name"]).expect("the version exists");
+        let whole =
+            versions.iter().find(|v| v["name"] == version["name"]).expect("the version exists");
         let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
         part_of(&schema(version), &schema(whole), &name, &mut lies);
     }

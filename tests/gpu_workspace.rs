@@ -89,8 +89,9 @@ fn new_workspace_sends_ipv6_and_may_use_session_manager_only() {
         let policy = asked(&world, "role-policy")["spec"]["forProvider"]["policy"].clone();
         let policy: Value = serde_json::from_str(policy.as_str().unwrap()).unwrap();
         let actions: Vec<_> = policy["Statement"][0]["Action"].as_array().unwrap().clone();
-        let of =
-            |service: &str| actions.iter().filter(|one| one.as_str().unwrap().starts_with(service)).count();
+        let of = |service: &str| {
+            actions.iter().filter(|one| one.as_str().unwrap().starts_with(service)).count()
+        };
         assert_eq!((of("ssmmessages:"), of("ec2messages:"), of("ssm:")), (4, 6, 1), "{actions:?}");
         assert!(!policy.to_string().contains("GetParameter"));
     }
@@ -172,7 +173,9 @@ fn costly_machine_needs_settings_unless_it_runs_already() {
         parameters(&mut world)["instanceType"] = json!("p5.48xlarge");
         let message = world.answer().results[0].message.clone();
         assert!(
-            message.starts_with("spec.parameters.instanceType: found \"p5.48xlarge\"; allowed: g4dn.{"),
+            message.starts_with(
+                "spec.parameters.instanceType: found \"p5.48xlarge\"; allowed: g4dn.{"
+            ),
             "{message}"
         );
         world.input["gpuWorkspace"]["instanceTypes"] = json!(["p5.48xlarge"]);

@@ -49,7 +49,8 @@ impl Seen {
         let mut random = |bytes: &mut [u8]| bytes.fill(7);
         let mut outside = Outside { now: self.now, random: &mut random };
         let input = self.example.input();
-        let response = world.run(Some(&input), |request| function::run(request, &mut outside)).unwrap();
+        let response =
+            world.run(Some(&input), |request| function::run(request, &mut outside)).unwrap();
         world.apply(&response).unwrap();
         let spec = self.composite["spec"].clone();
         self.composite = world.composite().clone();
@@ -107,7 +108,9 @@ fn verdicts_on_all_examples() {
 
 #[test]
 fn no_claim_has_an_observed_generation() {
-    for example in support::examples().into_iter().filter(|example| example.flavour == Flavour::Claims) {
+    for example in
+        support::examples().into_iter().filter(|example| example.flavour == Flavour::Claims)
+    {
         let name = example.name();
         let status = Seen::new(example).composite["status"].clone();
         assert!(status["phase"].is_string(), "{status}");
@@ -128,8 +131,10 @@ fn ready_examples_have_no_stalled_condition() {
 #[test]
 fn rules_are_those_of_kstatus() {
     let object = |generation: i64, seen: Value, conditions: &[(&str, &str)]| {
-        let conditions: Vec<Value> =
-            conditions.iter().map(|(kind, status)| json!({"type": kind, "status": status})).collect();
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|(kind, status)| json!({"type": kind, "status": status}))
+            .collect();
         let mut object =
             json!({"metadata": {"generation": generation}, "status": {"conditions": conditions}});
         if !seen.is_null() {

@@ -28,7 +28,9 @@ impl Names {
             self.add_metadata(&object.into());
         }
         let desired = response.desired.clone().unwrap_or_default();
-        for key in desired.composite.iter().flat_map(|composite| composite.connection_details.keys()) {
+        for key in
+            desired.composite.iter().flat_map(|composite| composite.connection_details.keys())
+        {
             self.add(&format!("connection keys of {api}"), key);
         }
         let status = world::status(response);

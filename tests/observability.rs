@@ -28,7 +28,8 @@ fn every_expression_asks_for_a_series_that_exists() {
         let series: Vec<_> =
             words.filter(|word| word.matches('_').count() > 1 && !word.starts_with("__")).collect();
         let known = |name: &&str| {
-            SERVED.iter().chain(&COMMON).any(|served| name.starts_with(served)) || *name == "min_over_time"
+            SERVED.iter().chain(&COMMON).any(|served| name.starts_with(served))
+                || *name == "min_over_time"
         };
         assert!(!series.is_empty() && series.iter().all(known), "{expression}");
     }
@@ -45,16 +46,22 @@ fn promtool_accepts_rules_their_tests_and_the_dashboards_expressions() {
     promtool(&["test", "rules"], &folder().join("rules.test.yaml"));
 
     let expressions = panels().into_iter().enumerate();
-    let recorded: Vec<_> =
-        expressions.map(|(n, expr)| json!({"record": format!("panel:{n}"), "expr": expr})).collect();
+    let recorded: Vec<_> = expressions
+        .map(|(n, expr)| json!({"record": format!("panel:{n}"), "expr": expr}))
+        .collect();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     write!(file, "{}", json!({"groups": [{"name": "dashboard", "rules": recorded}]})).unwrap();
     promtool(&["check", "rules"], file.path());
 }
 
 fn promtool(command: &[&str], file: &Path) {
-    let output = Command::new("promtool").args(command).arg(file).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+    let output =
+        Command::new("promtool").args(command).arg(file).stdin(Stdio::null()).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+    );
 }
 
 /// The alerts' expressions.
@@ -68,7 +75,9 @@ fn panels() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
-    targets.map(|target| target["expr"].as_str().unwrap().replace("$__rate_interval", "5m")).collect()
+    targets
+        .map(|target| target["expr"].as_str().unwrap().replace("$__rate_interval", "5m"))
+        .collect()
 }
 
 fn yaml(name: &str) -> Value {

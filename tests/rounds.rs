@@ -37,11 +37,14 @@ const LIMIT: usize = 12;
 #[test]
 fn everything_is_asked_for_in_as_few_calls_as_the_data_flow_allows() {
     let cases = simulated::all();
-    let calls: Vec<_> = cases.iter().map(|case| (case, expected(case), calls(case).len())).collect();
+    let calls: Vec<_> =
+        cases.iter().map(|case| (case, expected(case), calls(case).len())).collect();
     let wrong: Vec<String> = calls
         .iter()
         .filter(|(_, expected, calls)| expected != calls)
-        .map(|(case, expected, calls)| format!("{}: {calls} calls, the table says {expected}", case.name()))
+        .map(|(case, expected, calls)| {
+            format!("{}: {calls} calls, the table says {expected}", case.name())
+        })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -54,9 +57,13 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
         for (number, pair) in rounds.windows(2).enumerate() {
             let (before, now) = (&pair[0].desired, &pair[1].desired);
             for (slot, object) in before {
-                let now = now.get(slot).unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
+                let now = now
+                    .get(slot)
+                    .unwrap_or_else(|| panic!("{name}: call {} drops {slot}", number + 2));
                 let mut rewritten = support::rewritten(&object.clone().into(), &now.clone().into());
-                rewritten.retain(|change| !support::is_now_deleted(slot, change) && !is_named(slot, change));
+                rewritten.retain(|change| {
+                    !support::is_now_deleted(slot, change) && !is_named(slot, change)
+                });
                 assert!(
                     rewritten.is_empty(),
                     "{name}: call {} rewrites {slot}: {}",
@@ -96,7 +103,8 @@ struct Round {
 /// The calls until everything was asked for: the last of them is the last that asked for something new.
 fn calls(case: &Case) -> Vec<Round> {
     let mut rounds = rounds(case);
-    let grown = (1..rounds.len()).rev().find(|at| rounds[*at].desired.len() > rounds[at - 1].desired.len());
+    let grown =
+        (1..rounds.len()).rev().find(|at| rounds[*at].desired.len() > rounds[at - 1].desired.len());
     rounds.truncate(grown.unwrap_or(0) + 1);
     rounds
 }
@@ -115,7 +123,8 @@ fn rounds(case: &Case) -> Vec<Round> {
         let unready = lines.into_iter().filter(|line| line["ready"] != true).collect();
         let phase = status["phase"].as_str().unwrap_or_default().to_owned();
         rounds.push(Round { desired, waiting, phase, unready });
-        let applied = world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
+        let applied =
+            world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", case.name()));
         assert_eq!(applied.fatal, None, "{}", case.name());
         let before = simulated::timeless(&world);
         provider.answer(&mut world);

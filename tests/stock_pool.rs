@@ -11,8 +11,8 @@ use support::world::{Mood, World, status};
 /// Both flavours of the example, with all pods available.
 fn ready() -> Vec<World> {
     let examples = support::examples().into_iter();
-    let pools =
-        examples.filter(|example| example.api.info().name == "stock-pool" && example.state == "nothing");
+    let pools = examples
+        .filter(|example| example.api.info().name == "stock-pool" && example.state == "nothing");
     let settled = |example| {
         let mut world = World::new(&example);
         world.xr["metadata"]["generation"] = json!(2);
@@ -24,7 +24,11 @@ fn ready() -> Vec<World> {
 /// The Deployment as its cluster has it, wrapped or not.
 fn deployment(world: &mut World) -> &mut Value {
     let object = &mut world.composed.get_mut("deployment").unwrap().object;
-    if object["kind"] == "Object" { &mut object["status"]["atProvider"]["manifest"] } else { object }
+    if object["kind"] == "Object" {
+        &mut object["status"]["atProvider"]["manifest"]
+    } else {
+        object
+    }
 }
 
 /// `phase available/allocated`
@@ -64,7 +68,8 @@ fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
             ("gpu", json!(0)),
         ];
         let mut unnoted = world.clone();
-        let notes = &mut unnoted.composed.get_mut("deployment").unwrap().object["metadata"]["annotations"];
+        let notes =
+            &mut unnoted.composed.get_mut("deployment").unwrap().object["metadata"]["annotations"];
         notes.as_object_mut().unwrap().remove("paved-road.fn.crossplane.io/asked");
         assert!(told(&unnoted).starts_with("Ready"), "as an earlier release left it");
         for (world, (field, value)) in
@@ -97,7 +102,9 @@ fn a_quantity_written_otherwise_is_no_change() {
         ("2.2Gi", "2362232012800m"),
         ("1.5G", "1500M"),
     ];
-    for (world, (asked, written)) in ready().iter().flat_map(|world| quantities.map(|two| (world, two))) {
+    for (world, (asked, written)) in
+        ready().iter().flat_map(|world| quantities.map(|two| (world, two)))
+    {
         let mut world = world.clone();
         world.xr["spec"]["memory"] = json!(asked);
         world.reconcile(|_| Mood::Ready);
@@ -195,7 +202,8 @@ fn strategy(world: &World) -> Value {
 
 #[test]
 fn new_pool_with_gpus_replaces_pods_without_spare_gpus() {
-    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "25%"}});
+    let rolling =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "25%"}});
     for mut world in ready() {
         assert_eq!(strategy(&world), rolling);
         world.xr["spec"]["gpu"] = json!(0);
@@ -209,13 +217,15 @@ fn new_pool_with_gpus_replaces_pods_without_spare_gpus() {
 #[test]
 fn running_pool_keeps_its_strategy() {
     // As a cluster completes a Deployment that names none.
-    let usual =
-        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    let usual = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
     for mut world in ready() {
         let object = &mut world.composed.get_mut("deployment").unwrap().object;
         let wrapped = object["kind"] == "Object";
         if wrapped {
-            object["spec"]["forProvider"]["manifest"]["spec"].as_object_mut().unwrap().remove("strategy");
+            object["spec"]["forProvider"]["manifest"]["spec"]
+                .as_object_mut()
+                .unwrap()
+                .remove("strategy");
         } else {
             object["spec"]["strategy"] = usual.clone();
         }

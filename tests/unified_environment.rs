@@ -26,7 +26,11 @@ fn ready() -> Vec<Environment> {
     let environments: Vec<_> = support::examples()
         .into_iter()
         .filter(of_ours)
-        .map(|example| Environment { xr: example.xr(), input: example.input(), observed: example.observed() })
+        .map(|example| Environment {
+            xr: example.xr(),
+            input: example.input(),
+            observed: example.observed(),
+        })
         .collect();
     assert_eq!(environments.len(), 2);
     environments
@@ -42,7 +46,11 @@ impl Environment {
     /// What is asked for in a slot; of a wrapper what it wraps.
     fn manifest(&self, slot: &str) -> Value {
         let object = self.object(slot);
-        if object["kind"] == "Object" { object["spec"]["forProvider"]["manifest"].clone() } else { object }
+        if object["kind"] == "Object" {
+            object["spec"]["forProvider"]["manifest"].clone()
+        } else {
+            object
+        }
     }
 
     fn object(&self, slot: &str) -> Value {
@@ -121,13 +129,25 @@ fn a_backend_finds_its_database_whatever_the_user_adds() {
         let deployment = environment.manifest("backend-deployment");
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         let variables = container["env"].as_array().unwrap();
-        let names: Vec<_> = variables.iter().map(|variable| variable["name"].as_str().unwrap()).collect();
-        let whole =
-            ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE", "DATABASE_URL", "A", "PGSSLMODE"];
+        let names: Vec<_> =
+            variables.iter().map(|variable| variable["name"].as_str().unwrap()).collect();
+        let whole = [
+            "PGHOST",
+            "PGPORT",
+            "PGUSER",
+            "PGPASSWORD",
+            "PGDATABASE",
+            "DATABASE_URL",
+            "A",
+            "PGSSLMODE",
+        ];
         assert_eq!(names, whole, "each before what is made of it, none twice");
         assert_eq!(variables[7]["value"], "verify-full");
         let secret = &container["envFrom"][0]["secretRef"]["name"];
-        assert_eq!(variables[0]["valueFrom"]["secretKeyRef"], json!({"name": secret, "key": "endpoint"}));
+        assert_eq!(
+            variables[0]["valueFrom"]["secretKeyRef"],
+            json!({"name": secret, "key": "endpoint"})
+        );
         assert!(!deployment.to_string().contains("AnExampleAndNoRealPassword1"));
     }
 }
@@ -142,7 +162,8 @@ fn ready_is_what_a_request_would_find() {
         let mut newer = environment.clone();
         newer.xr["spec"]["backend"]["image"] = json!("ghcr.io/acme/checkout:1.5.0");
         assert!(!newer.is_ready(), "the new image does not run yet");
-        let env = [json!({"LOG_LEVEL": "debug"}), json!({"LOG_LEVEL": "info"}), json!({}), Value::Null];
+        let env =
+            [json!({"LOG_LEVEL": "debug"}), json!({"LOG_LEVEL": "info"}), json!({}), Value::Null];
         for (env, same) in env.into_iter().zip([false, true, false, false]) {
             let mut other = environment.clone();
             other.xr["spec"]["backend"]["env"] = json!({"LOG_LEVEL": "info"});
@@ -158,12 +179,16 @@ fn ready_is_what_a_request_would_find() {
             };
             *to = from.clone();
             match env {
-                Value::Null => drop(other.xr["spec"]["backend"].as_object_mut().unwrap().remove("env")),
+                Value::Null => {
+                    drop(other.xr["spec"]["backend"].as_object_mut().unwrap().remove("env"))
+                }
                 ref env => other.xr["spec"]["backend"]["env"] = env.clone(),
             }
             assert_eq!(other.is_ready(), same, "{env}");
         }
-        for slot in ["backend-deployment", "backend-service", "frontend-site", "frontend-bucket-policy"] {
+        for slot in
+            ["backend-deployment", "backend-service", "frontend-site", "frontend-bucket-policy"]
+        {
             let mut missing = environment.clone();
             missing.forget(slot);
             assert!(!missing.is_ready(), "without {slot}");
@@ -181,7 +206,10 @@ fn what_becomes_of_the_files_follows_the_user() {
             let mut environment = environment.clone();
             environment.xr["spec"]["frontend"]["retainFiles"] = json!(retain);
             assert_eq!(status(&environment.answer())["frontendFilesOnDeletion"], told);
-            assert_eq!(environment.object("frontend-bucket")["spec"]["forProvider"]["forceDestroy"], !retain);
+            assert_eq!(
+                environment.object("frontend-bucket")["spec"]["forProvider"]["forceDestroy"],
+                !retain
+            );
             let stays = |slot: &str| {
                 let spec = environment.object(slot)["spec"].clone();
                 spec["deletionPolicy"] == "Orphan" || spec["managementPolicies"].is_array()
@@ -189,7 +217,9 @@ fn what_becomes_of_the_files_follows_the_user() {
             for slot in ["", "-ownership", "-public-access", "-encryption"] {
                 assert_eq!(stays(&format!("frontend-bucket{slot}")), retain, "{slot}");
             }
-            for slot in ["frontend-bucket-policy", "frontend-access", "frontend-site", "postgres-db"] {
+            for slot in
+                ["frontend-bucket-policy", "frontend-access", "frontend-site", "postgres-db"]
+            {
                 assert!(!stays(slot), "{slot}");
             }
         }
@@ -226,7 +256,10 @@ fn a_host_is_a_name_of_dns_however_long_the_environments_name_is() {
 fn another_size_reaches_what_follows_from_it() {
     for mut environment in ready() {
         environment.xr["spec"]["database"]["size"] = json!("large");
-        assert_eq!(environment.object("postgres-role")["spec"]["forProvider"]["connectionLimit"], 200);
+        assert_eq!(
+            environment.object("postgres-role")["spec"]["forProvider"]["connectionLimit"],
+            200
+        );
         let deployment = environment.manifest("backend-deployment");
         let resources = &deployment["spec"]["template"]["spec"]["containers"][0]["resources"];
         assert_eq!(
@@ -268,9 +301,9 @@ fn publishers_follow_settings_and_the_policy_stays_while_its_distribution_is_not
 /// The example of each API, before anything exists.
 fn new() -> Vec<World> {
     let examples = support::examples();
-    let ours = examples
-        .iter()
-        .filter(|example| example.api.info().name == "unified-environment" && example.state == "nothing");
+    let ours = examples.iter().filter(|example| {
+        example.api.info().name == "unified-environment" && example.state == "nothing"
+    });
     ours.map(World::new).collect()
 }
 
@@ -288,27 +321,33 @@ fn role_that_does_not_exist_cannot_break_a_policy() {
     for mut world in new() {
         world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([ours]);
         let world = world.settle(|_| Mood::Ready);
-        let policy = asked(&world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone();
+        let policy =
+            asked(&world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone();
         let policy: Value = serde_json::from_str(policy.as_str().unwrap()).unwrap();
         let statements = policy["Statement"].as_array().unwrap();
-        let publishers: Vec<_> =
-            statements.iter().filter(|one| one["Sid"].as_str().unwrap().starts_with("Publishers")).collect();
+        let publishers: Vec<_> = statements
+            .iter()
+            .filter(|one| one["Sid"].as_str().unwrap().starts_with("Publishers"))
+            .collect();
         assert_eq!(publishers.len(), 2);
         for statement in publishers {
             assert_eq!(statement["Principal"], "*");
-            assert_eq!(statement["Condition"], json!({"StringEquals": {"aws:PrincipalArn": [ours]}}));
+            assert_eq!(
+                statement["Condition"],
+                json!({"StringEquals": {"aws:PrincipalArn": [ours]}})
+            );
         }
     }
 }
 
 #[test]
 fn policy_of_an_earlier_release_stays_until_its_publishers_change() {
-    let [one, other] = ["one", "other"].map(|name| format!("arn:aws:iam::123456789012:role/{name}"));
+    let [one, other] =
+        ["one", "other"].map(|name| format!("arn:aws:iam::123456789012:role/{name}"));
     for mut world in new() {
         world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([one]);
         let mut world = world.settle(|_| Mood::Ready);
-        let field =
-            &mut world.composed.get_mut("frontend-bucket-policy").unwrap().object["spec"]["forProvider"];
+        let field = &mut world.composed.get_mut("frontend-bucket-policy").unwrap().object["spec"]["forProvider"];
         let mut policy: Value = serde_json::from_str(field["policy"].as_str().unwrap()).unwrap();
         for statement in policy["Statement"].as_array_mut().unwrap() {
             if statement["Sid"].as_str().unwrap().starts_with("Publishers") {
@@ -318,8 +357,9 @@ fn policy_of_an_earlier_release_stays_until_its_publishers_change() {
         }
         let earlier = policy.to_string();
         field["policy"] = json!(earlier);
-        let now =
-            |world: &World| asked(world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone();
+        let now = |world: &World| {
+            asked(world, "frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone()
+        };
         assert_eq!(now(&world), earlier);
         world.input["unifiedEnvironment"]["publisherRoleArns"] = json!([one, other]);
         assert!(now(&world).as_str().unwrap().contains("aws:PrincipalArn"));
@@ -341,7 +381,8 @@ fn new_ingress_has_annotations_and_a_certificate_by_settings() {
         assert_eq!(ingress["spec"]["tls"][0]["secretName"], "wildcard");
 
         // It keeps them, whatever Settings say later.
-        world.input["unifiedEnvironment"]["ingress"] = json!({"annotations": {"example.org/other": "1"}});
+        world.input["unifiedEnvironment"]["ingress"] =
+            json!({"annotations": {"example.org/other": "1"}});
         assert_eq!(asked(&world, "backend-ingress"), ingress);
     }
 }
@@ -381,7 +422,8 @@ fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
         assert_eq!(server["maxAllocatedStorage"], Value::Null);
 
         // A server of an earlier release: AWS named it, and its changes wait for a window.
-        let fields = &mut world.composed.get_mut("postgres-instance").unwrap().object["spec"]["forProvider"];
+        let fields =
+            &mut world.composed.get_mut("postgres-instance").unwrap().object["spec"]["forProvider"];
         let fields = fields.as_object_mut().unwrap();
         fields.insert("identifier".to_owned(), json!("terraform-20261125120000000000000001"));
         fields.remove("applyImmediately");

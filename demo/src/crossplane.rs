@@ -50,7 +50,8 @@ impl Crossplane {
     /// Brings every environment as far as it is at this time.
     pub fn tick(&mut self, now: Timestamp) {
         let roots = self.roots();
-        let known: Vec<&str> = roots.iter().map(|(_, _, object)| text(object, "/metadata/uid")).collect();
+        let known: Vec<&str> =
+            roots.iter().map(|(_, _, object)| text(object, "/metadata/uid")).collect();
         self.environments.retain(|uid, _| known.contains(&uid.as_str()));
         for (recipe, key, object) in &roots {
             self.step(*recipe, key, object, now);

@@ -56,7 +56,8 @@ impl Demo {
     /// Writes a kubeconfig that leads to it.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
         let kubeconfig = self.server.kubeconfig("demo", NAMESPACE, &json!({}));
-        std::fs::write(path, kubeconfig.to_string()).with_context(|| format!("writing {}", path.display()))
+        std::fs::write(path, kubeconfig.to_string())
+            .with_context(|| format!("writing {}", path.display()))
     }
 }
 

@@ -51,14 +51,21 @@ async fn run(args: &Args) -> Result<()> {
     demo.write_kubeconfig(&kubeconfig)?;
     let mut portal = Command::new(workspace::built("paved")?);
     portal.args(["portal", "--auth", "none", "--log-level", "warn", "--kubeconfig"]);
-    portal.arg(&kubeconfig).args(["--listen", &listen.to_string()]).stdin(Stdio::null()).kill_on_drop(true);
+    portal
+        .arg(&kubeconfig)
+        .args(["--listen", &listen.to_string()])
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     let mut portal = portal.spawn().context("starting the portal")?;
     tokio::select! {
         ended = portal.wait() => bail!("the portal ended with {}", ended.context("waiting for the portal")?),
         () = answers(listen) => {}
     }
     println!("Open http://{listen} and make something: no cluster and no cloud is touched.");
-    println!("The command line works too: export KUBECONFIG={}; paved list -A", kubeconfig.display());
+    println!(
+        "The command line works too: export KUBECONFIG={}; paved list -A",
+        kubeconfig.display()
+    );
     println!("Ctrl-C ends it.");
     tokio::select! {
         ended = portal.wait() => {
@@ -76,8 +83,9 @@ async fn run(args: &Args) -> Result<()> {
 
 /// Resolves the portal's address, and fails if the address is in use.
 async fn free(listen: &str) -> Result<SocketAddr> {
-    let listener =
-        TcpListener::bind(listen).await.with_context(|| format!("--listen {listen} cannot be taken"))?;
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("--listen {listen} cannot be taken"))?;
     listener.local_addr().context("taking a port")
 }
 

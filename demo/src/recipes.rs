@@ -48,7 +48,9 @@ impl Recipes {
     pub fn kinds(&self) -> Result<Kinds> {
         let mut more = Vec::new();
         let folder = workspace::root().join("tests/schemas");
-        for file in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+        for file in
+            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
+        {
             for crd in yaml::read(&file?.path())? {
                 more.extend(Kind::of_crd(&crd));
             }
@@ -68,8 +70,9 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
     let group = flavour.default_group();
     APIS.iter().map(move |api| {
         let xrd = manifests::xrd(*api, flavour, group);
-        let kind =
-            |names: &str, namespaced| Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced);
+        let kind = |names: &str, namespaced| {
+            Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced)
+        };
         let composite = kind("names", flavour == Flavour::Namespaced);
         let mut kind = if flavour == Flavour::Claims {
             // As Crossplane says of every claim.
@@ -90,10 +93,16 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
 fn config() -> Result<Value> {
     let mut data = Map::new();
     for api in APIS {
-        let file = workspace::root().join("examples").join(api.info().name).join("composition.yaml");
+        let file =
+            workspace::root().join("examples").join(api.info().name).join("composition.yaml");
         for composition in yaml::read(&file)? {
-            let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned().unwrap_or_default();
-            data.extend(input.into_iter().filter(|(key, value)| value.is_object() && key != "settingsFrom"));
+            let input = composition["spec"]["pipeline"][0]["input"]
+                .as_object()
+                .cloned()
+                .unwrap_or_default();
+            data.extend(
+                input.into_iter().filter(|(key, value)| value.is_object() && key != "settingsFrom"),
+            );
         }
     }
     // A GPU workspace with all defaults can be reached by SSH.

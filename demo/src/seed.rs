@@ -55,10 +55,25 @@ pub fn all() -> Vec<Seed> {
         spec,
         leaves: false,
     };
-    let machine = |kind: &str, owner: &str| json!({"parameters": {"owner": owner, "instanceType": kind}});
+    let machine =
+        |kind: &str, owner: &str| json!({"parameters": {"owner": owner, "instanceType": kind}});
     vec![
-        seed("gpu-workspace", "team-vision", "ada", "ada", hours(75), machine("g4dn.xlarge", "ada")),
-        seed("gpu-workspace", "team-vision", "training", "ada", hours(2), machine("p5.4xlarge", "ada")),
+        seed(
+            "gpu-workspace",
+            "team-vision",
+            "ada",
+            "ada",
+            hours(75),
+            machine("g4dn.xlarge", "ada"),
+        ),
+        seed(
+            "gpu-workspace",
+            "team-vision",
+            "training",
+            "ada",
+            hours(2),
+            machine("p5.4xlarge", "ada"),
+        ),
         seed(
             "gpu-workspace",
             "team-vision",
@@ -85,7 +100,14 @@ pub fn all() -> Vec<Seed> {
         Seed {
             flavour: Flavour::Namespaced,
             leaves: true,
-            ..seed("unified-environment", "team-shop", "spring-sale", "ada", hours(24 * 30), json!({}))
+            ..seed(
+                "unified-environment",
+                "team-shop",
+                "spring-sale",
+                "ada",
+                hours(24 * 30),
+                json!({}),
+            )
         },
     ]
 }
@@ -102,7 +124,9 @@ pub fn plant(
     let (store, kinds) = (&cluster.store, &cluster.kinds);
     let now = Timestamp::now();
     for object in platform::installed(kinds, recipes) {
-        let kind = kinds.of(&object).with_context(|| format!("the kind {} is not served", object["kind"]))?;
+        let kind = kinds
+            .of(&object)
+            .with_context(|| format!("the kind {} is not served", object["kind"]))?;
         let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));
     }
@@ -126,12 +150,14 @@ pub fn plant(
 impl Seed {
     fn plant(&self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Key> {
         let object = example(self.api, self.flavour)?;
-        let kind = kinds.of(&object).with_context(|| format!("{}: the kind is not served", self.api))?;
+        let kind =
+            kinds.of(&object).with_context(|| format!("{}: the kind is not served", self.api))?;
         let key = kind.key(self.namespace, self.name);
         let mut object = json!({"metadata": {"labels": {"owner": self.owner}, "annotations": {OWNER: self.owner}}, "spec": object["spec"]});
         overlay(&mut object["spec"], &self.spec);
         if kind.name != "StockPool" && self.flavour == Flavour::Claims {
-            object["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{}-conn", self.name)});
+            object["spec"]["writeConnectionSecretToRef"] =
+                json!({"name": format!("{}-conn", self.name)});
         }
         let object = admitted(kinds, kind, &key, &object, None)
             .map_err(|refused| anyhow!("{}: {}", self.name, refused.message))?;

@@ -8,8 +8,8 @@ use futures::{StreamExt, future::join_all};
 use k8s_openapi::api::authorization::v1::{SelfSubjectRulesReview, SelfSubjectRulesReviewSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{
-    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective,
-    WatchEvent, WatchParams,
+    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions,
+    ValidationDirective, WatchEvent, WatchParams,
 };
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Client, Error};
@@ -35,8 +35,11 @@ fn code(error: Error) -> (u16, String) {
 async fn it_says_what_it_serves_in_both_shapes() {
     let (_demo, client) = start(FAST, &[]).await;
     let groups = client.list_api_groups_aggregated().await.unwrap();
-    let resources =
-        groups.items.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources);
+    let resources = groups
+        .items
+        .iter()
+        .flat_map(|group| &group.versions)
+        .flat_map(|version| &version.resources);
     let marked = resources.filter(|one| one.categories.iter().any(|one| one == "paved")).count();
     assert_eq!(marked, 10, "five kinds of two flavours");
     for (group, version, kind, scope) in [
@@ -55,11 +58,16 @@ async fn it_says_what_it_serves_in_both_shapes() {
 async fn a_watch_sees_every_write_in_order() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
-    let version = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let version =
+        maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     maps.create(&PostParams::default(), &map("a", &json!({"x": "1"}))).await.unwrap();
-    maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}}))).await.unwrap();
+    maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}})))
+        .await
+        .unwrap();
     // The same again is no change.
-    maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}}))).await.unwrap();
+    maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}})))
+        .await
+        .unwrap();
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     let events = maps.watch(&WatchParams::default().timeout(20), &version).await.unwrap();
     let seen: Vec<(&str, Option<String>)> = events
@@ -88,7 +96,8 @@ async fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
         mine.data = Some([("writer".to_owned(), writer.to_string())].into());
         async move { maps.replace("a", &PostParams::default(), &mine).await }
     });
-    let (won, lost): (Vec<_>, Vec<_>) = join_all(writers).await.into_iter().partition(Result::is_ok);
+    let (won, lost): (Vec<_>, Vec<_>) =
+        join_all(writers).await.into_iter().partition(Result::is_ok);
     assert_eq!((won.len(), lost.len()), (1, 15));
     assert!(lost.into_iter().all(|lost| code(lost.unwrap_err()) == (409, "Conflict".to_owned())));
     let winner = won.into_iter().next().unwrap().unwrap();
@@ -111,9 +120,13 @@ async fn what_has_a_finalizer_goes_when_that_is_released() {
         (going.metadata.deletion_timestamp.is_some(), &going.metadata.uid),
         (true, &made.metadata.uid)
     );
-    maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": null}})))
-        .await
-        .unwrap();
+    maps.patch(
+        "a",
+        &PatchParams::default(),
+        &Patch::Merge(json!({"metadata": {"finalizers": null}})),
+    )
+    .await
+    .unwrap();
     assert!(maps.get_opt("a").await.unwrap().is_none());
 }
 
@@ -121,7 +134,8 @@ async fn what_has_a_finalizer_goes_when_that_is_released() {
 async fn what_is_applied_belongs_to_whoever_applied_it() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
-    let intent = |data: Value| Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data}));
+    let intent =
+        |data: Value| Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data}));
     let ada = PatchParams::apply("ada");
     maps.patch("a", &ada, &intent(json!({"x": "1", "y": "1"}))).await.unwrap();
     let bob = PatchParams::apply("bob");
@@ -141,10 +155,18 @@ async fn what_is_applied_belongs_to_whoever_applied_it() {
 #[tokio::test]
 async fn a_claim_is_checked_as_an_api_server_checks_it() {
     let (_demo, client) = start(FAST, &[]).await;
-    let pools = support::api(&client, "team-vision", "platform.acme.io/v1alpha1", "StockPool", "stockpools");
+    let pools = support::api(
+        &client,
+        "team-vision",
+        "platform.acme.io/v1alpha1",
+        "StockPool",
+        "stockpools",
+    );
     let pool = |name: &str, spec: Value| {
-        serde_json::from_value(json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
-            "metadata": {"name": name}, "spec": spec}))
+        serde_json::from_value(
+            json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
+            "metadata": {"name": name}, "spec": spec}),
+        )
         .unwrap()
     };
     let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -155,16 +177,28 @@ async fn a_claim_is_checked_as_an_api_server_checks_it() {
     assert_eq!(shown.data["spec"]["gpu"], 0, "a default");
     assert!(shown.data["spec"].get("strange").is_none(), "an unknown field");
     assert!(pools.get_opt("dry").await.unwrap().is_none());
-    let refused =
-        pools.create(&dry, &pool("bad", json!({"specName": "g1.1", "replicas": -1}))).await.unwrap_err();
+    let refused = pools
+        .create(&dry, &pool("bad", json!({"specName": "g1.1", "replicas": -1})))
+        .await
+        .unwrap_err();
     let Error::Api(status) = refused else { panic!("{refused}") };
-    assert_eq!((status.code, status.details.unwrap().causes[0].field.as_str()), (422, "spec.replicas"));
-    let strict =
-        PatchParams { field_validation: Some(ValidationDirective::Strict), ..PatchParams::apply("ada") };
+    assert_eq!(
+        (status.code, status.details.unwrap().causes[0].field.as_str()),
+        (422, "spec.replicas")
+    );
+    let strict = PatchParams {
+        field_validation: Some(ValidationDirective::Strict),
+        ..PatchParams::apply("ada")
+    };
     let strange = pool("strict", json!({"specName": "g1.1", "strange": 1}));
-    assert_eq!(code(pools.patch("strict", &strict, &Patch::Apply(&strange)).await.unwrap_err()).0, 400);
-    let nowhere = support::api(&client, "nowhere", "platform.acme.io/v1alpha1", "StockPool", "stockpools");
-    let absent = nowhere.create(&PostParams::default(), &pool("a", json!({"specName": "g1.1"}))).await;
+    assert_eq!(
+        code(pools.patch("strict", &strict, &Patch::Apply(&strange)).await.unwrap_err()).0,
+        400
+    );
+    let nowhere =
+        support::api(&client, "nowhere", "platform.acme.io/v1alpha1", "StockPool", "stockpools");
+    let absent =
+        nowhere.create(&PostParams::default(), &pool("a", json!({"specName": "g1.1"}))).await;
     assert_eq!(code(absent.unwrap_err()).0, 404);
 }
 
@@ -198,7 +232,11 @@ async fn claim_that_names_its_composite_is_rejected() {
         claims.patch("innocent", &PatchParams::default(), &patch).await
     };
     for binding in [reference, Value::Null] {
-        assert_eq!(code(change(json!({"resourceRef": binding})).await.unwrap_err()).0, 422, "{binding}");
+        assert_eq!(
+            code(change(json!({"resourceRef": binding})).await.unwrap_err()).0,
+            422,
+            "{binding}"
+        );
     }
     change(json!({"resourceRef": bound, "parameters": {"size": "medium"}})).await.unwrap();
 }

@@ -19,13 +19,22 @@ use support::{FAST, condition, eventually, is_ready, start};
 const NAMESPACE: &str = "team-shop";
 
 /// Applies an example, and gives the objects of its kind.
-async fn apply(client: &Client, api: &str, flavour: Flavour, over: &Value) -> (Api<DynamicObject>, String) {
+async fn apply(
+    client: &Client,
+    api: &str,
+    flavour: Flavour,
+    over: &Value,
+) -> (Api<DynamicObject>, String) {
     let mut object = example(api, flavour).unwrap();
     let name = format!("{api}-{flavour:?}").to_lowercase();
     object["metadata"]["name"] = json!(name);
     object["metadata"]["namespace"] = json!(NAMESPACE);
     overlay(&mut object["spec"], over);
-    let kind = GroupVersionKind::gvk(flavour.default_group(), "v1alpha1", object["kind"].as_str().unwrap());
+    let kind = GroupVersionKind::gvk(
+        flavour.default_group(),
+        "v1alpha1",
+        object["kind"].as_str().unwrap(),
+    );
     let (resource, _) = pinned_kind(client, &kind).await.unwrap();
     let objects = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
     objects.patch(&name, &PatchParams::apply("test"), &Patch::Apply(&object)).await.unwrap();
@@ -34,7 +43,8 @@ async fn apply(client: &Client, api: &str, flavour: Flavour, over: &Value) -> (A
 
 /// Everything in the cluster but what was there before anybody made anything.
 async fn left(client: &Client) -> Vec<String> {
-    const OURS: [&str; 4] = ["Namespace", "CompositeResourceDefinition", "Composition", "EnvironmentConfig"];
+    const OURS: [&str; 4] =
+        ["Namespace", "CompositeResourceDefinition", "Composition", "EnvironmentConfig"];
     let groups = client.list_api_groups().await.unwrap().groups;
     let mut versions: Vec<String> = groups
         .iter()
@@ -52,7 +62,9 @@ async fn left(client: &Client) -> Vec<String> {
         for resource in list.resources.iter().filter(|one| !OURS.contains(&one.kind.as_str())) {
             let objects = support::api(client, "", &version, &resource.kind, &resource.name);
             let found = objects.list(&ListParams::default()).await.unwrap();
-            left.extend(found.items.iter().map(|one| format!("{} {}", resource.kind, one.name_any())));
+            left.extend(
+                found.items.iter().map(|one| format!("{} {}", resource.kind, one.name_any())),
+            );
         }
     }
     left.sort();
@@ -86,9 +98,10 @@ async fn comes_and_goes(client: &Client, api: &str, flavour: Flavour) {
     assert_eq!(ready.data["status"]["phase"], "Ready", "{name}");
     if let Some(secret) = secret_of(&ready) {
         let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-        let secret =
-            eventually(&format!("{name} has its Secret"), async || secrets.get_opt(&secret).await.unwrap())
-                .await;
+        let secret = eventually(&format!("{name} has its Secret"), async || {
+            secrets.get_opt(&secret).await.unwrap()
+        })
+        .await;
         assert!(!secret.data.unwrap_or_default().is_empty(), "{name}");
     }
     objects.delete(&name, &DeleteParams::foreground()).await.unwrap();
@@ -120,19 +133,25 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
 
     // While it goes, the parts themselves tell what is left.
     let machines = support::api(&client, "", "ec2.aws.upbound.io/v1beta2", "Instance", "instances");
-    let groups = support::api(&client, "", "ec2.aws.upbound.io/v1beta1", "SecurityGroup", "securitygroups");
+    let groups =
+        support::api(&client, "", "ec2.aws.upbound.io/v1beta1", "SecurityGroup", "securitygroups");
     objects.delete(&name, &DeleteParams::foreground()).await.unwrap();
     let going = async |parts: &Api<DynamicObject>| {
         let found = parts.list(&ListParams::default()).await.unwrap().items;
         found.first().map(|one| one.metadata.deletion_timestamp.is_some())
     };
-    eventually("the machine goes", async || (going(&machines).await == Some(true)).then_some(())).await;
+    eventually("the machine goes", async || (going(&machines).await == Some(true)).then_some(()))
+        .await;
     assert_eq!(going(&groups).await, Some(false), "the machine still uses its firewall");
     let claim = objects.get(&name).await.unwrap();
     assert_eq!(condition(&claim, "Ready")["reason"], "Deleting");
-    eventually("the machine is gone", async || going(&machines).await.is_none().then_some(())).await;
+    eventually("the machine is gone", async || going(&machines).await.is_none().then_some(()))
+        .await;
     assert!(going(&groups).await.is_some(), "what it used goes after it");
-    eventually("all is gone", async || objects.get_opt(&name).await.unwrap().is_none().then_some(())).await;
+    eventually("all is gone", async || {
+        objects.get_opt(&name).await.unwrap().is_none().then_some(())
+    })
+    .await;
     assert_eq!(left(&client).await, before);
 }
 
@@ -154,7 +173,10 @@ async fn what_the_cloud_refuses_is_named_and_recovers_when_it_is_changed() {
         );
         let smaller = json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}});
         objects.patch(&name, &PatchParams::default(), &Patch::Merge(smaller)).await.unwrap();
-        eventually("it recovers", async || is_ready(&objects.get(&name).await.unwrap()).then_some(())).await;
+        eventually("it recovers", async || {
+            is_ready(&objects.get(&name).await.unwrap()).then_some(())
+        })
+        .await;
     }
 }
 
@@ -188,8 +210,13 @@ async fn what_stands_there_at_the_start_is_of_all_kinds_and_phases() {
     ];
     assert_eq!(told, expected);
 
-    let objects =
-        support::api(&client, "", "platform.m.acme.io/v1alpha1", "UnifiedEnvironment", "unifiedenvironments");
+    let objects = support::api(
+        &client,
+        "",
+        "platform.m.acme.io/v1alpha1",
+        "UnifiedEnvironment",
+        "unifiedenvironments",
+    );
     let found = objects.list(&ListParams::default()).await.unwrap().items;
     let going: Vec<String> = found.iter().map(ResourceExt::name_any).collect();
     assert_eq!(going, ["spring-sale"]);
@@ -207,9 +234,14 @@ async fn an_object_of_nobody_is_left_alone() {
     };
     maps.create(&PostParams::default(), &map).await.unwrap();
     let (objects, name) = apply(&client, "stock-pool", Flavour::Namespaced, &json!({})).await;
-    eventually("it is ready", async || is_ready(&objects.get(&name).await.unwrap()).then_some(())).await;
+    eventually("it is ready", async || is_ready(&objects.get(&name).await.unwrap()).then_some(()))
+        .await;
     objects.delete(&name, &DeleteParams::foreground()).await.unwrap();
-    eventually("it is gone", async || objects.get_opt(&name).await.unwrap().is_none().then_some(())).await;
-    let added: Vec<String> = left(&client).await.into_iter().filter(|one| !before.contains(one)).collect();
+    eventually("it is gone", async || {
+        objects.get_opt(&name).await.unwrap().is_none().then_some(())
+    })
+    .await;
+    let added: Vec<String> =
+        left(&client).await.into_iter().filter(|one| !before.contains(one)).collect();
     assert_eq!(added, ["ConfigMap mine"]);
 }

@@ -34,9 +34,13 @@ impl Drop for Portal {
 fn paved() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let built = here.parent().and_then(|folder| folder.parent()).unwrap().join("paved");
-    let built =
-        std::env::var_os("PAVED_ROAD_PROGRAMS").map_or(built, |folder| PathBuf::from(folder).join("paved"));
-    assert!(built.is_file(), "{} does not exist. Run `cargo build --workspace --bins`", built.display());
+    let built = std::env::var_os("PAVED_ROAD_PROGRAMS")
+        .map_or(built, |folder| PathBuf::from(folder).join("paved"));
+    assert!(
+        built.is_file(),
+        "{} does not exist. Run `cargo build --workspace --bins`",
+        built.display()
+    );
     built
 }
 
@@ -53,7 +57,8 @@ async fn applied_environment_belongs_to_the_user_who_applies_it() {
         "StockPool",
         "stockpools",
     );
-    let mut pool = demo::seed::example("stock-pool", function_paved_road::apis::Flavour::Claims).unwrap();
+    let mut pool =
+        demo::seed::example("stock-pool", function_paved_road::apis::Flavour::Claims).unwrap();
     pool["metadata"] = json!({"name": "mine", "namespace": demo::NAMESPACE});
     for (name, labels, owner) in [
         ("mine", json!({}), Some("ada")),
@@ -85,7 +90,9 @@ async fn doctor_finds_nothing_wrong_with_the_fake_cluster() {
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success() && !told.contains('✗'), "{told}");
-    for line in ["2.3.4 serves both", "Function function-paved-road", "XRD environments.platform.m.acme.io"] {
+    for line in
+        ["2.3.4 serves both", "Function function-paved-road", "XRD environments.platform.m.acme.io"]
+    {
         assert!(told.contains(line), "{line} is missing: {told}");
     }
 }
@@ -122,7 +129,8 @@ impl Portal {
     }
 
     async fn ask(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let answer = self.client.send(self.request(method, path, body).map(Body::from)).await.unwrap();
+        let answer =
+            self.client.send(self.request(method, path, body).map(Body::from)).await.unwrap();
         let status = answer.status().as_u16();
         let bytes = answer.into_body().collect_bytes().await.unwrap();
         (status, serde_json::from_slice(&bytes).unwrap_or_default())
@@ -138,11 +146,16 @@ async fn people_make_an_environment_watch_it_come_up_connect_and_delete_it() {
     let (_, kinds) = portal.ask("GET", "/api/v1/kinds", &Value::Null).await;
     assert_eq!(kinds.as_array().map(Vec::len), Some(10), "{kinds}");
 
-    let stream =
-        portal.client.request_stream(portal.request("GET", "/api/v1/watch", &Value::Null)).await.unwrap();
+    let stream = portal
+        .client
+        .request_stream(portal.request("GET", "/api/v1/watch", &Value::Null))
+        .await
+        .unwrap();
     let mut events = Box::pin(stream).lines().filter_map(|line| {
         let line = line.unwrap();
-        let seen = line.strip_prefix("data:").map(|text| serde_json::from_str::<Value>(text.trim()).unwrap());
+        let seen = line
+            .strip_prefix("data:")
+            .map(|text| serde_json::from_str::<Value>(text.trim()).unwrap());
         std::future::ready(seen.filter(|seen| seen["name"] == "mine"))
     });
     let document = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "mine"},
@@ -174,5 +187,9 @@ async fn people_make_an_environment_watch_it_come_up_connect_and_delete_it() {
     while !gone().await {
         last = events.next().await.unwrap();
     }
-    assert_eq!((&last["phase"], &last["deletedAt"].is_string()), (&json!("Deleting"), &true), "{last}");
+    assert_eq!(
+        (&last["phase"], &last["deletedAt"].is_string()),
+        (&json!("Deleting"), &true),
+        "{last}"
+    );
 }

@@ -141,7 +141,8 @@ impl ControlPlane {
         } else {
             workspace::built("function")?
         };
-        let function = Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
+        let function =
+            Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
         let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
         let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
@@ -257,7 +258,8 @@ impl ControlPlane {
         let clusters = self.folder().join("clusters.kubeconfig");
         fs::write(
             &clusters,
-            kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token).to_string(),
+            kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token)
+                .to_string(),
         )?;
         clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref(), &clusters).await
     }
@@ -292,7 +294,8 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
 /// The rights and admission policies that we ship: for Crossplane, people, and the providers of what is installed.
 fn rights(args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
-    let names = ["crossplane", "people", "providers/helm"].map(str::to_owned).into_iter().chain(names);
+    let names =
+        ["crossplane", "people", "providers/helm"].map(str::to_owned).into_iter().chain(names);
     let files = names.map(|name| format!("rbac/{name}.yaml")).chain(["policy.yaml".to_owned()]);
     let mut rights = Vec::new();
     for file in files {

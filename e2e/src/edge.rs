@@ -36,11 +36,13 @@ impl Edge {
             .spawn()
             .context("starting moto")?;
         let out = process.stdout.take().context("moto's output")?;
-        let ports = BufReader::new(out).lines().next_line().await.context("reading moto's ports")?;
+        let ports =
+            BufReader::new(out).lines().next_line().await.context("reading moto's ports")?;
         let ports = ports.context("moto has ended")?;
         let (apis, edge) = ports.split_once(' ').context("moto has not printed two ports")?;
         let authority = folder.path().join("ca.crt");
-        let curl = format!("connect-to = \"::127.0.0.1:{edge}\"\ncacert = \"{}\"\n", authority.display());
+        let curl =
+            format!("connect-to = \"::127.0.0.1:{edge}\"\ncacert = \"{}\"\n", authority.display());
         fs::write(folder.path().join(".curlrc"), curl).await.context("telling curl")?;
         Ok(Self { apis: format!("http://127.0.0.1:{apis}"), _process: process, folder })
     }

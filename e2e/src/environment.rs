@@ -67,14 +67,16 @@ impl Environment {
     /// `kubectl patch`, as the owner.
     pub async fn edit(&self, patch: &Value) -> Result<()> {
         let (resource, patch) = (self.resource(), patch.to_string());
-        let args = ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
+        let args =
+            ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
         self.owner.run(&args).await.map(drop)
     }
 
     /// An edit that the API server must refuse; its words, without those of the edit.
     pub async fn refuses(&self, patch: &Value) -> Result<String> {
         let (resource, patch) = (self.resource(), patch.to_string());
-        let args = ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
+        let args =
+            ["patch", &resource, self.name(), "-n", self.namespace(), "--type=merge", "-p", &patch];
         self.owner.refused(&args, "").await
     }
 
@@ -112,7 +114,8 @@ impl Environment {
     /// Makes Crossplane look at its composite, as an operator may.
     pub async fn touch(&self) -> Result<()> {
         let composite = self.composite().await?;
-        let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
+        let (kind, name) =
+            (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         let touched = format!("e2e.paved-road/touched={}", jiff::Timestamp::now());
         let operator = self.owner.of(&format!("operator@{}", self.namespace()));
         let args = ["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &touched];
@@ -124,7 +127,8 @@ impl Environment {
     pub async fn poke(&self) -> Result<()> {
         self.touch().await?;
         let composite = self.composite().await?;
-        let (kind, name) = (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
+        let (kind, name) =
+            (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         // What is written first may be the answer to an earlier question.
         for _ in 0..2 {
             self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;
@@ -139,15 +143,18 @@ impl Environment {
     /// Waits until Crossplane hears what becomes of its composite, which is a while after the API server was away: pausing it, and
     /// going on, is said only by who has read either. That Crossplane asks the function proves less, as parts make it do that, too.
     pub async fn heard(&self, who: &Kubectl) -> Result<()> {
-        let steps =
-            [("crossplane.io/paused=true", "ReconcilePaused"), ("crossplane.io/paused-", "ReconcileSuccess")];
+        let steps = [
+            ("crossplane.io/paused=true", "ReconcilePaused"),
+            ("crossplane.io/paused-", "ReconcileSuccess"),
+        ];
         for (step, reason) in steps {
             let composite = self.composite().await?;
             let (kind, name) =
                 (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
             who.run(&["annotate", &kind, name, "-n", self.namespace(), step]).await?;
             eventually(&format!("Crossplane says {reason} of {kind} {name}"), async || {
-                Ok((conditions::get(&self.composite().await?, "Synced")["reason"] == reason).then_some(()))
+                Ok((conditions::get(&self.composite().await?, "Synced")["reason"] == reason)
+                    .then_some(()))
             })
             .await?;
         }
@@ -161,7 +168,10 @@ impl Environment {
                 conditions::get(object, "Provisioned")["reason"] == reason
             })
             .await?;
-        Ok(conditions::get(&object, "Provisioned")["message"].as_str().unwrap_or_default().to_owned())
+        Ok(conditions::get(&object, "Provisioned")["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned())
     }
 
     /// The composite: the object itself, or the one that the claim is bound to.
@@ -237,7 +247,10 @@ impl Environment {
     pub async fn slot(&self, name: &str) -> Result<Value> {
         let composed = self.composed().await?;
         let fills = |object: &Value| slot(object) == name;
-        composed.into_iter().find(fills).with_context(|| format!("{} has no slot {name}", self.name()))
+        composed
+            .into_iter()
+            .find(fills)
+            .with_context(|| format!("{} has no slot {name}", self.name()))
     }
 
     /// The object, where it is still there.
@@ -296,11 +309,16 @@ fn when(event: &Value) -> &str {
 
 /// An object in a line, and a line for each condition that is not True.
 fn line(object: &Value) -> String {
-    let mut text = format!("{} {} {}\n", resource(object), object["metadata"]["name"], slot(object));
+    let mut text =
+        format!("{} {} {}\n", resource(object), object["metadata"]["name"], slot(object));
     for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         if condition["status"] != "True" {
             let (kind, status) = (&condition["type"], &condition["status"]);
-            _ = writeln!(text, "    {kind} {status} {}: {}", condition["reason"], condition["message"]);
+            _ = writeln!(
+                text,
+                "    {kind} {status} {}: {}",
+                condition["reason"], condition["message"]
+            );
         }
     }
     if let Some(since) = object["metadata"]["deletionTimestamp"].as_str() {

@@ -8,7 +8,10 @@ use anyhow::{Context, Result, bail};
 pub const PATIENCE: Duration = Duration::from_mins(8);
 
 /// Waits until `check` gives something; `what` says what was waited for.
-pub async fn eventually<T>(what: &str, mut check: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+pub async fn eventually<T>(
+    what: &str,
+    mut check: impl AsyncFnMut() -> Result<Option<T>>,
+) -> Result<T> {
     let end = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = check().await.with_context(|| what.to_owned())? {

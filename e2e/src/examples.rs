@@ -12,7 +12,9 @@ pub fn all() -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
 
 /// The managed clusters that a virtual environment can be on, in both flavours.
 pub fn clusters() -> impl Iterator<Item = (&'static str, Flavour)> {
-    ["gke", "eks", "aks"].into_iter().flat_map(|cluster| Flavour::ALL.map(|flavour| (cluster, flavour)))
+    ["gke", "eks", "aks"]
+        .into_iter()
+        .flat_map(|cluster| Flavour::ALL.map(|flavour| (cluster, flavour)))
 }
 
 /// An API's example: what people apply, in `namespace`.
@@ -23,7 +25,8 @@ pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     };
     let path = workspace::root().join("examples").join(api).join(file);
     let documents = yaml::read(&path)?;
-    let mut object = documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;
+    let mut object =
+        documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;
     object["metadata"]["namespace"] = namespace.into();
     Ok(object)
 }

@@ -53,12 +53,21 @@ impl Kubectl {
     /// Runs it with a text on its standard input.
     pub async fn with(&self, args: &[&str], input: &str) -> Result<String> {
         let mut command = Command::new(&self.program);
-        command.arg("--kubeconfig").arg(&self.kubeconfig).args(args).env(CACHE, cache(&self.kubeconfig));
+        command
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .args(args)
+            .env(CACHE, cache(&self.kubeconfig));
         if let Some(person) = &self.person {
             command.args(["--as", person]);
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child =
+            command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin.write_all(input.as_bytes()).await.context("writing to kubectl")?;
         }

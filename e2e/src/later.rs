@@ -62,7 +62,8 @@ fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error
 }
 
 /// Its APIs.
-static LATER: LazyLock<Vec<Later>> = LazyLock::new(|| APIS.iter().map(|api| Later::of(*api)).collect());
+static LATER: LazyLock<Vec<Later>> =
+    LazyLock::new(|| APIS.iter().map(|api| Later::of(*api)).collect());
 
 /// The API that serves a kind.
 pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
@@ -135,7 +136,8 @@ mod tests {
             let today = Settings::read(body, &sections()).unwrap();
             let later = decided(&today, section).unwrap();
             api.check_settings(&later).unwrap();
-            let [today, later] = [&today, &later].map(|all| all.section::<Object>(section).unwrap());
+            let [today, later] =
+                [&today, &later].map(|all| all.section::<Object>(section).unwrap());
             assert_ne!(today, later, "{section}");
         }
     }

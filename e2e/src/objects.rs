@@ -8,9 +8,13 @@ use anyhow::{Context, Result, bail};
 use crossplane::api_version;
 use crossplane::names::IN_USE;
 use futures::TryStreamExt;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams,
+};
 use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
-use kube::discovery::{ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs};
+use kube::discovery::{
+    ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs,
+};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -52,7 +56,9 @@ impl Objects {
     ) -> Result<Option<Value>> {
         let api = self.api(api_version, kind, namespace).await?;
         let found = api.get_opt(name).await.with_context(|| format!("reading {kind} {name}"))?;
-        found.map(|object| serde_json::to_value(object).context("an object that is no JSON")).transpose()
+        found
+            .map(|object| serde_json::to_value(object).context("an object that is no JSON"))
+            .transpose()
     }
 
     /// The object that a reference names.
@@ -64,7 +70,8 @@ impl Objects {
     /// Every object of a kind, in all namespaces or in one.
     pub async fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Vec<Value>> {
         let api = self.api(api_version, kind, namespace).await?;
-        let list = api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
+        let list =
+            api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
         // In a list they do not say what they are.
         let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
         let values = list.items.into_iter().map(|mut object| {
@@ -90,7 +97,8 @@ impl Objects {
     /// Applies an object.
     pub async fn apply(&self, object: &Value) -> Result<()> {
         let (api, name) = self.of(object).await?;
-        let applied = api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await;
+        let applied =
+            api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await;
         applied.map(drop).with_context(|| format!("applying {} {name}", object["kind"]))
     }
 
@@ -98,7 +106,9 @@ impl Objects {
     pub async fn patch_status(&self, object: &Value, patch: &Value) -> Result<()> {
         let (api, name) = self.of(object).await?;
         let patched = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await;
-        patched.map(drop).with_context(|| format!("patching the status of {} {name}", object["kind"]))
+        patched
+            .map(drop)
+            .with_context(|| format!("patching the status of {} {name}", object["kind"]))
     }
 
     /// Deletes an object after what it owns; one that is gone is no error.
@@ -128,7 +138,9 @@ impl Objects {
         loop {
             let params = WatchParams::default().fields(&fields);
             let mut events = pin!(api.watch(&params, &version).await?);
-            while let Some(event) = events.try_next().await.with_context(|| format!("watching {name}"))? {
+            while let Some(event) =
+                events.try_next().await.with_context(|| format!("watching {name}"))?
+            {
                 match event {
                     WatchEvent::Added(_) => bail!("{name} was made anew while it was going"),
                     WatchEvent::Modified(object) => {
@@ -158,10 +170,16 @@ impl Objects {
     }
 
     /// The same of those of which something is so.
-    pub async fn everything_that(&self, is: impl Fn(&ObjectMeta) -> bool) -> Result<BTreeSet<String>> {
-        let discovery = Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
+    pub async fn everything_that(
+        &self,
+        is: impl Fn(&ObjectMeta) -> bool,
+    ) -> Result<BTreeSet<String>> {
+        let discovery =
+            Discovery::new(self.client.clone()).run().await.context("discovering the kinds")?;
         let mut names = BTreeSet::new();
-        for (resource, capabilities) in discovery.groups().flat_map(ApiGroup::resources_by_stability) {
+        for (resource, capabilities) in
+            discovery.groups().flat_map(ApiGroup::resources_by_stability)
+        {
             if !capabilities.supports_operation(verbs::LIST)
                 || ["Event", "Lease"].contains(&resource.kind.as_str())
             {
@@ -193,7 +211,12 @@ impl Objects {
         Ok((api, text(&metadata["name"])))
     }
 
-    async fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Result<Api<DynamicObject>> {
+    async fn api(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> Result<Api<DynamicObject>> {
         let (resource, capabilities) = self.kind(api_version, kind).await?;
         let client = self.client.clone();
         Ok(if capabilities.scope == Scope::Namespaced && !namespace.is_empty() {

@@ -67,20 +67,30 @@ pub struct Browser {
 impl Browser {
     /// A browser that has visited nothing yet, for pages of this origin.
     pub fn new(origin: &str) -> Result<Self> {
-        Ok(Self { folder: tempfile::tempdir().context("making a folder")?, origin: origin.to_owned() })
+        Ok(Self {
+            folder: tempfile::tempdir().context("making a folder")?,
+            origin: origin.to_owned(),
+        })
     }
 
     /// Signs in at a portal, as `NAME.GROUP`: the provider asks who it is, then for consent.
     pub async fn sign_in(&self, portal: &str, who: &str) -> Result<()> {
         let page = self.curl(&["--location", &format!("{portal}/auth/sign-in")]).await?;
         let login = format!("login={who}");
-        let asked = ["--location", "--data", "prompt=login", "--data", &login, "--data", "password=any"];
+        let asked =
+            ["--location", "--data", "prompt=login", "--data", &login, "--data", "password=any"];
         let page = self.curl(&[&asked[..], &[form(&page)?]].concat()).await?;
         self.curl(&["--location", "--data", "prompt=consent", form(&page)?]).await.map(drop)
     }
 
     /// Sends a request to a portal, as its own pages would; the status and the body.
-    pub async fn ask(&self, method: &str, portal: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+    pub async fn ask(
+        &self,
+        method: &str,
+        portal: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<(u16, Value)> {
         self.ask_with(&[], method, portal, path, body).await
     }
 
@@ -95,14 +105,18 @@ impl Browser {
     ) -> Result<(u16, Value)> {
         let (origin, url) = (format!("Origin: {}", self.origin), format!("{portal}{path}"));
         let text = body.to_string();
-        let mut args = vec!["--request", method, "--header", &origin, "--write-out", "\n%{http_code}", &url];
+        let mut args =
+            vec!["--request", method, "--header", &origin, "--write-out", "\n%{http_code}", &url];
         if !body.is_null() {
             args.extend(["--header", "Content-Type: application/json", "--data", &text]);
         }
         args.extend(headers.iter().flat_map(|header| ["--header", *header]));
         let answer = self.curl(&args).await?;
         let (body, status) = answer.rsplit_once('\n').context("curl told no status")?;
-        Ok((status.parse().context("curl's status")?, serde_json::from_str(body).unwrap_or_default()))
+        Ok((
+            status.parse().context("curl's status")?,
+            serde_json::from_str(body).unwrap_or_default(),
+        ))
     }
 
     /// Opens the stream of changes; what comes is read line by line.
@@ -134,14 +148,20 @@ impl Browser {
 
     async fn curl(&self, args: &[&str]) -> Result<String> {
         let output = self.command(args).output().await.context("starting curl")?;
-        ensure!(output.status.success(), "curl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        ensure!(
+            output.status.success(),
+            "curl {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         Ok(String::from_utf8(output.stdout)?)
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let jar = self.folder.path().join("cookies");
         let mut command = Command::new("curl");
-        command.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--cookie-jar"]).arg(&jar);
+        command
+            .args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--cookie-jar"])
+            .arg(&jar);
         command.arg("--cookie").arg(jar).args(args).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command

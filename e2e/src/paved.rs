@@ -70,9 +70,15 @@ impl Paved {
     }
 
     /// Runs a script in a folder, in which `paved` finds cluster and person by its kubeconfig, and no namespace.
-    pub async fn script(&self, script: &str, folder: &Path, variables: &[(&str, String)]) -> Result<Ran> {
+    pub async fn script(
+        &self,
+        script: &str,
+        folder: &Path,
+        variables: &[(&str, String)],
+    ) -> Result<Ran> {
         let text = std::fs::read_to_string(&self.kubeconfig).context("reading a kubeconfig")?;
-        let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
+        let mut kubeconfig: Value =
+            serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
         kubeconfig["users"][0]["user"]["as"] = self.person.as_deref().into();
         let own = folder.join("kubeconfig");
         std::fs::write(&own, kubeconfig.to_string()).context("writing a kubeconfig")?;
@@ -84,7 +90,11 @@ impl Paved {
             .env("KUBECONFIG", own)
             .env("PATH", path)
             .envs(variables.iter().map(|(key, value)| (key, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         Running(command.spawn().context("starting bash")?).ends().await
     }
 
@@ -96,8 +106,13 @@ impl Paved {
             command.args(["--as", person]);
         }
         command.env_remove("GITHUB_OUTPUT").env_remove("KUBECONFIG");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child =
+            command.spawn().with_context(|| format!("starting {}", self.program.display()))?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin.write_all(input.as_bytes()).await.context("writing to paved")?;
         }
@@ -111,7 +126,11 @@ pub struct Running(Child);
 impl Running {
     /// What Ctrl-C does.
     pub fn interrupt(&self) -> Result<()> {
-        let pid = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("paved has ended")?;
+        let pid = self
+            .0
+            .id()
+            .and_then(|id| Pid::from_raw(id.cast_signed()))
+            .context("paved has ended")?;
         kill_process(pid, Signal::INT).context("interrupting paved")
     }
 
@@ -129,8 +148,10 @@ impl Running {
 /// `kind.group/name`, which means one environment alone.
 pub fn address(environment: &Environment) -> String {
     let manifest = &environment.manifest;
-    let group =
-        manifest["apiVersion"].as_str().and_then(|version| version.split('/').next()).unwrap_or_default();
+    let group = manifest["apiVersion"]
+        .as_str()
+        .and_then(|version| version.split('/').next())
+        .unwrap_or_default();
     let kind = manifest["kind"].as_str().unwrap_or_default();
     format!("{kind}.{group}/{}", environment.name()).to_lowercase()
 }

@@ -19,7 +19,9 @@ pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<
     let installed = home.clone();
     tokio::task::spawn_blocking(move || node::install(&installed)).await??;
     let mut command = Command::new("node");
-    command.args(["node_modules/@playwright/test/cli.js", "test"]).arg(format!("specs/{specification}.spec"));
+    command
+        .args(["node_modules/@playwright/test/cli.js", "test"])
+        .arg(format!("specs/{specification}.spec"));
     command.arg("--output").arg(results).current_dir(home);
     command.env(WORLD, world.to_string()).env("NO_COLOR", "1");
     command.stdin(Stdio::null()).kill_on_drop(true);
@@ -35,7 +37,9 @@ pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<
 /// The pages' accessibility snapshots: Playwright leaves one in a folder for each test that has failed.
 fn seen(results: &Path) -> String {
     let folders = fs::read_dir(results).into_iter().flatten().flatten();
-    let texts = folders.filter_map(|folder| fs::read_to_string(folder.path().join("error-context.md")).ok());
-    let snapshot = |text: String| Some(text.split("```yaml\n").nth(1)?.split("```").next()?.to_owned());
+    let texts = folders
+        .filter_map(|folder| fs::read_to_string(folder.path().join("error-context.md")).ok());
+    let snapshot =
+        |text: String| Some(text.split("```yaml\n").nth(1)?.split("```").next()?.to_owned());
     texts.filter_map(snapshot).collect()
 }

@@ -55,18 +55,21 @@ impl Portal {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
         let first = urls[0].clone();
-        let provider = Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
+        let provider =
+            Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
         let release = install(stage, people).await?;
         let folder = tempfile::tempdir().context("making a folder")?;
         let kubeconfig = kubeconfig(stage, &folder).await?;
         let key = folder.path().join("key");
-        std::fs::write(&key, "a key for the sessions of one run of tests").context("writing a key")?;
+        std::fs::write(&key, "a key for the sessions of one run of tests")
+            .context("writing a key")?;
         let mut replicas = Vec::new();
         for url in urls {
             let address = url.trim_start_matches("http://");
             let public = if public_url == PublicUrl::Shared { &first } else { &url };
-            let log =
-                std::fs::File::create(stage.plane.ground().logs().join(format!("portal-{address}.log")))?;
+            let log = std::fs::File::create(
+                stage.plane.ground().logs().join(format!("portal-{address}.log")),
+            )?;
             let mut command = Command::new(workspace::built("paved")?);
             command.args([
                 "portal",
@@ -81,7 +84,8 @@ impl Portal {
             command.args(["--oidc-scopes", "groups", "--oidc-username-claim", "sub"]);
             command.arg("--session-key-file").arg(&key).arg("--kubeconfig").arg(&kubeconfig);
             command.env_remove("KUBECONFIG").stdin(Stdio::null()).stderr(log).kill_on_drop(true);
-            replicas.push(Replica { process: command.spawn().context("starting the portal")?, url });
+            replicas
+                .push(Replica { process: command.spawn().context("starting the portal")?, url });
         }
         let portal = Self { _provider: provider, _folder: folder, release, replicas };
         for replica in &portal.replicas {
@@ -94,7 +98,8 @@ impl Portal {
     pub async fn uninstall(self, stage: &Stage) -> Result<()> {
         stage.objects.delete(&self.release).await?;
         eventually("the portal's chart is uninstalled", async || {
-            let roles = stage.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
+            let roles =
+                stage.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
             let name = format!("{}:{RELEASE}", stage.namespace);
             let is_left = roles.iter().any(|role| role["metadata"]["name"] == name);
             let release = stage.objects.get(HELM, "Release", &stage.namespace, RELEASE).await?;
@@ -124,7 +129,8 @@ impl Replica {
 /// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the release.
 async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
     let namespace = stage.namespace.as_str();
-    let kubeconfig = std::fs::read_to_string(stage.plane.kubeconfig()).context("reading a kubeconfig")?;
+    let kubeconfig =
+        std::fs::read_to_string(stage.plane.kubeconfig()).context("reading a kubeconfig")?;
     let administrator = json!({"name": "administrator", "namespace": namespace});
     let mut values = yaml::read(&chart::folder().join("ci/minimal-values.yaml"))?.remove(0);
     let groups: Vec<_> = people.iter().filter_map(|who| who.split('.').nth(1)).collect();
@@ -166,14 +172,20 @@ async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
         stage.objects.apply(object).await?;
     }
     eventually("the portal's chart is installed", async || {
-        let release = stage.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
+        let release =
+            stage.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
         Ok((conditions::get(&release, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
     let deployment = stage.objects.get("apps/v1", "Deployment", namespace, RELEASE).await?;
     let available = deployment.map(|deployment| deployment["status"]["availableReplicas"].clone());
-    ensure!(available == Some(json!(2)), "replicas that the chart has made available: {available:?}");
-    for (version, kind) in [("policy/v1", "PodDisruptionBudget"), ("networking.k8s.io/v1", "NetworkPolicy")] {
+    ensure!(
+        available == Some(json!(2)),
+        "replicas that the chart has made available: {available:?}"
+    );
+    for (version, kind) in
+        [("policy/v1", "PodDisruptionBudget"), ("networking.k8s.io/v1", "NetworkPolicy")]
+    {
         let made = stage.objects.list(version, kind, namespace).await?;
         ensure!(made.len() == 1, "the chart has made {} of {kind}", made.len());
     }

@@ -82,8 +82,10 @@ async fn set_rule(
 ) -> Result<(), Failure> {
     let [claims, direct] = rule_names(&environment, &kind);
     let rule = Rule { kind: Some(kind), ..rule };
-    let labels =
-        [(names::CLAIM_NAMESPACE, stage.namespace.clone()), (names::CLAIM_NAME, environment.clone())];
+    let labels = [
+        (names::CLAIM_NAMESPACE, stage.namespace.clone()),
+        (names::CLAIM_NAME, environment.clone()),
+    ];
     let labels = labels.map(|(label, value)| (label.to_owned(), value)).into();
     stage.rule(&claims, &Rule { labels, ..rule.clone() }).await?;
     let labels = [(names::COMPOSITE.to_owned(), environment)].into();

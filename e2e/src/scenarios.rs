@@ -216,16 +216,22 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
         let is_named = only.iter().any(|part| scenario.name.contains(part));
-        is_named || only.is_empty() && scenario.when != When::Asked && (scenario.is_core || !args.core)
+        is_named
+            || only.is_empty() && scenario.when != When::Asked && (scenario.is_core || !args.core)
     };
     let chosen = SCENARIOS.iter().filter(is_chosen);
     let chosen: Vec<_> = chosen.collect();
     if chosen.is_empty() {
         let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        bail!("no scenario's name contains {}; there are:\n  {}", only.join(" or "), names.join("\n  "));
+        bail!(
+            "no scenario's name contains {}; there are:\n  {}",
+            only.join(" or "),
+            names.join("\n  ")
+        );
     }
     let begin = Instant::now();
-    let of = |when| chosen.iter().copied().filter(|scenario| scenario.when == when).collect::<Vec<_>>();
+    let of =
+        |when| chosen.iter().copied().filter(|scenario| scenario.when == when).collect::<Vec<_>>();
     let mut outcomes = perform_all(&plane, of(When::Together), SIDE_BY_SIDE).await;
     let here = async { Ok(perform_all(&plane, of(When::Alone), 1).await) };
     let (here, elsewhere) = try_join(here, perform_elsewhere(&plane, of(When::Elsewhere))).await?;
@@ -275,7 +281,10 @@ async fn perform_all(
 }
 
 /// Plays all of them on a control plane that nobody else needs.
-async fn perform_elsewhere(plane: &ControlPlane, scenarios: Vec<&'static Scenario>) -> Result<Vec<Outcome>> {
+async fn perform_elsewhere(
+    plane: &ControlPlane,
+    scenarios: Vec<&'static Scenario>,
+) -> Result<Vec<Outcome>> {
     if scenarios.is_empty() {
         return Ok(Vec::new());
     }

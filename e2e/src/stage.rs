@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use crossplane::json::merge_patch;
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
@@ -59,12 +61,16 @@ impl Stage {
         };
         let objects = Objects::new(plane.client());
         objects
-            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
+            .apply(
+                &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+            )
             .await?;
         let person = |role: &str| format!("{role}@{namespace}");
         objects.apply(&binding(&namespace, "paved-road-user", &person("user"))).await?;
         objects.apply(&binding(&namespace, "paved-road-viewer", &person("viewer"))).await?;
-        objects.apply(&cluster_binding(&namespace, "paved-road-operator", &person("operator"))).await?;
+        objects
+            .apply(&cluster_binding(&namespace, "paved-road-operator", &person("operator")))
+            .await?;
         Ok(Self {
             user: admin.of(&person("user")),
             plane,
@@ -89,7 +95,9 @@ impl Stage {
     pub async fn has_roles_of(&self, group: &str) -> Result<()> {
         let environments = format!("stockpools.{group}");
         let user = self.user.person.as_deref().context("the user is nobody")?;
-        self.objects.apply(&binding(&self.namespace, &format!("paved-road-user-{group}"), user)).await?;
+        self.objects
+            .apply(&binding(&self.namespace, &format!("paved-road-user-{group}"), user))
+            .await?;
         self.may(&self.user, "get", &environments).await?;
         let (operator, role) = (self.operator(), format!("paved-road-operator-{group}"));
         let person = operator.person.as_deref().context("the operator is nobody")?;
@@ -120,7 +128,10 @@ impl Stage {
 
     /// Waits until a right that was just given is in force: the API server hears of bindings by a watch of its own.
     async fn may(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<()> {
-        eventually("rights are in force", async || Ok(self.can(who, verb, kind).await?.then_some(()))).await
+        eventually("rights are in force", async || {
+            Ok(self.can(who, verb, kind).await?.then_some(()))
+        })
+        .await
     }
 
     /// Objects, as the user of the namespace may read and write them.
@@ -175,12 +186,14 @@ impl Stage {
     /// A virtual environment on a managed cluster, not applied yet. On EKS the app is inside; a way into the others takes an identity
     /// of their clouds.
     pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
-        let mut change = json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
+        let mut change =
+            json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
         if cluster != "eks" {
             change["spec"]["parameters"]["app"] = Value::Null;
         }
         if flavour == Flavour::Claims {
-            change["spec"]["writeConnectionSecretToRef"] = json!({"name": format!("{cluster}-conn")});
+            change["spec"]["writeConnectionSecretToRef"] =
+                json!({"name": format!("{cluster}-conn")});
         }
         self.example("virtual-environment", flavour, change)
     }
@@ -274,9 +287,11 @@ impl Stage {
     pub async fn vanishes(&self, managed: &Value) -> Result<()> {
         let all = self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await?;
         let owner = |map: &Value| External::of(map).map(|external| external.owner.uid);
-        let held = all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
         let held =
-            held.with_context(|| format!("nothing is in a cloud for {}", managed["metadata"]["name"]))?;
+            all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
+        let held = held.with_context(|| {
+            format!("nothing is in a cloud for {}", managed["metadata"]["name"])
+        })?;
         self.admin.delete(held).await
     }
 
@@ -322,7 +337,8 @@ impl Stage {
             Err(error) => return format!("nothing is to be seen of {}: {error:#}", self.namespace),
         };
         let mut text = format!("environments in {}:\n", self.namespace);
-        for object in all.into_iter().filter(|one| one["metadata"]["namespace"] == *self.namespace) {
+        for object in all.into_iter().filter(|one| one["metadata"]["namespace"] == *self.namespace)
+        {
             text += &self.environment(object).tree().await;
         }
         text
@@ -345,7 +361,10 @@ impl Stage {
     /// Puts Settings back, whatever was added to them.
     pub async fn put_settings(&self, data: &Value) -> Result<()> {
         let patch = json!([{"op": "replace", "path": "/data", "value": data}]).to_string();
-        self.operator().run(&["patch", SETTINGS[0], SETTINGS[1], "--type=json", "-p", &patch]).await.map(drop)
+        self.operator()
+            .run(&["patch", SETTINGS[0], SETTINGS[1], "--type=json", "-p", &patch])
+            .await
+            .map(drop)
     }
 }
 

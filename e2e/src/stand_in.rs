@@ -136,7 +136,8 @@ pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
 
 async fn make_namespace(client: &Client) -> anyhow::Result<()> {
     let api: Api<Namespace> = Api::all(client.clone());
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     let ours = PatchParams::apply(MANAGER).force();
     api.patch(NAMESPACE, &ours, &Patch::Apply(&namespace))
         .await

@@ -55,7 +55,8 @@ pub async fn up(args: &Args) -> Result<()> {
 
 /// Stops the control plane that `up --detach` started.
 pub async fn down() -> Result<()> {
-    let state = State::read()?.context("no control plane was started by `cargo xtask up --detach`")?;
+    let state =
+        State::read()?.context("no control plane was started by `cargo xtask up --detach`")?;
     state.end().await
 }
 

@@ -46,10 +46,15 @@ async fn main() {
         for bucket in &buckets {
             s3.create(bucket).await;
         }
-        let cluster = Cluster::with(environment(&json!({"frontendBucketName": buckets[0]})), &[]).await;
+        let cluster =
+            Cluster::with(environment(&json!({"frontendBucketName": buckets[0]})), &[]).await;
         let ours = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
-            command.arg("publish").arg(site.path()).args(["shop", "--kubeconfig"]).arg(cluster.kubeconfig());
+            command
+                .arg("publish")
+                .arg(site.path())
+                .args(["shop", "--kubeconfig"])
+                .arg(cluster.kubeconfig());
             command
         };
         let theirs = || {
@@ -62,8 +67,9 @@ async fn main() {
         };
         times.push(std::array::from_fn(|step| {
             if step == 2 {
-                (4..24)
-                    .for_each(|number| write(&site, &asset(number), &format!("changed in round {round}\n")));
+                (4..24).for_each(|number| {
+                    write(&site, &asset(number), &format!("changed in round {round}\n"))
+                });
             }
             // Whoever comes second finds the files in the system's cache: they take turns.
             let mut time = [Duration::ZERO; 2];
@@ -81,7 +87,8 @@ async fn main() {
     println!("paved publish takes {peak} KiB at most");
     let mut slow = Vec::new();
     for (step, name) in STEPS.iter().enumerate() {
-        let [ours, theirs] = [0, 1].map(|who| median(times.iter().map(|round| round[step][who]).collect()));
+        let [ours, theirs] =
+            [0, 1].map(|who| median(times.iter().map(|round| round[step][who]).collect()));
         let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
         println!(
             "{name:24} paved publish {ours:>8.2?}   aws s3 sync {theirs:>8.2?}   {ratio:.2} times as fast"

@@ -41,9 +41,11 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     }
     let inputs = Inputs::default();
     let documents = plan::documents(&args.files, &inputs, console)?;
-    let planned =
-        stop::unless_asked(Box::pin(planned(args, documents, &inputs, console)), "nothing was applied")
-            .await?;
+    let planned = stop::unless_asked(
+        Box::pin(planned(args, documents, &inputs, console)),
+        "nothing was applied",
+    )
+    .await?;
     let Some((cluster, steps)) = planned else { return Ok(()) };
     let applied = perform(&cluster, &steps, args.force_conflicts, console).await?;
     if !args.wait {
@@ -63,7 +65,8 @@ async fn planned(
 ) -> Result<Option<(Cluster, Vec<Step>)>, Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
-    let mut steps = plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
+    let mut steps =
+        plan::steps(documents, &kinds, &cluster, args.access.namespace.as_deref(), console)?;
     if args.wait {
         let all = steps.iter().map(|step| [step.kind.name(), &*step.namespace, &*step.name]);
         outputs::tell_apart(&args.outputs, all)?;
@@ -94,7 +97,8 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
     for step in steps {
         let api = step.kind.api(&cluster.client, Some(&step.namespace));
         let act = || format!("read {}", step.title());
-        step.live = api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
+        step.live =
+            api.get_opt(&step.name).await.map_err(|error| cluster.explain(&error, &act()))?;
         caller.mark(step, cluster).await;
         match attempt(cluster, step, force, true).await {
             Ok(rehearsed) => step.rehearsed = Some(rehearsed),
@@ -115,7 +119,8 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
         let note = "no Settings found, so paved skipped the checks that need them";
         writeln!(console.err, "note: {note} ({why})")?;
     }
-    let checks = steps.iter().zip(sources).map(|(step, source)| composition::check(step, source, console));
+    let checks =
+        steps.iter().zip(sources).map(|(step, source)| composition::check(step, source, console));
     let failures: Vec<Failure> = checks.filter_map(Result::err).collect();
     if !failures.is_empty() {
         let hint = "nothing is applied. If the function in the cluster is newer than paved, use \
@@ -157,7 +162,10 @@ async fn perform(
     for step in steps {
         let titles = |steps: &[Step]| steps.iter().map(Step::title).collect::<Vec<_>>().join(", ");
         let left = &steps[applied.len()..];
-        match stop.finish(attempt(cluster, step, force, false), "the current request", console).await? {
+        match stop
+            .finish(attempt(cluster, step, force, false), "the current request", console)
+            .await?
+        {
             None => {
                 let told = format!(
                     "could not confirm that {} was applied. Check it with paved status",

@@ -48,7 +48,8 @@ pub(crate) fn compare(before: &Slots, after: &Slots) -> Result<Option<String>, F
         }
         told.push_str(&difference);
     }
-    let changes = (!told.is_empty()).then(|| format!("{new} new, {changed} changed, {gone} gone\n{told}"));
+    let changes =
+        (!told.is_empty()).then(|| format!("{new} new, {changed} changed, {gone} gone\n{told}"));
     Ok(changes)
 }
 

@@ -40,8 +40,9 @@ impl Cli {
             "timeout" | "patience" => flag.requires("wait"),
             _ => flag,
         };
-        Self::command()
-            .mut_subcommands(|one| if one.get_name() == "apply" { one.mut_args(waits) } else { one })
+        Self::command().mut_subcommands(|one| {
+            if one.get_name() == "apply" { one.mut_args(waits) } else { one }
+        })
     }
 }
 
@@ -128,7 +129,11 @@ impl Command {
     pub(crate) fn only_prints(&self) -> bool {
         matches!(
             self,
-            Self::Preview(_) | Self::Status(_) | Self::List(_) | Self::Kinds(_) | Self::Completions { .. }
+            Self::Preview(_)
+                | Self::Status(_)
+                | Self::List(_)
+                | Self::Kinds(_)
+                | Self::Completions { .. }
         )
     }
 }

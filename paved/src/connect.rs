@@ -101,12 +101,22 @@ impl Way {
             }
         };
         let workspaces = args.ssm || args.unprepared || !args.command.is_empty();
-        let clusters =
-            args.into.is_some() || args.context_name.is_some() || args.replace || args.port.is_some();
+        let clusters = args.into.is_some()
+            || args.context_name.is_some()
+            || args.replace
+            || args.port.is_some();
         for (given, what, its) in [
             (workspaces, "--ssm, --unprepared and COMMAND are for workspaces", Self::Workspace),
-            (databases, "--database, --export and --show-secrets are for databases", Self::Database),
-            (clusters, "--into, --context-name, --replace and --port are for clusters", Self::Cluster),
+            (
+                databases,
+                "--database, --export and --show-secrets are for databases",
+                Self::Database,
+            ),
+            (
+                clusters,
+                "--into, --context-name, --replace and --port are for clusters",
+                Self::Cluster,
+            ),
         ] {
             if given && way != its {
                 return Err(Failure::Usage(format!("{what}: {kind} {} has none", args.name)));

@@ -72,7 +72,11 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
 }
 
 /// Deletes one after another. Who wants it to end is heard between two.
-async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_>) -> Result<(), Failure> {
+async fn delete_all(
+    cluster: &Cluster,
+    found: &[Found],
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let titles = |found: &[Found]| {
         let titles: Vec<_> = found.iter().map(|one| Environment::of(&one.object).title()).collect();
         titles.join(", ")
@@ -80,7 +84,8 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
     let mut stop = Stop::listen();
     for (done, one) in found.iter().enumerate() {
         let (title, left) = (Environment::of(&one.object).title(), titles(&found[done + 1..]));
-        let deleted = stop.finish(delete(cluster, one), &format!("the request for {title}"), console).await?;
+        let deleted =
+            stop.finish(delete(cluster, one), &format!("the request for {title}"), console).await?;
         let told = match deleted {
             Some(Ok(())) => {
                 writeln!(console.out, "{title} is being deleted")?;
@@ -99,14 +104,21 @@ async fn delete_all(cluster: &Cluster, found: &[Found], console: &mut Console<'_
             let left = (!left.is_empty()).then(|| format!("not deleted: {left}"));
             let told: Vec<String> = told.into_iter().chain(left).collect();
             let all = || "the deletion continues in the cluster".to_owned();
-            return Err(Failure::Interrupted(if told.is_empty() { all() } else { told.join("; ") }));
+            return Err(Failure::Interrupted(if told.is_empty() {
+                all()
+            } else {
+                told.join("; ")
+            }));
         }
     }
     Ok(())
 }
 
 /// Says what stays of environments that were deleted.
-fn kept(deleted: impl Iterator<Item = Environment>, console: &mut Console<'_>) -> Result<(), Failure> {
+fn kept(
+    deleted: impl Iterator<Item = Environment>,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     for line in deleted.filter_map(|environment| plan::result(&environment)) {
         writeln!(console.out, "{line}")?;
     }
@@ -175,10 +187,14 @@ async fn until_gone(
         let left = || watched.seen.iter().zip(&parts).filter(|(seen, _)| !seen.gone);
         show.draw(left().map(|(seen, parts)| (&*seen.environment, parts)), console)?;
         if left().next().is_none() {
-            let names: Vec<String> = watched.seen.iter().map(|seen| seen.environment.title()).collect();
+            let names: Vec<String> =
+                watched.seen.iter().map(|seen| seen.environment.title()).collect();
             show.leave();
             writeln!(console.out, "{} deleted after {}", are(&names), spell(begin.elapsed()))?;
-            return kept(watched.seen.iter().map(|seen| Environment::clone(&seen.environment)), console);
+            return kept(
+                watched.seen.iter().map(|seen| Environment::clone(&seen.environment)),
+                console,
+            );
         }
         if begin.elapsed() >= longest {
             let told: Vec<String> = left()
@@ -206,7 +222,8 @@ async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
 /// The line of a resource that is left.
 fn leaf(left: &Left<'_>, now: Timestamp) -> Leaf {
     let state = if left.deleted.is_some() { "Deleting" } else { "There" };
-    let cells = vec![left.slot.to_owned(), left.kind.to_owned(), state.to_owned(), age(left.deleted, now)];
+    let cells =
+        vec![left.slot.to_owned(), left.kind.to_owned(), state.to_owned(), age(left.deleted, now)];
     Leaf { mark: left.mark, cells, note: one_line(&left.told) }
 }
 
@@ -235,7 +252,9 @@ impl Show {
             writeln!(frame, "{BOLD}{}{BOLD:#}  {}", environment.title(), parts.head())?;
             paint::tree(&leaves, &mut frame)?;
             lines.push(format!("{} {}", environment.title(), parts.head()));
-            lines.extend(parts.lines().into_iter().map(|line| format!("{} {line}", environment.title())));
+            lines.extend(
+                parts.lines().into_iter().map(|line| format!("{} {line}", environment.title())),
+            );
         }
         if console.terminal.is_some() {
             self.live.draw(&frame, console)?;

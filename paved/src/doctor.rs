@@ -30,8 +30,10 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
     let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;
-    let mut all =
-        vec![Check::good("Kubernetes", format!("{} at {}", one_line(&version.git_version), cluster.server))];
+    let mut all = vec![Check::good(
+        "Kubernetes",
+        format!("{} at {}", one_line(&version.git_version), cluster.server),
+    )];
     all.extend(checks::all(&look(&cluster, &kinds).await));
     let broken = count(&all);
     let (rights, denied) = rights::check(&cluster, &kinds).await?;

@@ -133,8 +133,13 @@ impl Failure {
     /// The exit code. Several failures have the highest code of all.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Absent(_) | Self::Output(_) | Self::Invalid { by: Grade::Syntax, .. } => 1,
-            Self::Refused { .. } | Self::Declined { .. } | Self::Invalid { by: Grade::Schema, .. } => 2,
+            Self::Usage(_)
+            | Self::Absent(_)
+            | Self::Output(_)
+            | Self::Invalid { by: Grade::Syntax, .. } => 1,
+            Self::Refused { .. }
+            | Self::Declined { .. }
+            | Self::Invalid { by: Grade::Schema, .. } => 2,
             Self::Fatal { .. } | Self::Invalid { by: Grade::Composition, .. } => 3,
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
@@ -180,7 +185,8 @@ impl From<paved_client::Failure> for Failure {
             Client::Usage(message) => Self::Usage(message),
             Client::Refused { what, violations } => {
                 let violations = violations.into_iter();
-                let violation = |field: FieldError| Violation { path: field.path, message: field.message };
+                let violation =
+                    |field: FieldError| Violation { path: field.path, message: field.message };
                 Self::Refused { what, violations: violations.map(violation).collect() }
             }
             Client::Absent(message) => Self::Absent(message),
@@ -219,7 +225,8 @@ impl From<&Ending> for Failure {
 /// looks like a separate message.
 fn indented(message: &str) -> String {
     let lines = paint::harmless(message);
-    let indent = |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
+    let indent =
+        |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
     let (first, rest) = lines.split_once('\n').unwrap_or((&lines, ""));
     std::iter::once(first.to_owned()).chain(rest.lines().map(indent)).collect::<Vec<_>>().join("\n")
 }
@@ -269,7 +276,8 @@ mod tests {
             let harmful = |c| c != '\n' && crate::stream::is_harmful(c);
             assert!(!told.chars().any(harmful), "{told:?}");
             assert!(
-                told.lines().all(|line| ["error: ", "  "].iter().any(|begin| line.starts_with(begin))),
+                told.lines()
+                    .all(|line| ["error: ", "  "].iter().any(|begin| line.starts_with(begin))),
                 "{told}"
             );
         }

@@ -71,7 +71,11 @@ type Sources = Rc<[Result<Rc<Source>, String>]>;
 impl Inputs {
     /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart. What is found
     /// in a folder and cannot be a Kubernetes object is left out, with a note.
-    pub(crate) fn read(&self, path: &Path, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
+    pub(crate) fn read(
+        &self,
+        path: &Path,
+        console: &mut Console<'_>,
+    ) -> Result<Vec<Document>, Failure> {
         let mut documents = Vec::new();
         for source in self.sources(path, console)?.iter() {
             let source = source.as_ref().map_err(|why| Failure::Usage(why.clone()))?;
@@ -81,21 +85,30 @@ impl Inputs {
     }
 
     /// The files themselves.
-    pub(crate) fn sources(&self, path: &Path, console: &mut Console<'_>) -> Result<Sources, Failure> {
+    pub(crate) fn sources(
+        &self,
+        path: &Path,
+        console: &mut Console<'_>,
+    ) -> Result<Sources, Failure> {
         let known = self.0.borrow().get(path).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let sources: Sources = if path == Path::new("-") {
             let mut bytes = Vec::new();
-            let unreadable = |error| Failure::Usage(format!("could not read standard input: {error}"));
+            let unreadable =
+                |error| Failure::Usage(format!("could not read standard input: {error}"));
             (console.input)(&mut bytes).map_err(unreadable)?;
             Rc::new([Source::of(path, false, bytes).map(Rc::new)])
         } else if path.is_dir() {
             let (files, folders) = inside(path)?;
             if !folders.is_empty() {
                 let folders: Vec<String> = folders.iter().map(|folder| shown(folder)).collect();
-                writeln!(console.err, "note: skipped folders: {}. Pass them separately", folders.join(", "))?;
+                writeln!(
+                    console.err,
+                    "note: skipped folders: {}. Pass them separately",
+                    folders.join(", ")
+                )?;
             }
             files.iter().map(|file| Source::read(file, true).map(Rc::new)).collect()
         } else {
@@ -108,14 +121,18 @@ impl Inputs {
 
 impl Source {
     fn read(path: &Path, found: bool) -> Result<Self, String> {
-        let bytes = fs::read(path).map_err(|error| format!("could not read {}: {error}", shown(path)))?;
+        let bytes =
+            fs::read(path).map_err(|error| format!("could not read {}: {error}", shown(path)))?;
         Self::of(path, found, bytes)
     }
 
     fn of(path: &Path, found: bool, bytes: Vec<u8>) -> Result<Self, String> {
         let text = text(bytes).map_err(|encoding| match encoding {
             Some(name) => {
-                format!("{} is {name}, not UTF-8. Convert it with iconv -f {name} -t UTF-8", shown(path))
+                format!(
+                    "{} is {name}, not UTF-8. Convert it with iconv -f {name} -t UTF-8",
+                    shown(path)
+                )
             }
             None => format!("{} is not UTF-8. Save it as UTF-8 in an editor", shown(path)),
         })?;
@@ -219,9 +236,11 @@ fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let is_text =
-            path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
-        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_text = path
+            .extension()
+            .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
+        let is_hidden =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         if path.is_dir() && !is_hidden {
             folders.push(path);
         } else if is_text && path.is_file() {
@@ -242,11 +261,19 @@ mod tests {
     #[test]
     fn names_of_others_stay_in_their_line() {
         let value = json!({"kind": "Pod\u{1b}[2J", "metadata": {"name": "a\n::error::b"}});
-        let document =
-            Document { file: "c\n::error::d.yaml".into(), found: true, value, written: Written::new() };
+        let document = Document {
+            file: "c\n::error::d.yaml".into(),
+            found: true,
+            value,
+            written: Written::new(),
+        };
         assert_eq!(document.title(), "c ::error::d.yaml: Pod[2J a ::error::b");
-        let bare =
-            Document { file: "-".into(), found: false, value: json!({"kind": 3}), written: Written::new() };
+        let bare = Document {
+            file: "-".into(),
+            found: false,
+            value: json!({"kind": 3}),
+            written: Written::new(),
+        };
         assert_eq!(bare.title(), "standard input: a document without kind without name");
     }
 }

@@ -61,7 +61,11 @@ fn allows_networks(text: &str) -> bool {
 }
 
 /// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them are told.
-fn complete(draft: &mut Draft, missing: &[Needed], console: &mut Console<'_>) -> Result<(), Failure> {
+fn complete(
+    draft: &mut Draft,
+    missing: &[Needed],
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     if console.answer.is_none() {
         return Err(needed(missing));
     }

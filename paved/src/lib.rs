@@ -78,7 +78,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
     }
     match perform(command, console) {
         Ok(()) => 0,
-        Err(Failure::Output(error)) if only_prints && error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(Failure::Output(error)) if only_prints && error.kind() == io::ErrorKind::BrokenPipe => {
+            0
+        }
         Err(failure) => {
             // Whoever cannot be told still gets the exit code.
             let _ = failure.print(&mut console.err);
@@ -116,17 +118,26 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         match command {
-            Command::Status(args) => stop::unless_asked(Box::pin(status::run(&args, console)), "").await,
-            Command::List(args) => stop::unless_asked(Box::pin(list::run(&args, console)), "").await,
-            Command::Kinds(args) => stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await,
+            Command::Status(args) => {
+                stop::unless_asked(Box::pin(status::run(&args, console)), "").await
+            }
+            Command::List(args) => {
+                stop::unless_asked(Box::pin(list::run(&args, console)), "").await
+            }
+            Command::Kinds(args) => {
+                stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await
+            }
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues").await
+                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
+                    .await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
-            Command::Doctor(args) => stop::unless_asked(Box::pin(doctor::run(&args, console)), "").await,
+            Command::Doctor(args) => {
+                stop::unless_asked(Box::pin(doctor::run(&args, console)), "").await
+            }
             Command::Preview(_)
             | Command::Portal(_)
             | Command::Validate(_)
@@ -166,7 +177,8 @@ pub fn exit_codes() -> &'static [(u8, &'static str)] {
 
 /// Prints a message of the parser. Help and version return 0, and errors return 1.
 fn said(message: &clap::Error, console: &mut Console<'_>) -> u8 {
-    let (writer, code) = if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
+    let (writer, code) =
+        if message.use_stderr() { (&mut console.err, 1) } else { (&mut console.out, 0) };
     let _ = write!(writer, "{}", message.render().ansi());
     code
 }

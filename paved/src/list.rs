@@ -35,7 +35,9 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide));
     match args.output {
         None | Some(Listing::Wide) if args.watch => follow::run(&place, table, console).await,
-        Some(_) if args.watch => Err(Failure::Usage("--watch prints rows; allowed: -o wide".to_owned())),
+        Some(_) if args.watch => {
+            Err(Failure::Usage("--watch prints rows; allowed: -o wide".to_owned()))
+        }
         None | Some(Listing::Wide) => tabulate(&place, table, console).await,
         Some(Listing::Name) => {
             let mut names = place.all(console, |kind, object| name(kind, &object)).await?;
@@ -70,7 +72,8 @@ impl Place {
         form: impl Fn(&Kind, DynamicObject) -> T,
     ) -> Result<Vec<T>, Failure> {
         let form = &form;
-        let listed = stream::iter(&self.kinds).map(|kind| async move { (kind, self.of(kind, form).await) });
+        let listed =
+            stream::iter(&self.kinds).map(|kind| async move { (kind, self.of(kind, form).await) });
         let mut listed = listed.buffered(AT_ONCE);
         let mut all = Vec::new();
         let mut denied = Vec::new();
@@ -87,7 +90,11 @@ impl Place {
     }
 
     /// A kind's environments, each brought into its form page by page.
-    async fn of<T>(&self, kind: &Kind, form: impl Fn(&Kind, DynamicObject) -> T) -> kube::Result<Vec<T>> {
+    async fn of<T>(
+        &self,
+        kind: &Kind,
+        form: impl Fn(&Kind, DynamicObject) -> T,
+    ) -> kube::Result<Vec<T>> {
         let mut all = Vec::new();
         let mut pages = pin!(pages(&self.cluster, kind, self.namespace.as_deref()));
         while let Some(page) = pages.try_next().await? {
@@ -97,7 +104,11 @@ impl Place {
     }
 
     /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
-    fn tell_denied(&self, denied: &[(&Kind, kube::Error)], console: &mut Console<'_>) -> Result<(), Failure> {
+    fn tell_denied(
+        &self,
+        denied: &[(&Kind, kube::Error)],
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
         if let Some((kind, error)) = denied.first().filter(|_| denied.len() == self.kinds.len()) {
             return Err(self.explain(error, kind));
         }
@@ -109,7 +120,10 @@ impl Place {
 
     /// That there are none.
     fn nothing(&self) -> String {
-        let place = self.namespace.as_ref().map_or_else(String::new, |name| format!(" in namespace {name}"));
+        let place = self
+            .namespace
+            .as_ref()
+            .map_or_else(String::new, |name| format!(" in namespace {name}"));
         format!("no environments{place}")
     }
 
@@ -127,7 +141,11 @@ impl Place {
     }
 }
 
-async fn tabulate(place: &Place, mut table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
+async fn tabulate(
+    place: &Place,
+    mut table: Table,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let now = Timestamp::now();
     let lines = place.all(console, |_, object| Line::of(&Environment::of(&object), now)).await?;
     if lines.is_empty() {

@@ -85,10 +85,13 @@ fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     let plain = console::strip_ansi_codes(line);
     let visible = console::truncate_str(&plain, columns, "");
     let rest = &plain[visible.len()..];
-    let ends_with_a_cell = rest.starts_with("  ") || (rest.starts_with(' ') && visible.ends_with(' '));
+    let ends_with_a_cell =
+        rest.starts_with("  ") || (rest.starts_with(' ') && visible.ends_with(' '));
     let end = if ends_with_a_cell { Some(visible.trim_end().len()) } else { visible.rfind("  ") };
     match end.map(|end| console::measure_text_width(&visible[..end])) {
-        Some(end) if !rest.is_empty() && columns - end < LEAST + 2 => console::truncate_str(line, end, ""),
+        Some(end) if !rest.is_empty() && columns - end < LEAST + 2 => {
+            console::truncate_str(line, end, "")
+        }
         _ => console::truncate_str(line, columns, "…"),
     }
 }
@@ -117,7 +120,11 @@ mod tests {
         let line = "├─ \u{1b}[32m✓\u{1b}[0m egress  Ready  6s  \u{1b}[2msgr-0123456789\u{1b}[0m";
         let shown = |columns| plain(&[cut(line, columns).into_owned()]).remove(0);
         assert_eq!(shown(28), "├─ ✓ egress  Ready  6s");
-        assert_eq!([22, 23, 24].map(shown), ["├─ ✓ egress  Ready  6s"; 3], "what ends at the edge is whole");
+        assert_eq!(
+            [22, 23, 24].map(shown),
+            ["├─ ✓ egress  Ready  6s"; 3],
+            "what ends at the edge is whole"
+        );
         assert_eq!(shown(21), "├─ ✓ egress  Ready");
         assert_eq!(shown(34), "├─ ✓ egress  Ready  6s  sgr-01234…");
         assert_eq!(shown(80), "├─ ✓ egress  Ready  6s  sgr-0123456789");
@@ -126,10 +133,13 @@ mod tests {
     #[test]
     fn what_is_awaited_is_seen_among_many_that_are_ready() {
         let leaf = |n: usize| format!("├─ {} part-{n}", if n % 20 == 19 { "…" } else { "✓" });
-        let text =
-            format!("shop  Provisioning\n{}\n  url: x", (0..60).map(leaf).collect::<Vec<_>>().join("\n"));
+        let text = format!(
+            "shop  Provisioning\n{}\n  url: x",
+            (0..60).map(leaf).collect::<Vec<_>>().join("\n")
+        );
         let lines = plain(&fit(&text, 10, 80));
-        let expected = ["shop  Provisioning", "├─ ✓ part-0", "├─ ✓ part-1", "├─ ✓ part-2", "├─ … part-19"];
+        let expected =
+            ["shop  Provisioning", "├─ ✓ part-0", "├─ ✓ part-1", "├─ ✓ part-2", "├─ … part-19"];
         assert_eq!(lines[..5], expected);
         assert_eq!(lines[5..], ["├─ … part-39", "├─ … part-59", "  url: x", "  … 54 more lines"]);
     }

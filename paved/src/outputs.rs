@@ -18,7 +18,8 @@ use crate::failure::Failure;
 /// Finds out whether they can be written, before anybody has waited for them. What is there stays until there is something new.
 pub(crate) fn prepare(outputs: &Outputs) -> Result<(), Failure> {
     let all = outputs.output_file.as_deref().into_iter().chain(outputs.github_output());
-    all.into_iter().try_for_each(|path| file::try_out(path).map_err(|error| unwritable(path, &error)))
+    all.into_iter()
+        .try_for_each(|path| file::try_out(path).map_err(|error| unwritable(path, &error)))
 }
 
 /// Refuses environments that keys of lines could not tell apart: kind, namespace and name of each.
@@ -151,7 +152,8 @@ fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
     };
     (1..=3).find_map(|count| {
         let prefixes: Vec<Vec<&str>> = environments.iter().map(|one| way(one, count)).collect();
-        let keys: BTreeSet<String> = prefixes.iter().map(|parts| key(parts.iter().copied())).collect();
+        let keys: BTreeSet<String> =
+            prefixes.iter().map(|parts| key(parts.iter().copied())).collect();
         (keys.len() == prefixes.len()).then_some(prefixes)
     })
 }
@@ -159,8 +161,11 @@ fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
 /// Every single value of the status, by its path.
 fn fields(environment: &Environment) -> BTreeMap<Vec<String>, String> {
     let mut all = BTreeMap::new();
-    let own =
-        [("kind", &environment.kind), ("name", &environment.name), ("namespace", &environment.namespace)];
+    let own = [
+        ("kind", &environment.kind),
+        ("name", &environment.name),
+        ("namespace", &environment.namespace),
+    ];
     for (field, value) in &environment.fields {
         flatten(&mut vec![field.clone()], value, &mut all);
     }

@@ -79,7 +79,8 @@ fn print(files: &[File], console: &mut Console<'_>) -> Result<(), Failure> {
 fn write(files: &[File], folder: &Path, console: &mut Console<'_>) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.name);
-        let unwritable = |error| Failure::Usage(format!("could not write {}: {error}", path.display()));
+        let unwritable =
+            |error| Failure::Usage(format!("could not write {}: {error}", path.display()));
         let mut text = "# Written by `paved platform`.\n".to_owned();
         for document in &file.documents {
             text.push_str("---\n");

@@ -52,8 +52,8 @@ pub(crate) fn prepare(
         Failure::Refused { what: document.title(), violations }
     };
     let known = settings::flavour(&document.value, &document.file, sources, console)?;
-    let stored =
-        Stored::in_flavour(&document.value, seen, known).map_err(|violation| refused(vec![violation]))?;
+    let stored = Stored::in_flavour(&document.value, seen, known)
+        .map_err(|violation| refused(vec![violation]))?;
     if !stored.violations.is_empty() {
         return Err(refused(stored.violations));
     }

@@ -21,15 +21,17 @@ use crate::prepare::{self, Sources};
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::of(&args.sources);
     let observed = prepare::observed(&args.observed, &sources.inputs, console)?;
-    let format = args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
+    let format =
+        args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
     let mut printed = Vec::new();
     let mut failures = Vec::new();
     for (document, settings) in inputs(args, &sources.inputs, &mut failures, console)? {
-        let shown =
-            prepare::prepare(&document, &sources, &settings, &observed, console).and_then(|subject| {
+        let shown = prepare::prepare(&document, &sources, &settings, &observed, console).and_then(
+            |subject| {
                 prepare::tell_unobserved(&subject, &observed, console)?;
                 show(subject, args, format, console)
-            });
+            },
+        );
         match shown {
             Ok(documents) => printed.extend(documents),
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
@@ -76,7 +78,11 @@ fn inputs(
 }
 
 /// Warns of what no cloud will take, although the function does.
-fn warn(subject: &Subject, response: &RunFunctionResponse, console: &mut Console<'_>) -> Result<(), Failure> {
+fn warn(
+    subject: &Subject,
+    response: &RunFunctionResponse,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     for advice in placeholder::of_response(response) {
         writeln!(console.err, "warning: {}: {advice}", subject.title)?;
     }
@@ -88,13 +94,19 @@ fn of_file(documents: Vec<Document>, console: &mut Console<'_>) -> Result<Vec<In
     let (settings, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| step::is_settings(&document.value));
     let settings: Vec<Value> = settings.into_iter().map(|document| document.value).collect();
-    let (ours, foreign): (Vec<Document>, Vec<Document>) =
-        others.into_iter().partition(|document| !document.found || kind::find(&document.value).is_ok());
+    let (ours, foreign): (Vec<Document>, Vec<Document>) = others
+        .into_iter()
+        .partition(|document| !document.found || kind::find(&document.value).is_ok());
     let foreign: Vec<&Document> =
         foreign.iter().filter(|document| !step::has_ours(&document.value)).collect();
     if let Some(first) = foreign.first() {
         let names: Vec<String> = foreign.iter().map(|document| document.name()).collect();
-        writeln!(console.err, "note: {}: skipped, not ours: {}", shown(&first.file), names.join(", "))?;
+        writeln!(
+            console.err,
+            "note: {}: skipped, not ours: {}",
+            shown(&first.file),
+            names.join(", ")
+        )?;
     }
     Ok(ours.into_iter().map(|document| (document, settings.clone())).collect())
 }

@@ -127,7 +127,8 @@ impl Site {
             // Whoever has none need not wait for it.
             Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
             let found = vec![found.read(|_| environment.clone())];
-            let mut ready = wait::until(&cluster, found, &Goal::Ready, args.patience, console).await?;
+            let mut ready =
+                wait::until(&cluster, found, &Goal::Ready, args.patience, console).await?;
             environment = ready.pop().unwrap_or(environment);
         }
         Self::of(&environment).ok_or_else(|| no_site(&environment))
@@ -147,12 +148,16 @@ impl Site {
 
 /// Whether it will have a bucket for a site, or has one.
 fn has_site(object: &DynamicObject) -> bool {
-    ["/spec/frontend", "/status/frontendBucketName"].iter().any(|path| object.data.pointer(path).is_some())
+    ["/spec/frontend", "/status/frontendBucketName"]
+        .iter()
+        .any(|path| object.data.pointer(path).is_some())
 }
 
 /// The region that it says, while it is made; else AWS' first one: whose credentials they are does not depend on it.
 fn region(object: &DynamicObject) -> &str {
-    let said = ["/status/region", "/spec/region"].iter().find_map(|path| object.data.pointer(path)?.as_str());
+    let said = ["/status/region", "/spec/region"]
+        .iter()
+        .find_map(|path| object.data.pointer(path)?.as_str());
     said.unwrap_or("us-east-1")
 }
 

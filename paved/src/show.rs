@@ -11,7 +11,12 @@ use serde_json::Value;
 use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
 
 /// Prints it. `wide` shows names in the cluster too, and messages whole.
-pub(crate) fn tree(seen: &Environment, now: Timestamp, wide: bool, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn tree(
+    seen: &Environment,
+    now: Timestamp,
+    wide: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     head(seen, now, out)?;
     paint::tree(&leaves(seen, now, wide), out)?;
     if wide {
@@ -52,8 +57,10 @@ fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<(
 /// A line per part: slot, kind, state, age, and its id in the cloud.
 fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
     let leaf = |part: &ResourceStatus| {
-        let state =
-            part.reason.clone().unwrap_or_else(|| if part.ready { "Ready" } else { "Pending" }.to_owned());
+        let state = part
+            .reason
+            .clone()
+            .unwrap_or_else(|| if part.ready { "Ready" } else { "Pending" }.to_owned());
         let mark = match (part.reason.as_deref(), part.ready) {
             (Some("Failed" | "NotAccepted"), _) => Mark::Bad,
             (_, true) => Mark::Good,

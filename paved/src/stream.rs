@@ -59,7 +59,14 @@ pub(crate) fn has_command(text: &str) -> bool {
 impl<'a> Stream<'a> {
     /// A stream that prints to this writer.
     pub fn new(to: &'a mut dyn io::Write) -> Self {
-        Self { to, held: Vec::new(), line: Line::Blank, hashes: 0, form: Form::Text, outlives_reader: false }
+        Self {
+            to,
+            held: Vec::new(),
+            line: Line::Blank,
+            hashes: 0,
+            form: Form::Text,
+            outlives_reader: false,
+        }
     }
 
     /// The same stream under another name.
@@ -98,7 +105,10 @@ impl<'a> Stream<'a> {
     }
 
     /// Lets `write` print JSON: in it everything harmful is escaped rather than removed.
-    pub(crate) fn json<T>(&mut self, write: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn json<T>(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<T> {
         let before = mem::replace(&mut self.form, Form::Json);
         let written = write(self);
         self.form = before;
@@ -107,7 +117,9 @@ impl<'a> Stream<'a> {
 
     fn unless_left(&self, written: io::Result<()>) -> io::Result<()> {
         match written {
-            Err(error) if self.outlives_reader && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if self.outlives_reader && error.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(())
+            }
             other => other,
         }
     }
@@ -237,7 +249,9 @@ fn style(text: &str) -> Style {
         )
     };
     match rest.as_bytes().get(length) {
-        Some(b'm') if rest[..length].split(';').all(is_own) => Style::Own(length + "\u{1b}[m".len()),
+        Some(b'm') if rest[..length].split(';').all(is_own) => {
+            Style::Own(length + "\u{1b}[m".len())
+        }
         None if length < LONGEST_STYLE => Style::Incomplete,
         _ => Style::None,
     }
@@ -340,8 +354,12 @@ mod tests {
     }
 
     /// The sources of the command line.
-    const SOURCES: [&str; 4] =
-        ["paved/src", "crates/paved-client/src", "crates/paved-portal/src", "crates/paved-render/src"];
+    const SOURCES: [&str; 4] = [
+        "paved/src",
+        "crates/paved-client/src",
+        "crates/paved-portal/src",
+        "crates/paved-render/src",
+    ];
 
     /// Lines that use the process's own streams, or print as they are: file, and a part of the line.
     const OWNERS: [(&str, &str); 8] = [
@@ -378,10 +396,19 @@ mod tests {
                     continue;
                 }
                 let text = std::fs::read_to_string(&path).unwrap();
-                let ways = ["print!(", "println!(", "dbg!(", "stdout()", "stderr()", "verbatim(", "/dev/tty"];
+                let ways = [
+                    "print!(",
+                    "println!(",
+                    "dbg!(",
+                    "stdout()",
+                    "stderr()",
+                    "verbatim(",
+                    "/dev/tty",
+                ];
                 let prints = |line: &&str| ways.iter().any(|way| line.contains(way));
-                let is_owner =
-                    |line: &&str| OWNERS.iter().any(|(of, part)| *of == file && line.contains(part));
+                let is_owner = |line: &&str| {
+                    OWNERS.iter().any(|(of, part)| *of == file && line.contains(part))
+                };
                 found.extend(
                     text.lines()
                         .filter(|line| prints(line) && !is_owner(line))
@@ -394,6 +421,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_replaced() {
-        assert_eq!(printed(|stream| stream.write_all(b"a\xff\xc3b").unwrap()), "a\u{fffd}\u{fffd}b");
+        assert_eq!(
+            printed(|stream| stream.write_all(b"a\xff\xc3b").unwrap()),
+            "a\u{fffd}\u{fffd}b"
+        );
     }
 }

@@ -47,7 +47,11 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
 }
 
 /// Refuses a file of Settings with everything that is wrong with it.
-pub(crate) fn settings(path: &Path, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn settings(
+    path: &Path,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let mut found = Found::default();
     found.look_at_settings(path, inputs, console)?;
     text::print(&found, console)?;
@@ -55,7 +59,11 @@ pub(crate) fn settings(path: &Path, inputs: &Inputs, console: &mut Console<'_>) 
 }
 
 /// Refuses a text that was just made, as it would be refused in a file.
-pub(crate) fn generated(file: PathBuf, text: &str, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn generated(
+    file: PathBuf,
+    text: &str,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let source = Source::parse(file, false, text.to_owned());
     let mut found = Found::default();
     found.look_at(Rc::new(source), &Sources::default(), console)?;
@@ -94,7 +102,11 @@ struct Skipped {
 impl Problem {
     /// The field and what is wrong with it.
     fn sentence(&self) -> String {
-        if self.path.is_empty() { self.message.clone() } else { format!("{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            self.message.clone()
+        } else {
+            format!("{}: {}", self.path, self.message)
+        }
     }
 }
 
@@ -107,9 +119,16 @@ fn of_settings(index: usize, source: &Source, document: &Located) -> Vec<Problem
 }
 
 /// A violation at its place: that of the name where the name is what is wrong.
-fn problem(index: usize, source: &Source, document: &Located, grade: Grade, violation: Violation) -> Problem {
+fn problem(
+    index: usize,
+    source: &Source,
+    document: &Located,
+    grade: Grade,
+    violation: Violation,
+) -> Problem {
     let Violation { path, message } = as_written(violation, &document.written(&source.text));
-    let spot = if names_are_wrong(&message) { document.name_at(&path) } else { document.value_at(&path) };
+    let spot =
+        if names_are_wrong(&message) { document.name_at(&path) } else { document.value_at(&path) };
     Problem { source: index, spot, grade, document: title(&document.value), path, message }
 }
 

@@ -38,7 +38,9 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     let mut failures = Vec::new();
     let (begin, longest) = (Instant::now(), args.patience.timeout.max(SEARCH));
     let searched = timeout(longest, search(&cluster, &args.names)).await;
-    let late = |_| Failure::TimedOut(format!("{} did not respond within {}", cluster.server, spell(longest)));
+    let late = |_| {
+        Failure::TimedOut(format!("{} did not respond within {}", cluster.server, spell(longest)))
+    };
     for one in searched.map_err(late)?? {
         match one {
             Ok(one) => found.push(one),
@@ -51,10 +53,14 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     Failure::of_all(failures)?;
     if leaves_outputs {
         let known = found.iter().map(|one| &one.object);
-        outputs::tell_apart(&args.outputs, known.map(|one| [&*one.kind, &*one.namespace, &*one.name]))?;
+        outputs::tell_apart(
+            &args.outputs,
+            known.map(|one| [&*one.kind, &*one.namespace, &*one.name]),
+        )?;
     }
     let searched = Duration::from_secs(begin.elapsed().as_secs());
-    let patience = Patience { timeout: args.patience.timeout.saturating_sub(searched), ..args.patience };
+    let patience =
+        Patience { timeout: args.patience.timeout.saturating_sub(searched), ..args.patience };
     let environments = until(&cluster, found, &args.goal, patience, console).await?;
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
 }
@@ -114,7 +120,11 @@ pub(crate) async fn until(
         if courses.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;
             drop(report);
-            return Ok(watched.seen.into_iter().map(|seen| Arc::unwrap_or_clone(seen.environment)).collect());
+            return Ok(watched
+                .seen
+                .into_iter()
+                .map(|seen| Arc::unwrap_or_clone(seen.environment))
+                .collect());
         }
         if now.duration_since(begin) >= patience.timeout {
             report.end(&watched.seen, goal, false, now, console)?;

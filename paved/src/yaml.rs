@@ -11,7 +11,9 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use serde_saphyr::granit_parser::{
+    Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput, Tag,
+};
 
 use node::{Content, Field, Node};
 pub(crate) use node::{Located, Spot};
@@ -43,7 +45,9 @@ pub(crate) fn value(text: &str) -> Result<Value, Broken> {
     match documents.pop() {
         None => Ok(Value::Null),
         Some(one) if documents.is_empty() => Ok(one.value),
-        Some(_) => Err(Broken { bytes: 0..text.len(), message: "found several documents".to_owned() }),
+        Some(_) => {
+            Err(Broken { bytes: 0..text.len(), message: "found several documents".to_owned() })
+        }
     }
 }
 
@@ -174,7 +178,9 @@ impl<'t> Reader<'t> {
                 let (fields, nodes) = self.fields()?;
                 (anchor, Value::Object(fields), Content::Map(nodes))
             }
-            _ => return Err(Broken { bytes: spot.bytes, message: "a value is missing".to_owned() }),
+            _ => {
+                return Err(Broken { bytes: spot.bytes, message: "a value is missing".to_owned() });
+            }
         };
         let read = Read { value, node: Node { spot, content }, nodes: self.nodes - before };
         if anchor > 0 {
@@ -205,9 +211,12 @@ impl<'t> Reader<'t> {
             if matches!(event, Event::MappingEnd) {
                 return Ok((values, nodes));
             }
-            let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+            let is_merge =
+                matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
             let written = match &event {
-                Event::Scalar(text, style, _, tag) => Some(scalar::key(kind(*style, tag.as_deref()), text)),
+                Event::Scalar(text, style, _, tag) => {
+                    Some(scalar::key(kind(*style, tag.as_deref()), text))
+                }
                 _ => None,
             };
             let key = self.key(event, span)?;
@@ -218,7 +227,8 @@ impl<'t> Reader<'t> {
                 continue;
             }
             // An alias can name a text.
-            let Some(name) = written.unwrap_or_else(|| key.value.as_str().map(str::to_owned)) else {
+            let Some(name) = written.unwrap_or_else(|| key.value.as_str().map(str::to_owned))
+            else {
                 let message = "a key must be a text, a number, true or false".to_owned();
                 return Err(Broken { bytes: key.node.spot.bytes, message });
             };
@@ -251,7 +261,8 @@ impl<'t> Reader<'t> {
     /// A copy of what an alias names. As with kubectl, a document that is made of aliases for the most part is refused: a
     /// few lines of them could fill any memory.
     fn alias(&mut self, anchor: usize, spot: &Spot) -> Result<Read, Broken> {
-        let broken = |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
+        let broken =
+            |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
         let Some(read) = self.anchors.get(&anchor) else {
             return Err(broken("the alias is inside its own anchor"));
         };
@@ -295,9 +306,11 @@ fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> R
     let all = match (merged.value, merged.node.content) {
         (Value::Object(fields), Content::Map(places)) => vec![(fields, places)],
         (Value::Array(items), Content::List(places)) => {
-            let each = items.into_iter().zip(places).rev().map(|(item, place)| match (item, place.content) {
-                (Value::Object(fields), Content::Map(places)) => Some((fields, places)),
-                _ => None,
+            let each = items.into_iter().zip(places).rev().map(|(item, place)| {
+                match (item, place.content) {
+                    (Value::Object(fields), Content::Map(places)) => Some((fields, places)),
+                    _ => None,
+                }
             });
             each.collect::<Option<Vec<_>>>().unwrap_or_default()
         }
@@ -317,7 +330,11 @@ fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> R
 /// What a scalar's style and tag say of it.
 fn kind(style: ScalarStyle, tag: Option<&Tag>) -> scalar::Tag<'_> {
     let Some(tag) = tag else {
-        return if style == ScalarStyle::Plain { scalar::Tag::None } else { scalar::Tag::Standard("str") };
+        return if style == ScalarStyle::Plain {
+            scalar::Tag::None
+        } else {
+            scalar::Tag::Standard("str")
+        };
     };
     match tag.parts() {
         ("tag:yaml.org,2002:", name) => scalar::Tag::Standard(name),

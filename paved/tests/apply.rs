@@ -19,7 +19,8 @@ const COMPOSITIONS: &str = "/apis/apiextensions.crossplane.io/v1/compositions";
 
 /// A cluster that makes GPU workspaces and has these objects.
 fn cluster(objects: &[&Value]) -> Cluster {
-    let names = json!({"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]});
+    let names =
+        json!({"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]});
     let kind = Kind::of("platform.acme.io", "v1alpha1", &names, true);
     let kinds = Kinds::new([kind], Schemas::new([].iter()).unwrap(), Vec::new());
     let cluster = Cluster::new(kinds, Access::open(User::new("ada", &[])));
@@ -57,13 +58,15 @@ async fn apply(cluster: Cluster, files: &[(&str, &Value)], args: &[&str]) -> (Ru
         err: text(output.stderr),
     };
     let requests = cluster.requests();
-    let is_write = |one: &&fake_kube::Request| one.method == "PATCH" && !one.query.contains("dryRun");
+    let is_write =
+        |one: &&fake_kube::Request| one.method == "PATCH" && !one.query.contains("dryRun");
     (run, requests.iter().filter(is_write).count())
 }
 
 /// A workspace as it is applied.
 fn workspace(name: &str, machine: &str, region: &str) -> Value {
-    let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada";
+    let key =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada";
     let spec = json!({"parameters":
         {"owner": "ada@acme.io", "instanceType": machine, "region": region, "sshPublicKeys": [key]}});
     json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspace", "spec": spec,
@@ -97,11 +100,14 @@ async fn what_runs_is_refused_for_what_is_new_alone() {
     // The Settings are unknown: the platform may well have a machine image for this region.
     let runs = workspace("ada", "g4dn.xlarge", "eu-west-1");
     let odd = workspace("ada", "p9.enormous", "eu-west-1");
-    for (live, new, code) in [(&runs, &runs, 0), (&runs, &odd, 3), (&odd, &odd, 0), (&odd, &runs, 0)] {
-        let (told, written) = apply(hiding_compositions(&[live]), &[("claim.yaml", new)], &[]).await;
+    for (live, new, code) in
+        [(&runs, &runs, 0), (&runs, &odd, 3), (&odd, &odd, 0), (&odd, &runs, 0)]
+    {
+        let (told, written) =
+            apply(hiding_compositions(&[live]), &[("claim.yaml", new)], &[]).await;
         assert_eq!((told.code, written), (code, usize::from(code == 0)), "{}", told.told());
-        let blamed =
-            told.err.contains("eu-west-1") || told.err.contains("not checked against the composition:");
+        let blamed = told.err.contains("eu-west-1")
+            || told.err.contains("not checked against the composition:");
         assert!(!blamed && told.err.contains("you may not read Compositions"), "{}", told.err);
     }
 }

@@ -66,7 +66,11 @@ async fn kinds_are_what_the_cluster_makes_and_what_there_is_to_choose() {
         "message": "compositions is forbidden: User \"ada\" cannot list resource \"compositions\" at the cluster scope"});
     let cluster = Cluster::with(pool(), &[(COMPOSITIONS, denied)]).await;
     let told = paved(&["kinds"], &cluster.kubeconfig()).await;
-    assert!(told.code == 0 && told.out.starts_with("StockPool  ") && !told.out.contains("compositionRef"));
+    assert!(
+        told.code == 0
+            && told.out.starts_with("StockPool  ")
+            && !told.out.contains("compositionRef")
+    );
     assert_eq!(told.err, "note: you may not list Compositions, so paved does not show them\n");
 }
 
@@ -123,7 +127,10 @@ async fn a_context_says_which_cluster_is_meant() {
     fs::write(&file, both.to_string()).unwrap();
     for (args, kind) in [
         (&["list", "-o", "name"][..], "stockpool.platform.acme.io/shop\n"),
-        (&["list", "-o", "name", "--context", "theirs"], "gpudevworkspaceclaim.platform.acme.io/shop\n"),
+        (
+            &["list", "-o", "name", "--context", "theirs"],
+            "gpudevworkspaceclaim.platform.acme.io/shop\n",
+        ),
         (&["list", "-o", "name", "--context", "c"], "stockpool.platform.acme.io/shop\n"),
     ] {
         let told = paved(args, &file).await;
@@ -135,9 +142,15 @@ async fn a_context_says_which_cluster_is_meant() {
         assert!(told.err.contains(word), "{word}: {}", told.err);
     }
     // Of several files each has a part.
-    let list = format!("{}:/no/such/file:{}", mine.kubeconfig().display(), theirs.kubeconfig().display());
+    let list =
+        format!("{}:/no/such/file:{}", mine.kubeconfig().display(), theirs.kubeconfig().display());
     let told = run(Path::new(PAVED), &["list", "-o", "name"], &[("KUBECONFIG", &list)]).await;
-    assert_eq!((told.code, told.out.as_str()), (0, "stockpool.platform.acme.io/shop\n"), "{}", told.err);
+    assert_eq!(
+        (told.code, told.out.as_str()),
+        (0, "stockpool.platform.acme.io/shop\n"),
+        "{}",
+        told.err
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +158,11 @@ async fn a_pod_without_a_service_account_is_told_so() {
     let variables = [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", "1")];
     let told = run(Path::new(PAVED), &["list"], &variables).await;
     assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);
-    assert!(told.err.contains("no kubeconfig, and this pod has no service account"), "{}", told.err);
+    assert!(
+        told.err.contains("no kubeconfig, and this pod has no service account"),
+        "{}",
+        told.err
+    );
     // One that is named and there is not passed over.
     let folder = tempfile::tempdir().unwrap();
     let named = [&variables[..], &[("KUBECONFIG", folder.path().to_str().unwrap())]].concat();
@@ -180,20 +197,30 @@ async fn as_a_plugin_of_kubectl_it_is_the_same_program() {
     let kubeconfig = cluster.kubeconfig();
     let variables = [("KUBECONFIG", kubeconfig.to_str().unwrap())];
     let told = run(&plugin, &["list", "-o", "name"], &variables).await;
-    assert_eq!((told.code, told.out.as_str()), (0, "stockpool.platform.acme.io/shop\n"), "{}", told.err);
+    assert_eq!(
+        (told.code, told.out.as_str()),
+        (0, "stockpool.platform.acme.io/shop\n"),
+        "{}",
+        told.err
+    );
     for (program, usage) in [(plugin.as_path(), "kubectl paved"), (Path::new(PAVED), "paved")] {
         let help = run(program, &["--help"], &[]).await;
         assert!(help.out.contains(&format!("Usage: {usage} <COMMAND>")), "{}", help.out);
         let help = run(program, &["wait", "--help"], &[]).await;
         assert!(help.out.contains(&format!("Usage: {usage} wait [OPTIONS]")), "{}", help.out);
         let wrong = run(program, &["wait"], &[]).await;
-        assert!(wrong.code == 1 && wrong.err.contains(&format!("Usage: {usage} wait")), "{}", wrong.err);
+        assert!(
+            wrong.code == 1 && wrong.err.contains(&format!("Usage: {usage} wait")),
+            "{}",
+            wrong.err
+        );
     }
 }
 
 /// Runs it in this process, as somebody who types this; `None` where nobody sits there.
 async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) -> Run {
-    let mut args: Vec<OsString> = ["paved", "delete", "shop", "--kubeconfig"].map(Into::into).into();
+    let mut args: Vec<OsString> =
+        ["paved", "delete", "shop", "--kubeconfig"].map(Into::into).into();
     args.push(cluster.kubeconfig().into());
     args.extend(flags.iter().map(Into::into));
     let ran = tokio::task::spawn_blocking(move || {
@@ -231,7 +258,8 @@ async fn a_part_of_which_nothing_is_told_holds_up_nothing() {
     ] {
         let cluster = Cluster::with(pool.clone(), others).await;
         let args = ["delete", "shop", "--yes", "--wait", "--timeout", flag];
-        let told = timeout(Duration::from_secs(20), paved(&args, &cluster.kubeconfig())).await.unwrap();
+        let told =
+            timeout(Duration::from_secs(20), paved(&args, &cluster.kubeconfig())).await.unwrap();
         assert_eq!(told.code, code, "{}", told.told());
         assert!(told.told().contains(words), "{}", told.told());
     }
@@ -244,9 +272,15 @@ async fn what_is_not_deleted_is_named() {
     let path = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/other";
     let denied = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden",
         "message": "stockpools \"other\" is forbidden: User \"ada\" cannot delete resource \"stockpools\""});
-    let cluster = Cluster::with(pool(), &[(path, other), (&format!("DELETE {path}"), denied)]).await;
+    let cluster =
+        Cluster::with(pool(), &[(path, other), (&format!("DELETE {path}"), denied)]).await;
     let told = paved(&["delete", "shop", "other", "--yes"], &cluster.kubeconfig()).await;
-    assert_eq!((told.code, told.out.as_str()), (6, "StockPool team/shop is being deleted\n"), "{}", told.err);
+    assert_eq!(
+        (told.code, told.out.as_str()),
+        (6, "StockPool team/shop is being deleted\n"),
+        "{}",
+        told.err
+    );
     assert!(told.err.starts_with("note: not deleted: StockPool team/other\n"), "{}", told.err);
 }
 
@@ -262,7 +296,8 @@ async fn what_is_not_there_can_be_taken_for_gone_and_holds_up_nothing_else() {
         (&[][..], &["StockPool team/shop is being deleted"][..]),
         (&["a", "b", "c", "d", "e", "f", "g", "h"], &["no environment a ", "no environment h "]),
     ] {
-        let told = paved(&[&absent[..], &["--ignore-not-found"], others].concat(), &kubeconfig).await;
+        let told =
+            paved(&[&absent[..], &["--ignore-not-found"], others].concat(), &kubeconfig).await;
         assert_eq!(told.code, 0, "{}", told.err);
         for word in [&["no environment none "], words].concat() {
             assert!(told.out.contains(word), "{word}: {}", told.out);
@@ -272,9 +307,9 @@ async fn what_is_not_there_can_be_taken_for_gone_and_holds_up_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
-    let part =
-        json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});
-    let cluster = Cluster::with(ready("StockPool", json!({}), json!({"resources": [part]})), &[]).await;
+    let part = json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});
+    let cluster =
+        Cluster::with(ready("StockPool", json!({}), json!({"resources": [part]})), &[]).await;
     // What is no clear yes is a no, and so is an end of what is typed.
     for typed in ["n\n", "\n", "", "yess\n", "no\n"] {
         let told = delete(&cluster, &[], Some(typed)).await;
@@ -324,15 +359,21 @@ async fn deletion_says_what_it_deletes_and_what_it_keeps() {
          Deletes 1 other resource.\n  Keeps, {kept}Delete? [y/N] "
     );
     assert_eq!((told.code, told.err.as_str()), (0, asked.as_str()));
-    assert_eq!(told.out, format!("StockPool team/shop is being deleted\nStockPool team/shop keeps, {kept}"));
+    assert_eq!(
+        told.out,
+        format!("StockPool team/shop is being deleted\nStockPool team/shop keeps, {kept}")
+    );
     cluster.comes_back();
     let told = paved(&["delete", "shop", "--yes", "--wait"], &cluster.kubeconfig()).await;
     assert!(told.out.ends_with(&format!("StockPool team/shop keeps, {kept}")), "{}", told.told());
 
-    let everything =
-        json!({"deletes": [{"slot": "deployment", "kind": "Deployment", "hasData": false}], "keeps": []});
+    let everything = json!({"deletes": [{"slot": "deployment", "kind": "Deployment", "hasData": false}], "keeps": []});
     let cluster = Cluster::with(of(everything), &[]).await;
     let told = delete(&cluster, &[], Some("y\n")).await;
-    assert!(told.err.contains("StockPool team/shop\n  Deletes 1 resource.\nDelete? "), "{}", told.err);
+    assert!(
+        told.err.contains("StockPool team/shop\n  Deletes 1 resource.\nDelete? "),
+        "{}",
+        told.err
+    );
     assert_eq!(told.out, "StockPool team/shop is being deleted\n");
 }

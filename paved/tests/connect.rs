@@ -41,19 +41,20 @@ impl Seat {
     async fn with(environment: Value, details: &[(&str, &str)]) -> Self {
         let data: serde_json::Map<_, _> =
             details.iter().map(|(key, value)| ((*key).to_owned(), encoded(value).into())).collect();
-        let secret =
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "conn"}, "data": data});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "conn"}, "data": data});
         let path = |name: &str| format!("/api/v1/namespaces/team/secrets/{name}");
         let others = ["conn", "shop-unified-environment"].map(|name| (path(name), secret.clone()));
         let others = others.each_ref().map(|(path, secret)| (path.as_str(), secret.clone()));
         let cluster =
-            Cluster::with(environment, if details.is_empty() { &[] } else { others.as_slice() }).await;
+            Cluster::with(environment, if details.is_empty() { &[] } else { others.as_slice() })
+                .await;
         Self { cluster, home: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
-        let (flags, words) = args.split_at(args.iter().position(|arg| *arg == "--").unwrap_or(args.len()));
+        let (flags, words) =
+            args.split_at(args.iter().position(|arg| *arg == "--").unwrap_or(args.len()));
         command
             .args(["connect", "shop", "--kubeconfig"])
             .arg(self.cluster.kubeconfig())
@@ -61,13 +62,18 @@ impl Seat {
             .args(words);
         // No program but what a test puts there.
         command.env_clear().env("HOME", self.home.path()).env("PATH", self.home.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         command
     }
 
     async fn connect(&self, args: &[&str]) -> Ran {
         let output = self.command(args).output().await.unwrap();
-        let told = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        let told =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
         Ran { code: output.status.code().unwrap(), told }
     }
 
@@ -92,29 +98,36 @@ fn read(path: &Path) -> Value {
 }
 
 fn workspace(status: Value) -> Value {
-    ready("GpuDevWorkspaceClaim", json!({"parameters": {"owner": "ada", "region": "eu-west-1"}}), status)
+    ready(
+        "GpuDevWorkspaceClaim",
+        json!({"parameters": {"owner": "ada", "region": "eu-west-1"}}),
+        status,
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_is_reached_by_ssh_under_its_own_name() {
-    let status =
-        json!({"instanceId": "i-0abc", "publicIp": "127.0.0.1", "connection": "ssh developer@127.0.0.1"});
+    let status = json!({"instanceId": "i-0abc", "publicIp": "127.0.0.1", "connection": "ssh developer@127.0.0.1"});
     let seat = Seat::with(workspace(status), &[]).await;
     let told = seat.connect(&["--print"]).await.is(0, &[]);
     assert_eq!(told, "ssh -o HostKeyAlias=i-0abc developer@127.0.0.1\n");
     let told = seat.connect(&["--print", "--ssm"]).await.is(0, &[]);
     assert_eq!(told, "aws ssm start-session --target i-0abc --region eu-west-1\n");
-    seat.connect(&["--export"]).await.is(1, &["are for databases: GpuDevWorkspaceClaim shop has none"]);
+    seat.connect(&["--export"])
+        .await
+        .is(1, &["are for databases: GpuDevWorkspaceClaim shop has none"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_public_address_the_aws_cli_takes_over() {
     let line = "aws ssm start-session --target i-0abc --region eu-west-1";
-    let seat = Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
+    let seat =
+        Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
     seat.connect(&[]).await.is(1, &["aws is not installed", "Session Manager plugin"]);
 
     seat.program("aws", "printf '%s\\n' \"$@\"\nexit 7");
-    let told = seat.connect(&["--", "nvidia-smi", "-L"]).await.is(7, &["AWS-StartInteractiveCommand"]);
+    let told =
+        seat.connect(&["--", "nvidia-smi", "-L"]).await.is(7, &["AWS-StartInteractiveCommand"]);
     for part in ["/var/lib/paved/ready", "nvidia-smi -L", "sudo -Hu developer"] {
         assert!(told.contains(part), "{part} is missing: {told}");
     }
@@ -150,11 +163,13 @@ async fn workspace_is_reached_at_its_ipv6_address_where_the_function_says_so() {
     let (v4, v6) = ("203.0.113.7", "2001:db8::7");
     for (address, other) in [(v4, v6), (v6, v4)] {
         let line = format!("ssh developer@{address}");
-        let status = json!({"instanceId": "i-0abc", "publicIp": v4, "ipv6Address": v6, "connection": line});
+        let status =
+            json!({"instanceId": "i-0abc", "publicIp": v4, "ipv6Address": v6, "connection": line});
         let seat = Seat::with(workspace(status), &[]).await;
         seat.program("ssh", "exit 7");
         let login = format!("developer@{address}");
-        let told = seat.connect(&["--unprepared", "--timeout", "1s"]).await.is(7, &[login.as_str()]);
+        let told =
+            seat.connect(&["--unprepared", "--timeout", "1s"]).await.is(7, &[login.as_str()]);
         assert!(!told.contains(other), "{told}");
     }
 }
@@ -179,13 +194,16 @@ async fn a_password_is_told_to_whoever_asks_for_it() {
     assert_eq!(told, format!("{line}\n"));
 
     let exported = seat.connect(&["--export"]).await.is(0, &[]);
-    let script = format!("{exported}printf '%s|%s|%s' \"$PGHOST\" \"$PGPASSWORD\" \"$DATABASE_URL\"");
+    let script =
+        format!("{exported}printf '%s|%s|%s' \"$PGHOST\" \"$PGPASSWORD\" \"$DATABASE_URL\"");
     let output = Command::new("sh").args(["-c", &script]).output().await.unwrap();
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "db.example.org|it's @ secret|postgresql://shop:it%27s%20%40%20secret@db.example.org:5432/shop-db?sslmode=require"
     );
-    seat.connect(&["--export=dotenv"]).await.is(0, &["\nPGPASSWORD=it's @ secret\n", "PGDATABASE=shop-db\n"]);
+    seat.connect(&["--export=dotenv"])
+        .await
+        .is(0, &["\nPGPASSWORD=it's @ secret\n", "PGDATABASE=shop-db\n"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +216,11 @@ async fn connection_details_lie_where_the_flavour_has_them() {
         .await
         .is(4, &["does not have the Secret shop-unified-environment"]);
     let bare = ready("EnvironmentClaim", json!({}), json!({}));
-    Seat::with(bare, &DATABASE).await.connect(&[]).await.is(1, &["Set spec.writeConnectionSecretToRef.name"]);
+    Seat::with(bare, &DATABASE)
+        .await
+        .connect(&[])
+        .await
+        .is(1, &["Set spec.writeConnectionSecretToRef.name"]);
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let half = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE[..3]).await;
     half.connect(&[]).await.is(4, &["Secret conn has no password nor db_password yet"]);
@@ -226,9 +248,11 @@ async fn connect_early(seat: &Seat, args: &[&str], environment: Value) -> (Strin
 async fn a_program_reads_what_it_asked_for_and_nothing_of_the_wait() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let environment = ready("EnvironmentClaim", spec, json!({}));
-    for (args, lines, begin) in
-        [(&["--export"][..], 7, "export "), (&["--export=dotenv"], 7, ""), (&["--print"], 1, "psql ")]
-    {
+    for (args, lines, begin) in [
+        (&["--export"][..], 7, "export "),
+        (&["--export=dotenv"], 7, ""),
+        (&["--print"], 1, "psql "),
+    ] {
         let seat = Seat::with(waiting(environment.clone()), &DATABASE).await;
         let (out, err) = connect_early(&seat, args, environment.clone()).await;
         assert_eq!(out.lines().count(), lines, "{out}");
@@ -290,14 +314,22 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
         ),
     ] {
         let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
-        seat.connect(&[])
-            .await
-            .is(0, &["is context paved/team/shop in", "kubectl --context paved/team/shop get pods", needed]);
+        seat.connect(&[]).await.is(
+            0,
+            &[
+                "is context paved/team/shop in",
+                "kubectl --context paved/team/shop get pods",
+                needed,
+            ],
+        );
         let written = read(&seat.config());
         assert_eq!(written["clusters"][0]["cluster"]["server"], server);
         let exec = &written["users"][0]["user"]["exec"];
         assert_eq!(exec["command"], command);
-        assert!(argument.is_empty() || exec["args"].as_array().unwrap().contains(&argument.into()), "{exec}");
+        assert!(
+            argument.is_empty() || exec["args"].as_array().unwrap().contains(&argument.into()),
+            "{exec}"
+        );
         assert!(!written.to_string().contains("short-lived"), "{written}");
         assert_eq!(fs::metadata(seat.config()).unwrap().permissions().mode() & 0o777, 0o600);
     }
@@ -308,8 +340,7 @@ async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
         "since": "2026-01-01T10:00:00Z"}]);
-    let status =
-        |kind: &str, endpoint: &str| json!({"type": kind, "endpoint": endpoint, "resources": cluster});
+    let status = |kind: &str, endpoint: &str| json!({"type": kind, "endpoint": endpoint, "resources": cluster});
     let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
     for (environment, server) in [
         (
@@ -318,8 +349,14 @@ async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
         ),
         (virtual_environment(status("gke", "https://203.0.113.77")), "https://evil.example"),
         (virtual_environment(status("eks", eks)), "https://evil.example"),
-        (virtual_environment(status("eks", eks)), "https://0A.gr7.eu-west-1.eks.amazonaws.com:8443"),
-        (virtual_environment(status("aks", "https://x.azmk8s.io:443")), "https://x.azmk8s.io.evil.example"),
+        (
+            virtual_environment(status("eks", eks)),
+            "https://0A.gr7.eu-west-1.eks.amazonaws.com:8443",
+        ),
+        (
+            virtual_environment(status("aks", "https://x.azmk8s.io:443")),
+            "https://x.azmk8s.io.evil.example",
+        ),
     ] {
         let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig(server))]).await;
         seat.connect(&[]).await.is(4, &["has a Secret with the server", server, "cloud token"]);
@@ -370,8 +407,11 @@ async fn secret_makes_no_variable_line_or_parameter_of_its_own() {
     assert_eq!(String::from_utf8(read.stdout).unwrap(), "a##[b##v'c");
     let seat = Seat::with(environment, &with("database", r"x' sslmode=disable host=evil \")).await;
     let told = seat.connect(&["--print"]).await.is(0, &[]);
-    let read =
-        Command::new("sh").args(["-c", &format!("set -- {told}\nprintf %s \"$2\"")]).output().await.unwrap();
+    let read = Command::new("sh")
+        .args(["-c", &format!("set -- {told}\nprintf %s \"$2\"")])
+        .output()
+        .await
+        .unwrap();
     let conninfo = String::from_utf8(read.stdout).unwrap();
     let name = r"dbname='x\' sslmode=disable host=evil \\'";
     assert_eq!(conninfo, format!("host=db.example.org port=5432 user=shop {name} sslmode=require"));
@@ -405,7 +445,8 @@ async fn status_of_a_workspace_prints_nothing_but_words_and_addresses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn anothers_context_of_the_same_name_stays() {
-    let environment = virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
+    let environment =
+        virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
     let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
     fs::create_dir(seat.home.path().join(".kube")).unwrap();
     let theirs = kubeconfig("https://theirs").replace("\"x\"", "\"paved/team/shop\"");
@@ -425,8 +466,7 @@ async fn anothers_context_of_the_same_name_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
-    let status =
-        json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://203.0.113.9"});
+    let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://203.0.113.9"});
     let details = kubeconfig("https://preview-x.host.svc:443");
     let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
     seat.connect(&[]).await.is(0, &["is context paved/team/shop"]);
@@ -441,7 +481,8 @@ async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
 async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
     let details = kubeconfig("https://preview-x.host.svc:443");
     for endpoint in [Value::Null, "".into()] {
-        let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": endpoint});
+        let status =
+            json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": endpoint});
         let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
         seat.connect(&[]).await.is(4, &["its status names no endpoint"]);
         assert!(!seat.config().exists());
@@ -452,7 +493,8 @@ async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
 async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     let status = |name: &str| json!({"type": "vcluster", "url": format!("https://{name}.host.svc"), "endpoint": format!("https://{name}.host.svc:443")});
     let details = kubeconfig("https://preview-x.host.svc:443");
-    let seat = Seat::with(virtual_environment(status("preview-x")), &[("kubeconfig", &details)]).await;
+    let seat =
+        Seat::with(virtual_environment(status("preview-x")), &[("kubeconfig", &details)]).await;
     // What a job of a pipeline inherits does not make it a pod of the cluster that it talks to.
     let mut command = seat.command(&[]);
     command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "443");
@@ -466,12 +508,18 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
         let mut stream = TcpStream::connect(&address).await.unwrap();
         stream.write_all(b"hello").await.unwrap();
         let mut answer = [0; 5];
-        tokio::time::timeout(Duration::from_secs(30), stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(30), stream.read_exact(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(&answer, b"HELLO");
     }
     Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await.unwrap();
     let last = lines.next_line().await.unwrap().unwrap();
-    assert!(last.starts_with("forwarding stopped. Removed context paved/team/shop from "), "{last}");
+    assert!(
+        last.starts_with("forwarding stopped. Removed context paved/team/shop from "),
+        "{last}"
+    );
     assert_eq!(run.wait().await.unwrap().code(), Some(0));
     assert_eq!(read(&seat.config())["contexts"], json!([]));
 

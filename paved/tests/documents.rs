@@ -50,8 +50,10 @@ fn a_pipe_gets_the_composite_then_its_resources_by_slot() {
     let slot = |document: &Value| {
         document["metadata"]["annotations"]["crossplane.io/composition-resource-name"].clone()
     };
-    let slots: Vec<String> =
-        documents.iter().filter_map(|document| slot(document).as_str().map(str::to_owned)).collect();
+    let slots: Vec<String> = documents
+        .iter()
+        .filter_map(|document| slot(document).as_str().map(str::to_owned))
+        .collect();
     assert!(slots.is_sorted() && slots.contains(&"instance".to_owned()), "{slots:?}");
     let owner = &documents[1]["metadata"]["ownerReferences"][0];
     assert_eq!((&owner["kind"], &owner["controller"]), (&json!("GpuDevWorkspace"), &json!(true)));
@@ -67,7 +69,8 @@ fn the_results_come_last_when_they_are_asked_for() {
 #[test]
 fn json_is_one_list_of_the_same_documents() {
     let yaml = paved(&["preview", &example(CLAIM), "-o", "yaml"]).documents();
-    let list: Value = serde_json::from_str(&paved(&["preview", &example(CLAIM), "-o", "json"]).out).unwrap();
+    let list: Value =
+        serde_json::from_str(&paved(&["preview", &example(CLAIM), "-o", "json"]).out).unwrap();
     assert_eq!(list["kind"], "List");
     // The function's status is dated.
     assert_eq!(list["items"].as_array().unwrap()[1..], yaml[1..]);
@@ -94,7 +97,11 @@ fn the_same_claim_has_the_same_names_each_time() {
 #[test]
 fn settings_come_from_the_composition_beside_the_file() {
     let folder = folder(&[("claim.yaml", &claim())]);
-    std::fs::copy(example("gpu-workspace/composition.yaml"), folder.path().join("composition.yaml")).unwrap();
+    std::fs::copy(
+        example("gpu-workspace/composition.yaml"),
+        folder.path().join("composition.yaml"),
+    )
+    .unwrap();
     let run = paved(&["preview", &within(&folder, "claim.yaml")]);
     assert_eq!(*image(&run.documents()), "ami-0123456789abcdef0");
 }
@@ -102,7 +109,8 @@ fn settings_come_from_the_composition_beside_the_file() {
 #[test]
 fn a_composition_that_is_named_goes_before_the_one_beside() {
     let text = std::fs::read_to_string(example("gpu-workspace/composition.yaml")).unwrap();
-    let folder = folder(&[("mine.yaml", &text.replace("ami-0123456789abcdef0", "ami-00000000000000001"))]);
+    let folder =
+        folder(&[("mine.yaml", &text.replace("ami-0123456789abcdef0", "ami-00000000000000001"))]);
     let run = paved(&["preview", &example(CLAIM), "--composition", &within(&folder, "mine.yaml")]);
     assert_eq!(*image(&run.documents()), "ami-00000000000000001");
 }
@@ -175,16 +183,21 @@ fn a_folder_gives_all_its_claims_and_composites_and_nothing_else() {
 #[test]
 fn several_documents_and_files_are_previewed_in_order() {
     let two = format!("{}\n---\n{}", claim(), claim().replace("name: ada\n", "name: bob\n"));
-    let folder = folder(&[("settings.yaml", &settings("ami-00000000000000004")), ("two.yaml", &two)]);
+    let folder =
+        folder(&[("settings.yaml", &settings("ami-00000000000000004")), ("two.yaml", &two)]);
     let files = [within(&folder, "two.yaml"), example("gpu-workspace/namespaced/xr.yaml")];
-    let run = paved(&["preview", &files[0], &files[1], "--settings", &within(&folder, "settings.yaml")]);
+    let run =
+        paved(&["preview", &files[0], &files[1], "--settings", &within(&folder, "settings.yaml")]);
     let names: Vec<String> = run
         .documents()
         .iter()
         .filter(|document| document["kind"] == "GpuDevWorkspace")
         .map(|document| document["metadata"]["name"].as_str().unwrap().to_owned())
         .collect();
-    assert!(names[0].starts_with("ada-") && names[1].starts_with("bob-") && names[2] == "ada", "{names:?}");
+    assert!(
+        names[0].starts_with("ada-") && names[1].starts_with("bob-") && names[2] == "ada",
+        "{names:?}"
+    );
 }
 
 #[test]

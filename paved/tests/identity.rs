@@ -26,20 +26,24 @@ fn groups(file: &str, observed: &str) -> (Vec<(String, String)>, String) {
     assert_eq!(run.code, 0, "{}", run.err);
     let documents = run.documents();
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let groups = documents.iter().filter(|document| document["kind"] == "SecurityGroup").map(|group| {
-        let labels = &group["metadata"]["labels"];
-        let namespace = &labels["crossplane.io/claim-namespace"];
-        let namespace = if namespace.is_null() { &group["metadata"]["namespace"] } else { namespace };
-        (text(namespace), text(&group["metadata"]["name"]))
-    });
+    let groups =
+        documents.iter().filter(|document| document["kind"] == "SecurityGroup").map(|group| {
+            let labels = &group["metadata"]["labels"];
+            let namespace = &labels["crossplane.io/claim-namespace"];
+            let namespace =
+                if namespace.is_null() { &group["metadata"]["namespace"] } else { namespace };
+            (text(namespace), text(&group["metadata"]["name"]))
+        });
     (groups.collect(), run.err)
 }
 
 #[test]
 fn claims_of_one_name_have_their_own_resources() {
     let (groups, err) = groups(&input("same-name.yaml"), &input("same-name-observed.yaml"));
-    let expected =
-        [("team-vision", "dev-x7k2p-security-group-5f0c9"), ("team-audio", "dev-k9m3q-security-group-5f0c9")];
+    let expected = [
+        ("team-vision", "dev-x7k2p-security-group-5f0c9"),
+        ("team-audio", "dev-k9m3q-security-group-5f0c9"),
+    ];
     assert_eq!(groups, expected.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())));
     assert!(err.contains("StockPool dev: no observed resources"), "{err}");
 }
@@ -85,7 +89,10 @@ fn a_controller_of_another_kind_or_group_owns_its_resources() {
         groups(&within(&folder, "xr.yaml"), &within(&folder, "observed.yaml")).0.remove(0).1
     };
     assert_eq!(owned("platform.m.acme.io/v1alpha1", "GpuDevWorkspace"), "dev-security-group-5f0c9");
-    assert_ne!(owned("platform.example.org/v1alpha1", "GpuDevWorkspace"), "dev-security-group-5f0c9");
+    assert_ne!(
+        owned("platform.example.org/v1alpha1", "GpuDevWorkspace"),
+        "dev-security-group-5f0c9"
+    );
     assert_ne!(owned("platform.m.acme.io/v1alpha1", "StockPool"), "dev-security-group-5f0c9");
 }
 
@@ -93,7 +100,15 @@ fn a_controller_of_another_kind_or_group_owns_its_resources() {
 fn a_check_of_settings_compares_each_claim_with_its_own_resources() {
     let folder = folder(&[("settings.yaml", SETTINGS)]);
     let settings = within(&folder, "settings.yaml");
-    let args = ["platform", "--settings", &settings, "--old", &settings, "--check", &input("same-name.yaml")];
+    let args = [
+        "platform",
+        "--settings",
+        &settings,
+        "--old",
+        &settings,
+        "--check",
+        &input("same-name.yaml"),
+    ];
     let run = paved(&[&args[..], &["--observed", &input("same-name-observed.yaml")]].concat());
     assert_eq!(run.code, 0, "{}", run.told());
     assert_eq!(run.out.matches(": nothing changes\n").count(), 3, "{}", run.told());
@@ -124,7 +139,11 @@ fn a_cluster_scoped_composite_loses_the_namespace_of_its_file() {
     let run = paved(&["preview", &xr, "--settings", &settings]);
     assert_eq!(run.code, 0, "{}", run.err);
     let documents = run.documents();
-    assert!(documents.iter().all(|document| document["metadata"]["namespace"].is_null()), "{}", run.out);
+    assert!(
+        documents.iter().all(|document| document["metadata"]["namespace"].is_null()),
+        "{}",
+        run.out
+    );
     let group = documents.iter().find(|document| document["kind"] == "SecurityGroup").unwrap();
     assert_eq!(group["apiVersion"], "ec2.aws.upbound.io/v1beta1");
     for run in [run, paved(&["validate", &xr, "--settings", &settings])] {

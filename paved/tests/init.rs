@@ -13,10 +13,18 @@ use support::{Run, assert_golden, folder, paved, paved_with, within};
 /// Every kind that people write, with what is required of it.
 const KINDS: [(&str, &str, &[&str]); 10] = [
     ("GpuDevWorkspaceClaim", "claims", &["owner=ada"]),
-    ("gpu-workspace", "namespaced", &["spec.parameters.owner=ada", "diskGB=200", "sshPublicKeys=[]"]),
+    (
+        "gpu-workspace",
+        "namespaced",
+        &["spec.parameters.owner=ada", "diskGB=200", "sshPublicKeys=[]"],
+    ),
     ("ApplicationEnvironment", "claims", &["nodeSize=small"]),
     ("application-environment", "namespaced", &["parameters.nodeSize=large"]),
-    ("EnvironmentClaim", "claims", &["image=ghcr.io/acme/shop:1", "database.size=small", "appName=shop"]),
+    (
+        "EnvironmentClaim",
+        "claims",
+        &["image=ghcr.io/acme/shop:1", "database.size=small", "appName=shop"],
+    ),
     (
         "UnifiedEnvironment",
         "namespaced",
@@ -41,7 +49,12 @@ fn what_is_written_is_valid_once_the_required_fields_are_given() {
             "{kind}: {}",
             run.err
         );
-        assert_eq!(run.err.contains("note: SSH is closed"), is_workspace, "{kind} {flavour}: {}", run.err);
+        assert_eq!(
+            run.err.contains("note: SSH is closed"),
+            is_workspace,
+            "{kind} {flavour}: {}",
+            run.err
+        );
         let valid = paved_with(&["validate", "-"], &run.out);
         assert_eq!(valid.code, 0, "{kind}: {}\n{}", valid.err, run.out);
         assert!(
@@ -59,7 +72,10 @@ fn a_comment_that_becomes_a_field_is_valid_where_it_has_a_default() {
         args.extend(set.iter().flat_map(|set| ["--set", set]));
         let text = paved(&args).out;
         let single = |line: &str| {
-            let field = line.trim_start().strip_prefix('#').filter(|field| !field.starts_with([' ', '#']))?;
+            let field = line
+                .trim_start()
+                .strip_prefix('#')
+                .filter(|field| !field.starts_with([' ', '#']))?;
             let (_, value) = field.split_once(": ")?;
             let indent = &line[..line.len() - line.trim_start().len()];
             (value != "{}").then(|| format!("{indent}{field}"))
@@ -143,7 +159,11 @@ fn a_mistake_is_told() {
             1,
             "allowed: a value in YAML",
         ),
-        (&["init", "environment", "a", "--set", "name=x"], 1, "spec.parameters.app.chart.repository"),
+        (
+            &["init", "environment", "a", "--set", "name=x"],
+            1,
+            "spec.parameters.app.chart.repository",
+        ),
         (
             &["init", "gpu-workspace", "a", "--set", "owner=a", "--set", "instanceType=g4dn.huge"],
             3,

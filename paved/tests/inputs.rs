@@ -56,8 +56,12 @@ fn values<'v>(value: &'v Value, key: &str) -> Vec<&'v Value> {
 fn octal_modes_are_read_as_kubectl_reads_them() {
     let run = paved(&["preview", &input("octal-mode.yaml")]);
     assert_eq!(run.code, 0, "{}", run.err);
-    let modes: Vec<Value> =
-        run.documents().iter().flat_map(|document| values(document, "defaultMode")).cloned().collect();
+    let modes: Vec<Value> = run
+        .documents()
+        .iter()
+        .flat_map(|document| values(document, "defaultMode"))
+        .cloned()
+        .collect();
     assert_eq!(modes, [493]);
 }
 
@@ -72,8 +76,7 @@ fn numbers_that_would_change_are_rejected() {
     for command in ["validate", "preview"] {
         let run = paved(&[command, &input("big-integer.yaml")]);
         assert_eq!(run.code, 3, "{}", run.err);
-        let told =
-            "spec.parameters.app.values.channel: found 987654321098765433; allowed: up to 9007199254740991";
+        let told = "spec.parameters.app.values.channel: found 987654321098765433; allowed: up to 9007199254740991";
         assert!(run.err.contains(told), "{command}: {}", run.err);
         assert!(run.err.contains("Put it in quotes"), "{command}: {}", run.err);
     }
@@ -104,7 +107,8 @@ fn hints_quote_what_the_file_says() {
 
 #[test]
 fn a_whole_cluster_can_be_observed() {
-    let state = std::fs::read_to_string(example("unified-environment/observed/ready.yaml")).unwrap();
+    let state =
+        std::fs::read_to_string(example("unified-environment/observed/ready.yaml")).unwrap();
     // As lists of thousands, and as more documents than a parser of strangers' files would take.
     let copy = |number: usize| {
         state
@@ -113,8 +117,10 @@ fn a_whole_cluster_can_be_observed() {
     };
     let copies: Vec<String> = (100..200).map(copy).chain([state.clone()]).collect();
     let documents = copies.join("\n---\n");
-    let all: Vec<Value> =
-        copies.iter().flat_map(|copy| serde_saphyr::from_multiple::<Value>(copy).unwrap()).collect();
+    let all: Vec<Value> = copies
+        .iter()
+        .flat_map(|copy| serde_saphyr::from_multiple::<Value>(copy).unwrap())
+        .collect();
     let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": all.iter().filter(|one| !one.is_null()).collect::<Vec<_>>()});
     let folder = folder(&[("documents.yaml", &documents), ("list.json", &list.to_string())]);
     let claim = example("unified-environment/claim.yaml");
@@ -156,9 +162,10 @@ fn foreign_files_of_a_folder_are_skipped_with_a_note() {
     for command in ["preview", "validate"] {
         let run = paved(&[command, &within(&folder, "")]);
         assert_eq!(run.code, 0, "{command}: {}", run.err);
-        for file in
-            ["patch.yaml: skipped, not ours: ", "values.yaml: skipped, not ours: a document without kind"]
-        {
+        for file in [
+            "patch.yaml: skipped, not ours: ",
+            "values.yaml: skipped, not ours: a document without kind",
+        ] {
             assert!(run.err.contains(file), "{command}: {file}: {}", run.err);
         }
     }
@@ -174,7 +181,8 @@ fn json_documents_in_a_row_and_typed_lists_are_read() {
     for (file, count) in [("json-stream.json", 2), ("typed-list.yaml", 1)] {
         let run = paved(&["preview", &input(file)]);
         assert_eq!(run.code, 0, "{file}: {}", run.err);
-        let pools = run.documents().iter().filter(|document| document["kind"] == "XStockPool").count();
+        let pools =
+            run.documents().iter().filter(|document| document["kind"] == "XStockPool").count();
         assert_eq!(pools, count, "{file}");
         let run = paved(&["validate", &input(file)]);
         assert_eq!((run.code, run.out.lines().count()), (0, count), "{file}: {}", run.err);
@@ -197,7 +205,11 @@ fn another_encoding_is_named() {
     let latin = [POOL.as_bytes(), b"# gr\xfc\xdfe\n"].concat();
     let run = paved_with(&["validate", "-"], latin);
     assert_eq!(run.code, 1, "{}", run.err);
-    assert!(run.err.contains("standard input is not UTF-8. Save it as UTF-8 in an editor"), "{}", run.err);
+    assert!(
+        run.err.contains("standard input is not UTF-8. Save it as UTF-8 in an editor"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -233,13 +245,19 @@ fn contradicting_flags_are_rejected() {
             "--flavour claims",
         ),
         (&["init", "gpu-workspace", "--group", "platform.m.acme.io"], "--flavour namespaced"),
-        (&["init", "GpuDevWorkspaceClaim", "--flavour", "namespaced"], "in this one it is GpuDevWorkspace"),
+        (
+            &["init", "GpuDevWorkspaceClaim", "--flavour", "namespaced"],
+            "in this one it is GpuDevWorkspace",
+        ),
         (
             &[&platform[..], &["--flavour", "namespaced", "--group", "platform.acme.io"]].concat(),
             "--flavour claims",
         ),
         (&[&platform[..], &["--function", "Bad Name"]].concat(), "a name with lowercase letters"),
-        (&[&platform[..], &["--check", &two, "--flavour", "namespaced"]].concat(), "cannot be used with"),
+        (
+            &[&platform[..], &["--check", &two, "--flavour", "namespaced"]].concat(),
+            "cannot be used with",
+        ),
     ] {
         let run = paved(args);
         assert_eq!((run.code, run.out.as_str()), (1, ""), "{args:?}: {}", run.err);

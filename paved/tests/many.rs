@@ -47,7 +47,8 @@ fn command(cluster: &Cluster, args: &[&str]) -> Command {
 /// The lists and the watches of all that were asked for, and what else was asked of environments.
 fn asked(cluster: &Cluster) -> (usize, usize, Vec<String>) {
     let all = cluster.asked().into_iter().filter(|asked| asked.contains("/stockpools"));
-    let (of_all, rest): (Vec<_>, Vec<_>) = all.partition(|asked| asked.starts_with(&format!("GET {ALL}?")));
+    let (of_all, rest): (Vec<_>, Vec<_>) =
+        all.partition(|asked| asked.starts_with(&format!("GET {ALL}?")));
     let watches = of_all.iter().filter(|asked| asked.contains("watch=")).count();
     (of_all.len() - watches, watches, rest)
 }
@@ -95,7 +96,14 @@ async fn a_wait_for_many_is_a_list_and_a_watch() {
     let (output, ()) = tokio::join!(command.output(), becomes);
     let output = output.unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((output.status.code(), out.matches(" is ready after ").count()), (Some(0), MANY + 1), "{out}");
+    assert_eq!(
+        (output.status.code(), out.matches(" is ready after ").count()),
+        (Some(0), MANY + 1),
+        "{out}"
+    );
     assert_eq!(asked(&cluster), (1, 1, Vec::new()));
-    assert!(cluster.asked().iter().any(|asked| asked.contains("resourceVersion=7")), "from the list on");
+    assert!(
+        cluster.asked().iter().any(|asked| asked.contains("resourceVersion=7")),
+        "from the list on"
+    );
 }

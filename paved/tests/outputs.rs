@@ -13,14 +13,20 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 fn workspace() -> Value {
-    ready("GpuDevWorkspaceClaim", json!({}), json!({"publicIp": "203.0.113.7", "machine": {"gpus": 1}}))
+    ready(
+        "GpuDevWorkspaceClaim",
+        json!({}),
+        json!({"publicIp": "203.0.113.7", "machine": {"gpus": 1}}),
+    )
 }
 
 /// Runs `paved wait` as a step of GitHub Actions; gives its exit code and what it printed.
 async fn wait(cluster: &Cluster, folder: &TempDir, args: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
     command.arg("wait").args(args).current_dir(folder).env_clear().kill_on_drop(true);
-    command.env("KUBECONFIG", cluster.kubeconfig()).env("GITHUB_OUTPUT", folder.path().join("step"));
+    command
+        .env("KUBECONFIG", cluster.kubeconfig())
+        .env("GITHUB_OUTPUT", folder.path().join("step"));
     let output = timeout(Duration::from_mins(2), command.output()).await.unwrap().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))

@@ -34,7 +34,9 @@ fn scripts(job: &Value) -> Vec<String> {
 /// The words of each call of `paved`, with variables as they stand there.
 fn calls(script: &str) -> Vec<Vec<String>> {
     let call = Regex::new(r"(?m)(?:^|\| |&& )(paved .*?)(?: +#.*| \||$)").unwrap();
-    let words = |line: &str| line.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect();
+    let words = |line: &str| {
+        line.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect()
+    };
     call.captures_iter(script).map(|found| words(&found[1])).collect()
 }
 

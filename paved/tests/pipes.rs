@@ -32,7 +32,8 @@ fn pool(name: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_applied_is_applied_whole() {
-    let path = |name: &str| format!("/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/{name}");
+    let path =
+        |name: &str| format!("/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/{name}");
     let cluster = Cluster::with(pool("shop"), &[(&path("other"), pool("other"))]).await;
     let text = |name: &str| {
         json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {"name": name}, "spec": {}})
@@ -43,8 +44,10 @@ async fn what_is_applied_is_applied_whole() {
     let asked = cluster.asked();
     for name in ["shop", "other"] {
         let begin = format!("PATCH {}?", path(name));
-        let applied =
-            asked.iter().filter(|asked| asked.starts_with(&begin) && !asked.contains("dryRun")).count();
+        let applied = asked
+            .iter()
+            .filter(|asked| asked.starts_with(&begin) && !asked.contains("dryRun"))
+            .count();
         assert_eq!(applied, 1, "{name}: {asked:?}");
     }
 }
@@ -64,7 +67,9 @@ async fn what_only_prints_ends() {
     let cluster = Cluster::with(pool("shop"), &[]).await;
     let claim = example("gpu-workspace/claim.yaml");
     let goes_on = ["status", "shop", "-w"];
-    for args in [&["list"][..], &["list", "-w"], &["status", "shop"], &goes_on, &["preview", &claim]] {
+    for args in
+        [&["list"][..], &["list", "-w"], &["status", "shop"], &goes_on, &["preview", &claim]]
+    {
         assert_eq!(unread(&cluster, args).await, 0, "{args:?}");
     }
 }

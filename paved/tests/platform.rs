@@ -30,7 +30,8 @@ fn the_manifests_are_those_that_are_packaged() {
         let run = paved(&["platform", "--settings", &settings, "--flavour", flavour.name()]);
         assert_eq!((run.code, run.err.as_str()), (0, ""));
         let group = flavour.default_group();
-        let mut expected: Vec<Value> = APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
+        let mut expected: Vec<Value> =
+            APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
         // Under the name that docs/how-to/install.md and the packages give it.
         let function = xtask::package::Registry::default().installed_function();
         assert!(
@@ -45,7 +46,9 @@ fn the_manifests_are_those_that_are_packaged() {
         assert_eq!(documents, expected);
         assert_eq!(config["metadata"]["name"], "paved-road");
         assert_eq!(config["data"]["tags"], json!({"cost-center": "4711"}));
-        assert!(config["data"].get("schemaRevision").is_none() && config["data"].get("kind").is_none());
+        assert!(
+            config["data"].get("schemaRevision").is_none() && config["data"].get("kind").is_none()
+        );
     }
 }
 
@@ -54,8 +57,15 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
     let folder = folder(&[("settings.yaml", SETTINGS)]);
     let settings = within(&folder, "settings.yaml");
     let out = within(&folder, "platform");
-    let args =
-        ["platform", "--settings", &settings, "--group", "platform.example.org", "--flavour", "namespaced"];
+    let args = [
+        "platform",
+        "--settings",
+        &settings,
+        "--group",
+        "platform.example.org",
+        "--flavour",
+        "namespaced",
+    ];
     let run = paved(&[&args[..], &["--function", "acme-function", "-o", &out]].concat());
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert_golden("platform-files", &run.out.replace(&out, "platform"));
@@ -79,25 +89,33 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
     assert_eq!(paved(&["validate", &config]).code, 0);
     // What was written is what it can be written from, and it can be written again.
     let again = paved(
-        &[&["platform", "--settings", &config][..], &args[3..], &["--function", "acme-function", "-o", &out]]
-            .concat(),
+        &[
+            &["platform", "--settings", &config][..],
+            &args[3..],
+            &["--function", "acme-function", "-o", &out],
+        ]
+        .concat(),
     );
     assert_eq!(again.told(), run.told());
 }
 
 #[test]
 fn invalid_settings_are_refused_with_every_reason() {
-    let wrong =
-        SETTINGS.replace("default: ami-0123456789abcdef0", "default: nope").replace("tags:\n", "tagz:\n")
-            + "stockPool: 3\n";
-    let folder = folder(&[("settings.yaml", &wrong), ("two.yaml", &format!("{SETTINGS}---\n{SETTINGS}"))]);
+    let wrong = SETTINGS
+        .replace("default: ami-0123456789abcdef0", "default: nope")
+        .replace("tags:\n", "tagz:\n")
+        + "stockPool: 3\n";
+    let folder =
+        folder(&[("settings.yaml", &wrong), ("two.yaml", &format!("{SETTINGS}---\n{SETTINGS}"))]);
     let settings = within(&folder, "settings.yaml");
     for more in [&[][..], &["--check", &example("gpu-workspace/claim.yaml")]] {
         let run = paved(&[&["platform", "--settings", &settings][..], more].concat());
         assert_eq!((run.code, run.out.as_str()), (3, ""), "{}", run.err);
-        for told in
-            ["settings.yaml:4:1", "gpuWorkspace.amis.us-east-1.default: found \"nope\"", "stockPool: found 3"]
-        {
+        for told in [
+            "settings.yaml:4:1",
+            "gpuWorkspace.amis.us-east-1.default: found \"nope\"",
+            "stockPool: found 3",
+        ] {
             assert!(run.err.contains(told), "{told}: {}", run.err);
         }
     }
@@ -119,13 +137,17 @@ fn a_check_shows_what_a_change_of_settings_does() {
     ]);
     let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
-    std::fs::write(within(&folder, "claim.yaml"), claim.split("    allowedCidrs").next().unwrap()).unwrap();
+    std::fs::write(within(&folder, "claim.yaml"), claim.split("    allowedCidrs").next().unwrap())
+        .unwrap();
     let claim = within(&folder, "claim.yaml");
     let shown = |text: String| text.replace(&claim, "claim.yaml");
     let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &claim]);
     assert_golden("platform-check", &shown(run.told()));
     let run = paved(&["platform", "--settings", &new, "--old", &new, "--check", &claim]);
-    assert_eq!(shown(run.told()), "claim.yaml: GpuDevWorkspaceClaim ada: nothing changes\n--- exit code 0\n");
+    assert_eq!(
+        shown(run.told()),
+        "claim.yaml: GpuDevWorkspaceClaim ada: nothing changes\n--- exit code 0\n"
+    );
     let run = paved(&["platform", "--settings", &new, "--check", &claim]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
@@ -140,12 +162,14 @@ fn a_check_shows_what_a_change_of_settings_does() {
 
 #[test]
 fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
-    let own =
-        "unifiedEnvironment:\n  ingress: {domain: apps.example.org}\n  resources: {medium: {memory: 3Gi}}\n";
+    let own = "unifiedEnvironment:\n  ingress: {domain: apps.example.org}\n  resources: {medium: {memory: 3Gi}}\n";
     let folder = folder(&[
         ("old.yaml", SETTINGS),
         ("new.yaml", &format!("{SETTINGS}{own}")),
-        ("typo.yaml", "apiVersion: platform.acme.io/v1alpha1\nkind: StokPool\nmetadata: {name: a}\n"),
+        (
+            "typo.yaml",
+            "apiVersion: platform.acme.io/v1alpha1\nkind: StokPool\nmetadata: {name: a}\n",
+        ),
     ]);
     let [old, new, typo] = ["old.yaml", "new.yaml", "typo.yaml"].map(|name| within(&folder, name));
     let claim = example("unified-environment/claim.yaml");
@@ -163,7 +187,11 @@ fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
     std::fs::write(&typo, both).unwrap();
     let run = paved(&["platform", "--settings", &old, "--old", &old, "--check", &typo]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.contains("StokPool a is skipped: kind: unknown kind \"StokPool\""), "{}", run.err);
+    assert!(
+        run.err.contains("StokPool a is skipped: kind: unknown kind \"StokPool\""),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
@@ -172,7 +200,8 @@ fn what_runs_keeps_what_it_has() {
         (SETTINGS.to_owned(), SETTINGS.replace("ami-0123456789abcdef0", "ami-0fedcba9876543210"));
     let folder = folder(&[("old.yaml", &old), ("new.yaml", &new)]);
     let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
-    let (claim, ready) = (example("gpu-workspace/claim.yaml"), example("gpu-workspace/observed/ready.yaml"));
+    let (claim, ready) =
+        (example("gpu-workspace/claim.yaml"), example("gpu-workspace/observed/ready.yaml"));
     let args = ["platform", "--settings", &new, "--old", &old, "--check", &claim];
     let fresh = paved(&args);
     assert!(fresh.out.contains("ami-0fedcba9876543210"), "{}", fresh.told());
@@ -183,7 +212,8 @@ fn what_runs_keeps_what_it_has() {
 
 #[test]
 fn an_environment_that_cannot_be_composed_any_more_is_told() {
-    let none = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {}\n";
+    let none =
+        "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {}\n";
     let folder = folder(&[("old.yaml", SETTINGS), ("new.yaml", none)]);
     let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
     let (claim, pool) = (example("gpu-workspace/claim.yaml"), example("stock-pool/claim.yaml"));

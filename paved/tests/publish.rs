@@ -45,8 +45,16 @@ impl Ran {
 
 fn start(cluster: &Cluster, s3: &S3, folder: &Path, flags: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
-    command.arg("publish").arg(folder).arg("shop").args(flags).arg("--kubeconfig").arg(cluster.kubeconfig());
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
+    command
+        .arg("publish")
+        .arg(folder)
+        .arg("shop")
+        .args(flags)
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig());
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_"))
+    {
         command.env_remove(name);
     }
     command
@@ -115,9 +123,10 @@ async fn a_site_is_uploaded_once_and_pages_come_last() {
     // More files than S3 lists in one page.
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(1100));
 
-    publish(&cluster, &s3, site.path(), &["--dry-run"])
-        .await
-        .is(0, &["would upload index.html  3 B, text/html; charset=utf-8, no-cache", "1100 to upload"]);
+    publish(&cluster, &s3, site.path(), &["--dry-run"]).await.is(
+        0,
+        &["would upload index.html  3 B, text/html; charset=utf-8, no-cache", "1100 to upload"],
+    );
     assert_eq!(changing(&s3.requests()), Vec::<&String>::new(), "a dry run changes nothing");
 
     publish(&cluster, &s3, site.path(), &[]).await.is(
@@ -168,12 +177,16 @@ async fn only_what_has_changed_is_uploaded_and_stale_files_go_last() {
     write(&site, "index.html", "<a>");
     write(&site, "assets/new-0123abcd.js", "new");
     fs::remove_file(site.path().join(asset(7))).unwrap();
-    publish(&cluster, &s3, site.path(), &[]).await.is(0, &["2 uploaded", "48 unchanged", "1 stale"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(0, &["2 uploaded", "48 unchanged", "1 stale"]);
     assert_eq!(uploaded(&s3.requests()), ["assets/new-0123abcd.js", "index.html"]);
     assert!(s3.keys().await.contains(&asset(7)), "it is deleted on demand only");
 
     write(&site, "index.html", "<b>");
-    publish(&cluster, &s3, site.path(), &["--delete", "--dry-run"]).await.is(0, &["would delete assets/"]);
+    publish(&cluster, &s3, site.path(), &["--delete", "--dry-run"])
+        .await
+        .is(0, &["would delete assets/"]);
     publish(&cluster, &s3, site.path(), &["--delete"]).await.is(0, &["1 uploaded", "1 deleted"]);
     let requests = s3.requests();
     let changes = changing(&requests);
@@ -243,7 +256,9 @@ async fn the_edges_are_told_before_anything_is_deleted() {
 
     s3.refuse("POST", "/invalidation", 403, "AccessDenied");
     write(&site, "index.html", "<b>");
-    publish(&cluster, &s3, site.path(), &[]).await.is(0, &["1 uploaded", "note: you may not invalidate"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(0, &["1 uploaded", "note: you may not invalidate"]);
 }
 
 async fn distribution(s3: &S3) -> (aws_sdk_cloudfront::Client, String) {
@@ -257,7 +272,8 @@ async fn distribution(s3: &S3) -> (aws_sdk_cloudfront::Client, String) {
         .build();
     let client = aws_sdk_cloudfront::Client::from_conf(config);
     let bucket = S3OriginConfig::builder().origin_access_identity("").build();
-    let origin = Origin::builder().id("bucket").domain_name("b.s3.amazonaws.com").s3_origin_config(bucket);
+    let origin =
+        Origin::builder().id("bucket").domain_name("b.s3.amazonaws.com").s3_origin_config(bucket);
     let origins = Origins::builder().quantity(1).items(origin.build().unwrap()).build().unwrap();
     let behaviour = DefaultCacheBehavior::builder()
         .target_origin_id("bucket")
@@ -270,7 +286,8 @@ async fn distribution(s3: &S3) -> (aws_sdk_cloudfront::Client, String) {
         .origins(origins)
         .default_cache_behavior(behaviour.unwrap())
         .build();
-    let made = client.create_distribution().distribution_config(config.unwrap()).send().await.unwrap();
+    let made =
+        client.create_distribution().distribution_config(config.unwrap()).send().await.unwrap();
     (client, made.distribution.unwrap().id)
 }
 
@@ -287,7 +304,9 @@ async fn what_failed_in_the_middle_is_gone_on_with() {
     assert!(!s3.keys().await.contains(&"index.html".to_owned()), "no page before what it names");
 
     s3.refuse("PUT", "partNumber=2", 400, "InvalidRequest");
-    publish(&cluster, &s3, site.path(), &[]).await.is(4, &["cannot upload film-0123abcd.mp4 in bucket acme"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(4, &["cannot upload film-0123abcd.mp4 in bucket acme"]);
     let open = s3.client.list_multipart_uploads().bucket(BUCKET).send().await.unwrap();
     assert!(open.uploads().is_empty(), "{open:?}");
     let there = s3.keys().await.len();
@@ -315,7 +334,8 @@ async fn large_file_takes_little_memory_and_ctrl_c_leaves_nothing() {
         sleep(Duration::from_millis(20)).await;
         seen.extend(s3.requests());
     }
-    let interrupted = Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await;
+    let interrupted =
+        Command::new("kill").args(["-INT", &run.id().unwrap().to_string()]).status().await;
     assert!(interrupted.unwrap().success());
     end(run).await.is(130, &["Run the command again"]);
     let open = s3.client.list_multipart_uploads().bucket(BUCKET).send().await.unwrap();
@@ -326,7 +346,8 @@ async fn large_file_takes_little_memory_and_ctrl_c_leaves_nothing() {
     println!("it takes {} KiB at most", ran.peak);
     assert!((1..=64 << 10).contains(&ran.peak), "{} KiB", ran.peak);
     assert_eq!(s3.head("film-0123abcd.mp4").await.content_length(), Some(SIZE.cast_signed()));
-    let again = publish(&cluster, &s3, site.path(), &[]).await.is(0, &["0 uploaded (0 B), 11 unchanged"]);
+    let again =
+        publish(&cluster, &s3, site.path(), &[]).await.is(0, &["0 uploaded (0 B), 11 unchanged"]);
     assert!((1..=64 << 10).contains(&again.peak), "{} KiB", again.peak);
 }
 
@@ -335,7 +356,9 @@ async fn an_environment_is_waited_for() {
     let (s3, site) = (S3::start().await, site(5));
     let made = environment(&json!({}));
     let cluster = Cluster::with(waiting(made.clone()), &[]).await;
-    publish(&cluster, &s3, site.path(), &["--timeout", "1s"]).await.is(5, &["timed out", "is not ready"]);
+    publish(&cluster, &s3, site.path(), &["--timeout", "1s"])
+        .await
+        .is(5, &["timed out", "is not ready"]);
     assert_eq!(s3.requests(), Vec::<String>::new());
     let before = cluster.asked().len();
     let run = start(&cluster, &s3, site.path(), &[]);
@@ -361,7 +384,9 @@ async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
     publish(&pool, &s3, site.path(), &[]).await.is(1, &["StockPool team/shop has no site"]);
 
     let cluster = cluster().await;
-    publish(&cluster, &s3, &site.path().join("none"), &[]).await.is(1, &["could not read the folder"]);
+    publish(&cluster, &s3, &site.path().join("none"), &[])
+        .await
+        .is(1, &["could not read the folder"]);
     publish(&cluster, &s3, site.path(), &["--endpoint-url", "ftp://x"])
         .await
         .is(1, &["allowed: https://HOST"]);
@@ -371,14 +396,26 @@ async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
         .is(6, &["no answer"]);
 
     s3.refuse("GET", BUCKET, 403, "AccessDenied");
-    publish(&cluster, &s3, site.path(), &[]).await.is(6, &["you may not list bucket", "publisherRoleArns"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(6, &["you may not list bucket", "publisherRoleArns"]);
     s3.refuse("PUT", "index.html", 403, "AccessDenied");
-    publish(&cluster, &s3, site.path(), &[]).await.is(6, &["you may not upload", "index.html in bucket"]);
+    publish(&cluster, &s3, site.path(), &[])
+        .await
+        .is(6, &["you may not upload", "index.html in bucket"]);
     s3.allow();
 
-    let elsewhere = Cluster::with(environment(&json!({"frontendBucketName": "no-such-bucket"})), &[]).await;
-    let ran = publish(&elsewhere, &s3, site.path(), &[]).await.is(4, &["cannot list bucket", "NoSuchBucket"]);
-    assert_eq!(ran.told.lines().filter(|line| line.starts_with("error")).count(), 1, "{}", ran.told);
+    let elsewhere =
+        Cluster::with(environment(&json!({"frontendBucketName": "no-such-bucket"})), &[]).await;
+    let ran = publish(&elsewhere, &s3, site.path(), &[])
+        .await
+        .is(4, &["cannot list bucket", "NoSuchBucket"]);
+    assert_eq!(
+        ran.told.lines().filter(|line| line.starts_with("error")).count(),
+        1,
+        "{}",
+        ran.told
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -388,7 +425,11 @@ async fn credentials_are_missed_before_anything_is_done() {
     for environment in [environment(&json!({})), waiting(environment(&json!({})))] {
         let cluster = Cluster::with(environment, &[]).await;
         let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
-        command.arg("publish").arg(site.path()).args(["shop", "--kubeconfig"]).arg(cluster.kubeconfig());
+        command
+            .arg("publish")
+            .arg(site.path())
+            .args(["shop", "--kubeconfig"])
+            .arg(cluster.kubeconfig());
         command.env_clear().envs([("HOME", "/nonexistent"), ("AWS_EC2_METADATA_DISABLED", "true")]);
         let output = command.output().await.unwrap();
         let told = String::from_utf8(output.stderr).unwrap();

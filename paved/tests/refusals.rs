@@ -27,15 +27,18 @@ fn everything_that_an_api_server_would_refuse_is_told_at_once() {
 #[test]
 fn an_unknown_kind_lists_ours_and_the_nearest() {
     let told =
-        paved_with(&["preview", "-"], WRONG.replace("GpuDevWorkspaceClaim", "GpuWorkspaceClaim")).told();
-    let known = told.split("allowed: ").nth(1).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        paved_with(&["preview", "-"], WRONG.replace("GpuDevWorkspaceClaim", "GpuWorkspaceClaim"))
+            .told();
+    let known =
+        told.split("allowed: ").nth(1).and_then(|rest| rest.lines().next()).unwrap_or_default();
     assert!(known.contains("ApplicationEnvironment, "), "{told}");
     assert_golden("unknown-kind", &told.replace(known, "… every kind …"));
 }
 
 /// Whether a terminal, or GitHub's runner, would obey a line.
 fn is_obeyed(told: &str) -> bool {
-    let bidi = |c: char| ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
+    let bidi =
+        |c: char| ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
     told.contains("##[")
         || told.lines().any(|line| line.trim_start().starts_with("::"))
         || told.chars().any(|c| (c.is_control() && c != '\n') || bidi(c))
@@ -62,9 +65,15 @@ fn previewed_file_commands_neither_a_terminal_nor_github() {
         pool("pool", "image", "x").replace("parameters", &format!("{words}\": 1, \"parameters")),
     ];
     for file in files {
-        for flags in [&[][..], &["-o", "tree"], &["-o", "json"], &["-o", "yaml"], &["--until-ready"]] {
+        for flags in
+            [&[][..], &["-o", "tree"], &["-o", "json"], &["-o", "yaml"], &["--until-ready"]]
+        {
             let run = paved_with(&[&["preview", "-"], flags].concat(), &file);
-            assert!(!is_obeyed(&run.out) && !is_obeyed(&run.err), "{flags:?} {file}: {}", run.told());
+            assert!(
+                !is_obeyed(&run.out) && !is_obeyed(&run.err),
+                "{flags:?} {file}: {}",
+                run.told()
+            );
         }
         let run = paved_with(&["validate", "-"], &file);
         assert!(!is_obeyed(&run.out) && !is_obeyed(&run.err), "{file}: {}", run.told());
@@ -115,7 +124,8 @@ fn a_version_that_is_not_served_is_refused() {
     let run = paved_with(&["preview", "-"], WRONG.replace("v1alpha1", "v1"));
     assert_eq!(run.code, 2);
     assert!(
-        run.err.contains("apiVersion: found platform.acme.io/v1; allowed: platform.acme.io/v1alpha1"),
+        run.err
+            .contains("apiVersion: found platform.acme.io/v1; allowed: platform.acme.io/v1alpha1"),
         "{}",
         run.err
     );
@@ -140,7 +150,10 @@ fn what_is_immutable_is_compared_with_what_the_cluster_has() {
     let run = paved(&["preview", &new, "--observed", &stored, "--composition", &composition]);
     assert_eq!(run.code, 2, "{}", run.err);
     assert!(run.err.contains(r#"spec.parameters.region: found "eu-west-1": "#), "{}", run.err);
-    assert_eq!(paved(&["preview", &stored, "--observed", &stored, "--composition", &composition]).code, 0);
+    assert_eq!(
+        paved(&["preview", &stored, "--observed", &stored, "--composition", &composition]).code,
+        0
+    );
 }
 
 #[test]
@@ -163,7 +176,10 @@ fn credentials_in_a_url_are_refused_and_never_shown() {
     }
     let image = "https://user:hunter2@registry.example.org/app";
     let pool = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
-    let run = paved_with(&["preview", "-"], pool.replace("spec:\n", &format!("spec:\n  image: {image}\n")));
+    let run = paved_with(
+        &["preview", "-"],
+        pool.replace("spec:\n", &format!("spec:\n  image: {image}\n")),
+    );
     assert!(
         run.code == 2 && run.err.contains(r#"found "https://…@registry.example.org/app""#),
         "{}",
@@ -176,12 +192,24 @@ fn a_file_that_is_no_yaml_shows_the_place() {
     let folder = folder(&[("broken.yaml", "a: [1,\nb: 2\n")]);
     let run = paved(&["preview", &within(&folder, "broken.yaml")]);
     assert_eq!(run.code, 1);
-    assert!(run.err.contains("broken.yaml:1:4") && run.err.contains("unclosed bracket"), "{}", run.err);
+    assert!(
+        run.err.contains("broken.yaml:1:4") && run.err.contains("unclosed bracket"),
+        "{}",
+        run.err
+    );
     for command in ["preview", "apply", "validate"] {
         let run = paved_with(&[command, "-"], "a: [1,\nb: 2\n");
-        assert!(run.code == 1 && run.told().contains("standard input:1:4"), "{command}: {}", run.told());
+        assert!(
+            run.code == 1 && run.told().contains("standard input:1:4"),
+            "{command}: {}",
+            run.told()
+        );
         let list = paved_with(&[command, "-"], "- 1\n");
-        assert!(list.code == 1 && list.told().contains("found a list"), "{command}: {}", list.told());
+        assert!(
+            list.code == 1 && list.told().contains("found a list"),
+            "{command}: {}",
+            list.told()
+        );
     }
 }
 
@@ -216,7 +244,8 @@ fn a_kubeconfig_that_cannot_be_used_is_said_in_a_line() {
         )
     };
     let plugin = |script: &str| {
-        let exec = "apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never";
+        let exec =
+            "apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never";
         user(&format!("{{exec: {{{exec}, args: [-c, '{script}', hunter2]}}}}"))
     };
     for (kubeconfig, words) in [
@@ -328,25 +357,41 @@ fn a_fatal_result_is_told_and_nothing_is_printed() {
     let folder = folder(&[("claim.yaml", &claim)]);
     let composition = example("gpu-workspace/composition.yaml");
     for format in ["yaml", "tree"] {
-        let run =
-            paved(&["preview", &within(&folder, "claim.yaml"), "--composition", &composition, "-o", format]);
+        let run = paved(&[
+            "preview",
+            &within(&folder, "claim.yaml"),
+            "--composition",
+            &composition,
+            "-o",
+            format,
+        ]);
         assert_eq!((run.code, run.out.as_str()), (3, ""));
-        assert!(run.err.contains(r#"spec.parameters.instanceType: found "g4dn.xlrge""#), "{}", run.err);
+        assert!(
+            run.err.contains(r#"spec.parameters.instanceType: found "g4dn.xlrge""#),
+            "{}",
+            run.err
+        );
     }
 }
 
 #[test]
 fn one_wrong_file_does_not_keep_the_others_from_being_shown() {
     let folder = folder(&[("wrong.yaml", WRONG)]);
-    let run = paved(&["preview", &within(&folder, "wrong.yaml"), &example("gpu-workspace/claim.yaml")]);
+    let run =
+        paved(&["preview", &within(&folder, "wrong.yaml"), &example("gpu-workspace/claim.yaml")]);
     assert_eq!((run.code, run.documents()[0]["kind"].as_str()), (2, Some("GpuDevWorkspace")));
     assert!(run.err.contains("wrong.yaml: GpuDevWorkspaceClaim Ada is rejected"), "{}", run.err);
 }
 
 #[test]
 fn a_slot_that_cannot_fail_is_named_with_those_that_can() {
-    let run =
-        paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", "machine=quota"]);
+    let run = paved(&[
+        "preview",
+        &example("gpu-workspace/claim.yaml"),
+        "--until-ready",
+        "--fail",
+        "machine=quota",
+    ]);
     assert_eq!(run.code, 1);
     assert!(
         run.err.contains("--fail machine: unknown slot; allowed: egress, egress-v6, instance,"),

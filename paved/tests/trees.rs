@@ -34,8 +34,10 @@ fn a_preview_has_a_line_per_resource() {
 fn what_exists_is_told_apart_from_what_waits_or_fails() {
     for state in ["half-way", "ready", "failing"] {
         for api in APIS.iter().map(|api| api.info().name) {
-            let (claim, observed) =
-                (example(&format!("{api}/claim.yaml")), example(&format!("{api}/observed/{state}.yaml")));
+            let (claim, observed) = (
+                example(&format!("{api}/claim.yaml")),
+                example(&format!("{api}/observed/{state}.yaml")),
+            );
             assert!(
                 std::path::Path::new(&observed).exists(),
                 "an example shows what a {state} one is like: {observed}"
@@ -50,17 +52,28 @@ fn what_exists_is_told_apart_from_what_waits_or_fails() {
 #[test]
 fn every_variant_becomes_ready_in_rounds() {
     let mut previewed = 0;
-    for folder in
-        APIS.iter().flat_map(|api| ["", "/namespaced"].map(|flavour| format!("{}{flavour}", api.info().name)))
+    for folder in APIS
+        .iter()
+        .flat_map(|api| ["", "/namespaced"].map(|flavour| format!("{}{flavour}", api.info().name)))
     {
-        let Ok(variants) = std::fs::read_dir(example(&format!("{folder}/variants"))) else { continue };
+        let Ok(variants) = std::fs::read_dir(example(&format!("{folder}/variants"))) else {
+            continue;
+        };
         let composition = example(&format!("{folder}/composition.yaml"));
         for variant in variants.map(|entry| entry.unwrap().path()) {
             let file = variant.to_str().unwrap();
             if std::fs::read_to_string(file).unwrap().contains("kind: Settings") {
                 continue;
             }
-            let run = paved(&["preview", file, "--composition", &composition, "--until-ready", "-o", "tree"]);
+            let run = paved(&[
+                "preview",
+                file,
+                "--composition",
+                &composition,
+                "--until-ready",
+                "-o",
+                "tree",
+            ]);
             assert_eq!(run.code, 0, "{file}: {}", run.told());
             previewed += 1;
         }
@@ -83,7 +96,8 @@ fn every_example_becomes_ready_in_rounds() {
 
 #[test]
 fn each_round_is_a_tree_where_a_tree_is_asked_for() {
-    let run = paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "-o", "tree"]);
+    let run =
+        paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "-o", "tree"]);
     assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
     assert!(run.err.contains("ami-0123456789abcdef0, a placeholder"), "{}", run.err);
     assert!(run.out.starts_with("round 1\nGpuDevWorkspace ada-"), "{}", run.out);
@@ -94,7 +108,8 @@ fn each_round_is_a_tree_where_a_tree_is_asked_for() {
 #[test]
 fn an_environment_that_cannot_become_ready_says_why() {
     let fail = "instance=VcpuLimitExceeded: no GPUs left";
-    let run = paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", fail]);
+    let run =
+        paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", fail]);
     assert_golden("rounds-failing", &run.told());
 }
 
@@ -128,9 +143,11 @@ fn secrets(observed: Option<&str>) -> Vec<String> {
         .iter()
         .filter(|document| document["kind"] == "Secret")
         .filter_map(|secret| secret["data"].as_object());
-    let secret =
-        data.flatten().filter(|(key, _)| key.to_lowercase().contains("password") || *key == "kubeconfig");
-    let decode =
-        |value: &Value| base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap();
+    let secret = data
+        .flatten()
+        .filter(|(key, _)| key.to_lowercase().contains("password") || *key == "kubeconfig");
+    let decode = |value: &Value| {
+        base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap()
+    };
     secret.map(|(_, value)| String::from_utf8(decode(value)).unwrap()).collect()
 }

@@ -124,7 +124,8 @@ async fn a_wait_decides_nothing_by_what_was_before_the_connection_was_lost() {
     refused["status"]["resources"] = json!([{"slot": "deployment", "kind": "Deployment", "name": "shop-x",
         "ready": false, "reason": "Failed", "message": "exceeded quota", "since": "2026-01-01T10:00:00Z"}]);
     let cluster = Cluster::with(refused, &[]).await;
-    let mut run = Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
+    let mut run =
+        Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
     run.says("exceeded quota").await;
     cluster.answers(false);
     run.says("does not respond; retrying").await;

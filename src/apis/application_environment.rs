@@ -146,7 +146,11 @@ impl Api for ApplicationEnvironment {
     type Settings = ApplicationEnvironmentSettings;
     type Status = ApplicationEnvironmentStatus;
 
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         p.check(cx)?;
         settings.check()?;
@@ -163,8 +167,9 @@ impl Api for ApplicationEnvironment {
         let status = ApplicationEnvironmentStatus {
             gke_endpoint: cluster.text(|cluster| cluster.endpoint.clone()),
             db_endpoint: server.text(|server| server.connection_name.clone()),
-            db_address: server
-                .text(|server| server.private_ip_address.clone().or_else(|| server.first_ip_address.clone())),
+            db_address: server.text(|server| {
+                server.private_ip_address.clone().or_else(|| server.first_ip_address.clone())
+            }),
             bucket_url: bucket.text(|bucket| bucket.url.clone()),
         };
         cx.connection("kubeconfig", cluster.connection("kubeconfig"));
@@ -182,7 +187,10 @@ impl Api for ApplicationEnvironment {
     }
 
     fn tagged(_: &Self::Settings) -> Tagged {
-        Tagged { kinds: vec![Cluster::KIND, NodePool::KIND, DatabaseInstance::KIND, Bucket::KIND], own: &[] }
+        Tagged {
+            kinds: vec![Cluster::KIND, NodePool::KIND, DatabaseInstance::KIND, Bucket::KIND],
+            own: &[],
+        }
     }
 
     fn example_settings() -> Self::Settings {

@@ -131,7 +131,11 @@ impl Api for GpuDevWorkspace {
     type Settings = GpuWorkspaceSettings;
     type Status = GpuDevWorkspaceStatus;
 
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         let (machine, cidrs) = p.check(settings, cx)?;
         settings.check()?;
@@ -193,14 +197,20 @@ impl Parameters {
         };
         status.connection = match (self.ssh_address(&status, cidrs), &status.instance_id) {
             (Some(address), _) => Some(format!("ssh {}@{address}", cloud_init::USER)),
-            (None, Some(id)) => Some(format!("aws ssm start-session --target {id} --region {}", self.region)),
+            (None, Some(id)) => {
+                Some(format!("aws ssm start-session --target {id} --region {}", self.region))
+            }
             (None, None) => None,
         };
         status
     }
 
     /// The address at which SSH answers: the firewall lets a network of the same IP version in, and there is a key.
-    fn ssh_address<'s>(&self, status: &'s GpuDevWorkspaceStatus, cidrs: &[IpNet]) -> Option<&'s str> {
+    fn ssh_address<'s>(
+        &self,
+        status: &'s GpuDevWorkspaceStatus,
+        cidrs: &[IpNet],
+    ) -> Option<&'s str> {
         let open = |v6: bool| cidrs.iter().any(|cidr| cidr.addr().is_ipv6() == v6);
         let v4 = status.public_ip.as_deref().filter(|_| open(false));
         let v6 = || status.ipv6_address.as_deref().filter(|_| open(true));

@@ -87,8 +87,18 @@ impl Api for StockPool {
         summary: "Pods that keep GPU capacity in stock.",
         provider: "kubernetes",
         settings: "stockPool",
-        composite: Names { kind: "XStockPool", plural: "xstockpools", singular: "xstockpool", short: &[] },
-        claim: Names { kind: "StockPool", plural: "stockpools", singular: "stockpool", short: &["pool"] },
+        composite: Names {
+            kind: "XStockPool",
+            plural: "xstockpools",
+            singular: "xstockpool",
+            short: &[],
+        },
+        claim: Names {
+            kind: "StockPool",
+            plural: "stockpools",
+            singular: "stockpool",
+            short: &["pool"],
+        },
         namespaced: Names {
             kind: "StockPool",
             plural: "stockpools",
@@ -109,7 +119,11 @@ impl Api for StockPool {
     type Settings = StockPoolSettings;
     type Status = StockPoolStatus;
 
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error> {
         self.check()?;
         settings.check()?;
         self.deployment(settings, cx)?;
@@ -154,7 +168,9 @@ impl StockPool {
             observed_generation: match cx.xr.scope {
                 // A claim's status is its composite's: kstatus would compare the composite's generation with the claim's.
                 Scope::LegacyCluster => None,
-                Scope::Namespaced if ready || health.is_some_and(|health| health.state == State::Failed) => {
+                Scope::Namespaced
+                    if ready || health.is_some_and(|health| health.state == State::Failed) =>
+                {
                     cx.xr.generation
                 }
                 Scope::Namespaced => cx.xr.status.get("observedGeneration").and_then(Value::as_i64),

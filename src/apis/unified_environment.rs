@@ -171,7 +171,11 @@ impl Api for UnifiedEnvironment {
     type Settings = UnifiedEnvironmentSettings;
     type Status = UnifiedEnvironmentStatus;
 
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error> {
         self.check(cx)?;
         settings.check()?;
         let place = Place::compose(cx)?;

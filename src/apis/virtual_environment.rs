@@ -244,7 +244,11 @@ impl Api for VirtualEnvironment {
     type Settings = VirtualEnvironmentSettings;
     type Status = VirtualEnvironmentStatus;
 
-    fn compose(&self, settings: &Self::Settings, cx: &mut Composition<'_>) -> Result<Self::Status, Error> {
+    fn compose(
+        &self,
+        settings: &Self::Settings,
+        cx: &mut Composition<'_>,
+    ) -> Result<Self::Status, Error> {
         let p = &self.parameters;
         let cluster_type = p.check(settings, cx)?;
         settings.check()?;

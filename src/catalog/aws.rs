@@ -53,7 +53,8 @@ pub const MACHINE: &str = "^[a-z][a-z0-9-]*[.][a-z0-9-]+$";
 impl Partition {
     /// The partition that a region belongs to.
     pub fn of(region: &str) -> &'static Self {
-        let has = |partition: &&Self| partition.regions.iter().any(|prefix| region.starts_with(prefix));
+        let has =
+            |partition: &&Self| partition.regions.iter().any(|prefix| region.starts_with(prefix));
         PARTITIONS.iter().find(has).unwrap_or(&PARTITIONS[0])
     }
 
@@ -73,7 +74,8 @@ impl Partition {
         if arn.split(':').nth(1) == Some(self.name) {
             return Ok(());
         }
-        let allowed = format!("an ARN of the partition {}, which starts with arn:{}:", self.name, self.name);
+        let allowed =
+            format!("an ARN of the partition {}, which starts with arn:{}:", self.name, self.name);
         Err(Refused::new(arn, allowed))
     }
 }
@@ -148,7 +150,8 @@ mod tests {
     fn arn_of_another_partition_is_refused() {
         let china = Partition::of("cn-north-1");
         assert_eq!(china.has("arn:aws-cn:iam::123456789012:role/a"), Ok(()));
-        let refused = china.has("arn:aws:iam::123456789012:role/a").map_err(|error| error.to_string());
+        let refused =
+            china.has("arn:aws:iam::123456789012:role/a").map_err(|error| error.to_string());
         let message = "found \"arn:aws:iam::123456789012:role/a\"; \
                        allowed: an ARN of the partition aws-cn: arn:aws-cn:…";
         assert_eq!(refused, Err(message.to_owned()));

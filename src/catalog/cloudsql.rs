@@ -44,7 +44,8 @@ pub fn tier(name: &str) -> Result<&str, Refused> {
 /// What follows from a tier for a server with a version of PostgreSQL.
 pub fn server(tier: &str, version: u32) -> Result<Server, Refused> {
     self::tier(tier)?;
-    let is_plus = ["db-perf-", "db-memory-", "db-c4a-"].iter().any(|series| tier.starts_with(series));
+    let is_plus =
+        ["db-perf-", "db-memory-", "db-c4a-"].iter().any(|series| tier.starts_with(series));
     if is_plus && version < FIRST_OF_PLUS {
         let allowed = format!(
             "a tier of Enterprise for PostgreSQL {version}, because Enterprise Plus needs \
@@ -99,13 +100,17 @@ mod tests {
 
     #[test]
     fn edition_and_disk_follow_from_tier_and_version() {
-        let made = |tier: &str, version| server(tier, version).map(|made| (made.edition, made.disk_type));
+        let made =
+            |tier: &str, version| server(tier, version).map(|made| (made.edition, made.disk_type));
         assert_eq!(made("db-g1-small", 14), Ok((None, "PD_SSD")));
         assert_eq!(made("db-g1-small", 16), Ok((Some("ENTERPRISE"), "PD_SSD")));
         assert_eq!(made("db-custom-2-7680", 17), Ok((Some("ENTERPRISE"), "PD_SSD")));
         assert_eq!(made("db-custom-N4-2-8192", 14), Ok((None, "HYPERDISK_BALANCED")));
         assert_eq!(made("db-perf-optimized-N-2", 14), Ok((Some("ENTERPRISE_PLUS"), "PD_SSD")));
-        assert_eq!(made("db-c4a-highmem-2", 16), Ok((Some("ENTERPRISE_PLUS"), "HYPERDISK_BALANCED")));
+        assert_eq!(
+            made("db-c4a-highmem-2", 16),
+            Ok((Some("ENTERPRISE_PLUS"), "HYPERDISK_BALANCED"))
+        );
         let refused = made("db-perf-optimized-N-2", 11).unwrap_err();
         assert!(refused.allowed.contains("Enterprise Plus needs 12 or later"), "{refused}");
     }

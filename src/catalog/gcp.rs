@@ -23,9 +23,11 @@ pub fn region(name: &str) -> Result<&str, Refused> {
 
 /// A zone of a region.
 pub fn zone<'z>(name: &'z str, region: &str) -> Result<&'z str, Refused> {
-    let is_zone = |letter: &str| !letter.is_empty() && letter.chars().all(|c| c.is_ascii_alphanumeric());
-    let fits =
-        |name: &str| name.strip_prefix(region).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_zone);
+    let is_zone =
+        |letter: &str| !letter.is_empty() && letter.chars().all(|c| c.is_ascii_alphanumeric());
+    let fits = |name: &str| {
+        name.strip_prefix(region).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_zone)
+    };
     check::shape(name, 63, fits, &format!("a zone of {region}, for example {region}-a"))
 }
 
@@ -43,7 +45,9 @@ mod tests {
     fn zone_belongs_to_its_region() {
         assert_eq!(zone("us-central1-a", "us-central1"), Ok("us-central1-a"));
         assert_eq!(zone("us-south1-ai1b", "us-south1"), Ok("us-south1-ai1b"));
-        for wrong in ["us-east1-b", "us-central1", "us-central1-", "us-central12-a", "us-central1-a-b"] {
+        for wrong in
+            ["us-east1-b", "us-central1", "us-central1-", "us-central12-a", "us-central1-a-b"]
+        {
             assert!(zone(wrong, "us-central1").is_err(), "{wrong}");
         }
     }

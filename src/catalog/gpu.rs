@@ -149,7 +149,11 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
         return Err(Refused { found, allowed: format!("machine types with x86-64 CPUs: {all}") });
     }
     let near = crossplane::similar(name, MACHINES.iter().map(|machine| machine.name), 3);
-    let hint = if near.is_empty() { String::new() } else { format!("{} (nearest); all: ", near.join(", ")) };
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("{} (nearest); all: ", near.join(", "))
+    };
     Err(Refused::new(name, format!("{hint}{all}")))
 }
 
@@ -168,7 +172,10 @@ pub fn offered(machine: &'static Machine) -> Result<&'static Machine, Refused> {
 
 /// The families of all machine types.
 pub fn families() -> Vec<&'static str> {
-    MACHINES.chunk_by(|a, b| a.family() == b.family()).map(|machines| machines[0].family()).collect()
+    MACHINES
+        .chunk_by(|a, b| a.family() == b.family())
+        .map(|machines| machines[0].family())
+        .collect()
 }
 
 impl Machine {
@@ -187,7 +194,10 @@ impl Machine {
         let Self { gpus, vcpus, memory_gib, gpu, .. } = self;
         let each = if *gpus == 1 { "" } else { " each" };
         let gpu_gib = (gpu.memory_mib + 512) / 1024;
-        format!("{gpus} × NVIDIA {} ({gpu_gib} GiB{each}), {vcpus} vCPUs, {memory_gib} GiB", gpu.model)
+        format!(
+            "{gpus} × NVIDIA {} ({gpu_gib} GiB{each}), {vcpus} vCPUs, {memory_gib} GiB",
+            gpu.model
+        )
     }
 }
 
@@ -204,7 +214,12 @@ fn by_family(machines: &[&Machine]) -> String {
     text
 }
 
-const fn gpu(model: &'static str, memory_mib: u32, compute_capability: (u8, u8), driver: Driver) -> Gpu {
+const fn gpu(
+    model: &'static str,
+    memory_mib: u32,
+    compute_capability: (u8, u8),
+    driver: Driver,
+) -> Gpu {
     Gpu { model, memory_mib, compute_capability, driver }
 }
 
@@ -227,7 +242,10 @@ mod tests {
 
     #[test]
     fn a_line_says_what_one_gets() {
-        assert_eq!(machine("g4dn.xlarge").unwrap().line(), "1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB");
+        assert_eq!(
+            machine("g4dn.xlarge").unwrap().line(),
+            "1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB"
+        );
         let line = machine("g5.12xlarge").unwrap().line();
         assert_eq!(line, "4 × NVIDIA A10G (22 GiB each), 48 vCPUs, 192 GiB");
     }
@@ -260,8 +278,10 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), MACHINES.len());
-        let mut families: Vec<_> =
-            MACHINES.chunk_by(|a, b| a.family() == b.family()).map(|group| group[0].family()).collect();
+        let mut families: Vec<_> = MACHINES
+            .chunk_by(|a, b| a.family() == b.family())
+            .map(|group| group[0].family())
+            .collect();
         let groups = families.len();
         families.sort_unstable();
         families.dedup();
@@ -272,7 +292,8 @@ mod tests {
     fn within_a_family_more_of_everything_never_costs_less() {
         for (a, b) in MACHINES.iter().flat_map(|a| MACHINES.iter().map(move |b| (a, b))) {
             let more = a.gpus <= b.gpus && a.vcpus <= b.vcpus && a.memory_gib <= b.memory_gib;
-            let prices = a.usd_per_hour.zip(b.usd_per_hour).filter(|_| a.family() == b.family() && more);
+            let prices =
+                a.usd_per_hour.zip(b.usd_per_hour).filter(|_| a.family() == b.family() && more);
             assert!(prices.is_none_or(|(a, b)| a <= b), "{} and {}", a.name, b.name);
         }
     }
@@ -282,18 +303,24 @@ mod tests {
         for name in ["g5g.xlarge", "p6e-gb200.36xlarge"] {
             let refused = machine(name).unwrap_err();
             assert_eq!(refused.found, format!("{name:?}, which has arm64 CPUs"));
-            assert!(refused.allowed.starts_with("machine types with x86-64 CPUs: g4dn.{"), "{refused}");
+            assert!(
+                refused.allowed.starts_with("machine types with x86-64 CPUs: g4dn.{"),
+                "{refused}"
+            );
         }
     }
 
     #[test]
     fn default_offer_is_single_gpus_of_four_families() {
-        let offered: Vec<_> = MACHINES.iter().filter(|machine| super::offered(machine).is_ok()).collect();
+        let offered: Vec<_> =
+            MACHINES.iter().filter(|machine| super::offered(machine).is_ok()).collect();
         assert!(offered.iter().all(|machine| machine.gpus == 1));
         let mut families: Vec<_> = offered.iter().map(|machine| machine.family()).collect();
         families.dedup();
         assert_eq!(families, OFFERED);
-        assert!(offered.iter().all(|machine| machine.usd_per_hour.is_some_and(|price| price < 8.0)));
+        assert!(
+            offered.iter().all(|machine| machine.usd_per_hour.is_some_and(|price| price < 8.0))
+        );
         let refused = super::offered(machine("p5.48xlarge").unwrap()).unwrap_err();
         assert!(refused.allowed.starts_with("g4dn.{xlarge, "), "{refused}");
         assert!(refused.allowed.ends_with("by gpuWorkspace.instanceTypes"), "{refused}");

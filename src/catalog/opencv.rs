@@ -66,8 +66,12 @@ pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
         .ok_or_else(|| unknown(asked, "a release that exists"))?;
     let build = parts.get(3).unwrap_or(&"*");
     if parts.len() == 4 && !release.builds.contains(build) {
-        let builds: Vec<String> = release.builds.iter().map(|build| format!("{version}.{build}")).collect();
-        return Err(Refused::new(asked, format!("{version}, or a build of it: {}", builds.join(", "))));
+        let builds: Vec<String> =
+            release.builds.iter().map(|build| format!("{version}.{build}")).collect();
+        return Err(Refused::new(
+            asked,
+            format!("{version}, or a build of it: {}", builds.join(", ")),
+        ));
     }
     Ok(Requirement {
         opencv: format!("{PACKAGE}=={version}.{build}"),
@@ -79,8 +83,12 @@ pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
 fn unknown(asked: &str, allowed: &str) -> Refused {
     let versions = || RELEASES.iter().map(|release| release.version);
     let near = crossplane::similar(asked, versions(), 2);
-    let hint = if near.is_empty() { String::new() } else { format!(" (nearest: {})", near.join(", ")) };
-    Refused::new(asked, format!("{allowed}{hint}; releases: {}", versions().collect::<Vec<_>>().join(", ")))
+    let hint =
+        if near.is_empty() { String::new() } else { format!(" (nearest: {})", near.join(", ")) };
+    Refused::new(
+        asked,
+        format!("{allowed}{hint}; releases: {}", versions().collect::<Vec<_>>().join(", ")),
+    )
 }
 
 /// Up to four digits without leading zeros.
@@ -90,7 +98,11 @@ fn is_number(part: &str) -> bool {
         && (part == "0" || !part.starts_with('0'))
 }
 
-const fn release(version: &'static str, builds: &'static [&'static str], numpy: &'static str) -> Release {
+const fn release(
+    version: &'static str,
+    builds: &'static [&'static str],
+    numpy: &'static str,
+) -> Release {
     Release { version, builds, numpy, newest_python: None }
 }
 
@@ -111,7 +123,10 @@ mod tests {
         let newest = requirement("4.8.0").unwrap();
         assert_eq!(newest.opencv, "opencv-contrib-python-headless==4.8.0.*");
         assert_eq!(newest.numpy, "numpy<2");
-        assert_eq!(requirement("4.8.0.76").unwrap().opencv, "opencv-contrib-python-headless==4.8.0.76");
+        assert_eq!(
+            requirement("4.8.0.76").unwrap().opencv,
+            "opencv-contrib-python-headless==4.8.0.76"
+        );
     }
 
     #[test]
@@ -155,7 +170,10 @@ mod tests {
     fn every_release_can_be_asked_for() {
         for release in RELEASES {
             let found = requirement(release.version).unwrap();
-            assert_eq!(found.opencv, format!("opencv-contrib-python-headless=={}.*", release.version));
+            assert_eq!(
+                found.opencv,
+                format!("opencv-contrib-python-headless=={}.*", release.version)
+            );
         }
     }
 }

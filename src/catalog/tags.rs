@@ -28,7 +28,8 @@ struct Rule {
 }
 
 /// Tags that provider-upjet-aws adds to every resource.
-const BY_PROVIDER_AWS: &[&str] = &["crossplane-kind", "crossplane-name", "crossplane-providerconfig"];
+const BY_PROVIDER_AWS: &[&str] =
+    &["crossplane-kind", "crossplane-name", "crossplane-providerconfig"];
 
 const EC2: Rule = Rule {
     service: "EC2",
@@ -50,7 +51,8 @@ const AZURE: Rule = Rule {
     ignores_case: true,
     ..EC2
 };
-const GOOGLE: Rule = Rule { service: "Google Cloud", most: 64, by_provider: &[], reserved: &[], ..EC2 };
+const GOOGLE: Rule =
+    Rule { service: "Google Cloud", most: 64, by_provider: &[], reserved: &[], ..EC2 };
 
 /// The rule of a kind that carries tags.
 fn rule(kind: &Kind) -> &'static Rule {
@@ -79,12 +81,12 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
         let (label, _) = kind.provider.tag(key, value);
         let refusal = rule.refusal(key, value).or_else(|| {
             let other = taken.iter().find(|other| same(other) == same(&label));
-            other.map(|other| rule.twin(&label, other, "which Paved Road or the provider sets")).or_else(
-                || {
+            other
+                .map(|other| rule.twin(&label, other, "which Paved Road or the provider sets"))
+                .or_else(|| {
                     let other = carried.get(&same(&label))?;
                     Some(rule.twin(&label, other, "another tag in Settings"))
-                },
-            )
+                })
         });
         carried.insert(same(&label), key);
         wrong.extend(refusal.map(|message| FieldError { path: path(key), message }));
@@ -96,7 +98,11 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
             carried.len(),
             rule.service,
             rule.most,
-            if taken.is_empty() { String::new() } else { format!(", including {}", taken.join(", ")) }
+            if taken.is_empty() {
+                String::new()
+            } else {
+                format!(", including {}", taken.join(", "))
+            }
         );
         wrong.push(FieldError { path: "settings.tags".to_owned(), message });
     }
@@ -107,12 +113,16 @@ impl Rule {
     /// Why the service refuses a tag by itself.
     fn refusal(&self, key: &str, value: &str) -> Option<String> {
         let lower = key.to_lowercase();
-        if let Some(reserved) = self.reserved.iter().find(|reserved| lower.starts_with(**reserved)) {
-            let allowed =
-                format!("a key that does not start with {reserved}, which {} reserves", self.service);
+        if let Some(reserved) = self.reserved.iter().find(|reserved| lower.starts_with(**reserved))
+        {
+            let allowed = format!(
+                "a key that does not start with {reserved}, which {} reserves",
+                self.service
+            );
             return Some(Refused::new(key, allowed).to_string());
         }
-        let unfit = [key, value].into_iter().find(|text| self.plain && !text.chars().all(is_plain))?;
+        let unfit =
+            [key, value].into_iter().find(|text| self.plain && !text.chars().all(is_plain))?;
         let allowed = format!("letters, digits, spaces and _ . : / = + - @ (for {})", self.service);
         Some(Refused::new(unfit, allowed).to_string())
     }

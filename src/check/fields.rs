@@ -10,7 +10,11 @@ pub struct Fields(Vec<FieldError>);
 
 impl Fields {
     /// What a check of the field at `path` gave; a refusal is kept.
-    pub fn check<T, E: Display>(&mut self, path: impl Into<String>, checked: Result<T, E>) -> Option<T> {
+    pub fn check<T, E: Display>(
+        &mut self,
+        path: impl Into<String>,
+        checked: Result<T, E>,
+    ) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
             Err(refused) => {

@@ -25,7 +25,8 @@ pub const IMAGE: &str = "^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]
 pub const LONGEST_IMAGE: usize = 512;
 
 /// A quantity as Kubernetes writes it, without a minus: a number, and a suffix or an exponent.
-pub const QUANTITY: &str = "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
+pub const QUANTITY: &str =
+    "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
 /// The longest quantity, in characters.
 pub const LONGEST_QUANTITY: usize = 32;

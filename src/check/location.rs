@@ -55,7 +55,8 @@ fn without_secrets(value: &str) -> Result<(), Refused> {
     if credentials || rest.contains(['?', '#']) {
         return Err(Refused {
             found: "a URL with credentials or a query".to_owned(),
-            allowed: "a URL without credentials and query, because a claim must not have secrets".to_owned(),
+            allowed: "a URL without credentials and query, because a claim must not have secrets"
+                .to_owned(),
         });
     }
     Ok(())

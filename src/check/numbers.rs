@@ -24,7 +24,8 @@ fn look(path: &str, value: &Value, wrong: &mut Vec<FieldError>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+                let plain =
+                    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
                 let path = if plain { format!("{path}.{name}") } else { format!("{path}[{name}]") };
                 look(&path, value, wrong);
             }
@@ -62,7 +63,9 @@ mod tests {
             "a.b": 9_007_199_254_740_993_i64,
             "list": [{"id": -987_654_321_098_765_433_i64}, 1e300],
         }});
-        let Err(Error::InvalidSpec(wrong)) = exact(&spec) else { unreachable!("several are wrong") };
+        let Err(Error::InvalidSpec(wrong)) = exact(&spec) else {
+            unreachable!("several are wrong")
+        };
         let paths: Vec<&str> = wrong.iter().map(|field| field.path.as_str()).collect();
         assert_eq!(paths, ["spec.values[a.b]", "spec.values.list[0].id", "spec.values.list[1]"]);
         assert!(wrong[0].message.starts_with("found 9007199254740992; "), "{}", wrong[0].message);

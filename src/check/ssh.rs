@@ -48,7 +48,9 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
             ),
         ));
     }
-    if let Some((_, format, command)) = OTHER_FORMATS.iter().find(|(header, ..)| line.contains(header)) {
+    if let Some((_, format, command)) =
+        OTHER_FORMATS.iter().find(|(header, ..)| line.contains(header))
+    {
         return Err(refused(
             format!("a public key in {format} format"),
             format!("the key in OpenSSH format, as printed by `{command}`: {ALLOWED}"),
@@ -59,11 +61,15 @@ pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     }
     let count = line.chars().count();
     if count > LONGEST_SSH_KEY {
-        return Err(refused(format!("{count} characters"), format!("at most {LONGEST_SSH_KEY}; {ALLOWED}")));
+        return Err(refused(
+            format!("{count} characters"),
+            format!("at most {LONGEST_SSH_KEY}; {ALLOWED}"),
+        ));
     }
     let kind = line.split(' ').next().unwrap_or_default();
     if line.chars().any(is_invisible) {
-        let found = format!("{} with a line break or another invisible character", shown(line, kind));
+        let found =
+            format!("{} with a line break or another invisible character", shown(line, kind));
         return Err(refused(found, format!("{ALLOWED}; one key per list item")));
     }
     if !TYPES.contains(&kind) {
@@ -87,7 +93,10 @@ fn unknown_type(line: &str, kind: &str) -> Refused {
     } else if kind == "ssh-dss" {
         refused("a DSA key (ssh-dss), which is no longer secure", ALLOWED)
     } else {
-        refused(format!("{}, which does not start with a known key type", shown(line, kind)), ALLOWED)
+        refused(
+            format!("{}, which does not start with a known key type", shown(line, kind)),
+            ALLOWED,
+        )
     }
 }
 

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 
 // Made for these tests with ssh-keygen; their private halves are gone.
-const ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs";
+const ED25519: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs";
 const ECDSA_256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBJK6zUJVTojMbBQ/Z/\
     UvTp/hsYJGgKVg4jlSeWeFGxsNMGXTj9s2j4F+bTHjue5f3SWOQ/eU4IsODANV34x2LNA=";
 const ECDSA_384: &str = "ecdsa-sha2-nistp384 AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhBGSTEMt8+xhawvL+t/\
@@ -57,7 +58,10 @@ fn a_refused_network_comes_with_the_one_that_was_meant() {
             "10.0.0.1/8",
             r#"found "10.0.0.1/8", an address inside a network; allowed: 10.0.0.0/8 for the network, 10.0.0.1/32 for this host"#,
         ),
-        ("10.0.0.1", r#"found "10.0.0.1", an address without a prefix; allowed: 10.0.0.1/32 for this host"#),
+        (
+            "10.0.0.1",
+            r#"found "10.0.0.1", an address without a prefix; allowed: 10.0.0.1/32 for this host"#,
+        ),
         (
             "2001:db8::1",
             r#"found "2001:db8::1", an address without a prefix; allowed: 2001:db8::1/128 for this host"#,
@@ -139,12 +143,20 @@ fn what_is_no_key_is_refused() {
     let other_type = ED25519.replacen("ssh-ed25519", "ssh-rsa", 1);
     let cut = &ED25519[..ED25519.len() - 8];
     let longer = format!("{ED25519}AAAA");
-    for line in ["ssh-ed25519", "ssh-ed25519 ", "ssh-rsa AAAA", other_type.as_str(), cut, longer.as_str()] {
-        assert!(ssh_public_key(line).unwrap_err().found.ends_with("which is not a complete key"), "{line}");
+    for line in
+        ["ssh-ed25519", "ssh-ed25519 ", "ssh-rsa AAAA", other_type.as_str(), cut, longer.as_str()]
+    {
+        assert!(
+            ssh_public_key(line).unwrap_err().found.ends_with("which is not a complete key"),
+            "{line}"
+        );
     }
     let wordy = format!("{ED25519} {}", "é".repeat(LONGEST_SSH_KEY));
     let refused = ssh_public_key(&wordy).unwrap_err();
-    assert!(refused.to_string().starts_with("found 8273 characters; allowed: at most 8192; "), "{refused}");
+    assert!(
+        refused.to_string().starts_with("found 8273 characters; allowed: at most 8192; "),
+        "{refused}"
+    );
     for line in ["", " ", "ada", "ssh-ed25519-cert-v01@openssh.com AAAA"] {
         assert!(ssh_public_key(line).unwrap_err().found.ends_with(
             "which does not start with a known \
@@ -176,13 +188,21 @@ fn a_private_key_is_never_shown() {
 fn public_key_in_another_format_is_answered_with_its_conversion() {
     let body = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAsakmpvMe6cF4letgiraT";
     for (header, found, command) in [
-        ("-----BEGIN PUBLIC KEY-----", "a public key in PEM format", "`ssh-keygen -i -m PKCS8 -f FILE`"),
+        (
+            "-----BEGIN PUBLIC KEY-----",
+            "a public key in PEM format",
+            "`ssh-keygen -i -m PKCS8 -f FILE`",
+        ),
         (
             "-----BEGIN RSA PUBLIC KEY-----",
             "a public key in PEM (PKCS#1) format",
             "`ssh-keygen -i -m PEM -f FILE`",
         ),
-        ("---- BEGIN SSH2 PUBLIC KEY ----", "a public key in RFC 4716 format", "`ssh-keygen -i -f FILE`"),
+        (
+            "---- BEGIN SSH2 PUBLIC KEY ----",
+            "a public key in RFC 4716 format",
+            "`ssh-keygen -i -f FILE`",
+        ),
     ] {
         let refused = ssh_public_key(&format!("{header}\n{body}\n")).unwrap_err();
         assert_eq!(refused.found, found);
@@ -191,14 +211,20 @@ fn public_key_in_another_format_is_answered_with_its_conversion() {
     }
     let certificate = format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----");
     let refused = ssh_public_key(&certificate).unwrap_err().to_string();
-    assert!(refused.starts_with("found a PEM text that is not a public key (not shown)"), "{refused}");
+    assert!(
+        refused.starts_with("found a PEM text that is not a public key (not shown)"),
+        "{refused}"
+    );
     assert!(!refused.contains("private") && !refused.contains(body), "{refused}");
 }
 
 #[test]
 fn numbers_have_their_bounds() {
     assert_eq!(range(75, 75..=16384, "GiB"), Ok(75));
-    assert_eq!(range(74, 75..=16384, "GiB").unwrap_err().to_string(), "found 74; allowed: 75 to 16384 GiB");
+    assert_eq!(
+        range(74, 75..=16384, "GiB").unwrap_err().to_string(),
+        "found 74; allowed: 75 to 16384 GiB"
+    );
     assert_eq!(range(-1, 0..=16, "").unwrap_err().to_string(), "found -1; allowed: 0 to 16");
 }
 
@@ -380,10 +406,14 @@ fn a_repository_holds_no_secret_and_a_refusal_shows_none() {
         "https://h/a?token=hunter2",
         "bob:hunter2@h:a",
     ] {
-        for error in
-            [location::git_repository(secret).unwrap_err(), location::chart_repository(secret).unwrap_err()]
-        {
-            assert!(!error.to_string().contains("hunter2") && error.allowed.contains("secrets"), "{error}");
+        for error in [
+            location::git_repository(secret).unwrap_err(),
+            location::chart_repository(secret).unwrap_err(),
+        ] {
+            assert!(
+                !error.to_string().contains("hunter2") && error.allowed.contains("secrets"),
+                "{error}"
+            );
         }
     }
     for bad in [
@@ -398,7 +428,9 @@ fn a_repository_holds_no_secret_and_a_refusal_shows_none() {
     ] {
         assert!(location::git_repository(bad).is_err(), "{bad}");
     }
-    for good in ["https://charts.example.org", "http://127.0.0.1:8080/", "oci://ghcr.io/acme/charts"] {
+    for good in
+        ["https://charts.example.org", "http://127.0.0.1:8080/", "oci://ghcr.io/acme/charts"]
+    {
         assert_eq!(location::chart_repository(good), Ok(good));
     }
     assert!(location::chart_repository("charts.example.org").is_err());

@@ -10,7 +10,10 @@ use crate::error::FieldError;
 use crate::value::Object;
 
 /// Reads a value; an error names the field by its path below `root`, what was found there and what is allowed.
-pub fn typed<'v, T: Deserialize<'v>>(source: impl Into<Source<'v>>, root: &str) -> Result<T, FieldError> {
+pub fn typed<'v, T: Deserialize<'v>>(
+    source: impl Into<Source<'v>>,
+    root: &str,
+) -> Result<T, FieldError> {
     serde_path_to_error::deserialize(source.into()).map_err(|error| {
         let path = error.path().to_string();
         let path = match (root, path.as_str()) {
@@ -25,7 +28,9 @@ pub fn typed<'v, T: Deserialize<'v>>(source: impl Into<Source<'v>>, root: &str) 
 /// serde's own words, said plainly.
 fn explained(path: &str, words: &str) -> FieldError {
     let field = |message: String| FieldError { path: path.to_owned(), message };
-    if let Some(name) = words.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+    if let Some(name) =
+        words.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+    {
         return FieldError {
             path: format!("{path}.{name}"),
             message: "missing; a value is required".to_owned(),
@@ -37,10 +42,12 @@ fn explained(path: &str, words: &str) -> FieldError {
     if let Some((name, known)) = unknown(words, "unknown variant `") {
         return field(format!("found {}; allowed: {}", quoted(name), suggestion(name, &known)));
     }
-    let wrong = words.strip_prefix("invalid type: ").or_else(|| words.strip_prefix("invalid value: "));
+    let wrong =
+        words.strip_prefix("invalid type: ").or_else(|| words.strip_prefix("invalid value: "));
     match wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
         Some((found, expected)) => {
-            let looks_like = ["integer", "floating", "boolean"].iter().any(|kind| found.starts_with(kind));
+            let looks_like =
+                ["integer", "floating", "boolean"].iter().any(|kind| found.starts_with(kind));
             let quotes = if looks_like && kind(expected) == "a text" { ", in quotes" } else { "" };
             field(format!("found {}; allowed: {}{quotes}", plain(found), kind(expected)))
         }
@@ -140,7 +147,9 @@ impl<'de> Deserializer<'de> for Source<'de> {
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
         match self {
-            Self::Other(Value::Array(_)) => Err(Self::Error::invalid_type(Unexpected::Seq, &visitor)),
+            Self::Other(Value::Array(_)) => {
+                Err(Self::Error::invalid_type(Unexpected::Seq, &visitor))
+            }
             source => source.deserialize_any(visitor),
         }
     }
@@ -206,7 +215,8 @@ mod tests {
                 ("spec.disk", "found a list; allowed: an object")
             );
         }
-        let machine: Machine = typed(&json!({"disk": {"size": 10, "labels": ["a"]}}), "spec").unwrap();
+        let machine: Machine =
+            typed(&json!({"disk": {"size": 10, "labels": ["a"]}}), "spec").unwrap();
         assert_eq!((machine.disk.size, machine.disk.labels.len()), (Some(10), 1));
     }
 }

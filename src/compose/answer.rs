@@ -83,7 +83,11 @@ impl Composition<'_> {
         Ok(Answer {
             changed: self.is_news(reason, &message),
             stalled: Stalled::of(&leaves, &self.xr.status, self.now),
-            resources: self.desired.into_iter().map(|(slot, d)| (slot, (d.object, d.health.ready))).collect(),
+            resources: self
+                .desired
+                .into_iter()
+                .map(|(slot, d)| (slot, (d.object, d.health.ready)))
+                .collect(),
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
@@ -102,11 +106,9 @@ impl Composition<'_> {
     fn date(&self, status: &mut Object) {
         let Some(field) = self.dated else { return };
         let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
-            && self
-                .xr
-                .status
-                .keys()
-                .all(|key| key == field || CORES_OWN.contains(&key.as_str()) || status.contains_key(key));
+            && self.xr.status.keys().all(|key| {
+                key == field || CORES_OWN.contains(&key.as_str()) || status.contains_key(key)
+            });
         let before = self.xr.status.get(field).filter(|_| same).cloned();
         status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
     }
@@ -114,8 +116,9 @@ impl Composition<'_> {
     /// Nothing that exists vanishes by accident.
     fn account_for_everything(&self) -> Result<(), Error> {
         let missed = |(slot, resource): (&String, &observed::Resource)| {
-            let dropped =
-                resource.is_ours() && !self.desired.contains_key(slot) && !self.retired.contains(slot);
+            let dropped = resource.is_ours()
+                && !self.desired.contains_key(slot)
+                && !self.retired.contains(slot);
             dropped.then(|| slot.clone())
         };
         let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
@@ -137,8 +140,8 @@ impl Composition<'_> {
 /// Reason and sentence of the condition `Provisioned`: what failed first, else what everything waits for.
 fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
     let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
-    if let Some(first) =
-        failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
+    if let Some(first) = failed
+        .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
     {
         return ("Failed", sentence(first));
     }
@@ -158,7 +161,8 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
         return ("Creating", "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
-    let others = unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
+    let others =
+        unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
     (reason, format!("{}{rest}", sentence(first)))
 }

@@ -54,8 +54,8 @@ impl Composite {
     pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
         let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
-        let name =
-            name.ok_or_else(|| Error::spec("metadata.name", "missing; a composite must have a name"))?;
+        let name = name
+            .ok_or_else(|| Error::spec("metadata.name", "missing; a composite must have a name"))?;
         let namespace = owned(&["metadata", "namespace"]).filter(|namespace| !namespace.is_empty());
         let scope = scope(&xr, namespace.as_deref())?;
         let pair = |path: [&str; 2]| {
@@ -88,7 +88,9 @@ impl Composite {
 
     /// The namespace of the person who asked: the claim's, or the XR's own.
     pub fn user_namespace(&self) -> Option<&str> {
-        self.namespace.as_deref().or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
+        self.namespace
+            .as_deref()
+            .or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
     }
 
     /// Name and namespace under which somebody asked for it: the claim's, or the XR's own. `what` is what needs a namespace.

@@ -107,7 +107,12 @@ impl Composition<'_> {
             let observed = self.observed.get(slot).map(|seen| &seen.object);
             told.keeps.extend(left_behind(slot, &desired.object, observed, name.as_deref()));
             let has_data = has_data(&desired.object);
-            told.deletes.push(Deleted { slot: slot.clone(), kind: kind.to_owned(), name, has_data });
+            told.deletes.push(Deleted {
+                slot: slot.clone(),
+                kind: kind.to_owned(),
+                name,
+                has_data,
+            });
         }
         told
     }
@@ -115,7 +120,9 @@ impl Composition<'_> {
     fn is_kept(&self, desired: &Desired, clusters: &BTreeSet<&str>) -> bool {
         let object = &desired.object;
         let config = text(object, &["spec", "providerConfigRef", "name"]);
-        if !is_orphan(object, self.xr.scope) || config.is_some_and(|config| clusters.contains(config)) {
+        if !is_orphan(object, self.xr.scope)
+            || config.is_some_and(|config| clusters.contains(config))
+        {
             return false;
         }
         let kind = text(object, &["kind"]).unwrap_or_default();
@@ -126,8 +133,10 @@ impl Composition<'_> {
 
     /// The provider configs that the environment composes: they lead into its own cluster.
     fn composed_configs(&self) -> BTreeSet<&str> {
-        let configs =
-            self.desired.values().filter(|one| text(&one.object, &["kind"]) == Some("ProviderConfig"));
+        let configs = self
+            .desired
+            .values()
+            .filter(|one| text(&one.object, &["kind"]) == Some("ProviderConfig"));
         configs.filter_map(|config| text(&config.object, &["metadata", "name"])).collect()
     }
 
@@ -158,7 +167,9 @@ fn is_only_observed(object: &Object) -> bool {
 }
 
 pub(super) fn has_data(object: &Object) -> bool {
-    let is = |(provider, service, kind): &(Provider, &str, &str)| is_of(object, *provider, service, kind);
+    let is = |(provider, service, kind): &(Provider, &str, &str)| {
+        is_of(object, *provider, service, kind)
+    };
     let chart = text(object, &["spec", "forProvider", "chart", "name"]);
     WITH_DATA.iter().any(is)
         || is_of(object, Provider::Helm, "", "Release")
@@ -179,7 +190,12 @@ fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool
 }
 
 /// What the cloud keeps of a resource that is deleted.
-fn left_behind(slot: &str, object: &Object, observed: Option<&Object>, name: Option<&str>) -> Option<Kept> {
+fn left_behind(
+    slot: &str,
+    object: &Object,
+    observed: Option<&Object>,
+    name: Option<&str>,
+) -> Option<Kept> {
     let asked = |path: &[&str]| at(object, &[&["spec", "forProvider"], path].concat());
     if is_of(object, Provider::Aws, "rds", "Instance") {
         let snapshot = asked(&["finalSnapshotIdentifier"]).and_then(Value::as_str);
@@ -191,10 +207,13 @@ fn left_behind(slot: &str, object: &Object, observed: Option<&Object>, name: Opt
     if is_of(object, Provider::Aws, "eks", "Cluster") {
         let logs = asked(&["enabledClusterLogTypes"]).and_then(Value::as_array);
         let group = name.map(|name| format!("/aws/eks/{name}/cluster"));
-        return logs.filter(|logs| !logs.is_empty()).map(|_| kept(slot, "LogGroup", group, BY_HAND));
+        return logs
+            .filter(|logs| !logs.is_empty())
+            .map(|_| kept(slot, "LogGroup", group, BY_HAND));
     }
     if is_of(object, Provider::Gcp, "storage", "Bucket") {
-        let policy = observed.and_then(|seen| at(seen, &["status", "atProvider", "softDeletePolicy"]));
+        let policy =
+            observed.and_then(|seen| at(seen, &["status", "atProvider", "softDeletePolicy"]));
         let seconds = policy.and_then(|policy| policy["retentionDurationSeconds"].as_i64());
         let days = seconds.map(|seconds| seconds / (24 * 60 * 60)).filter(|days| *days > 0)?;
         let until = format!("{days} days after the deletion");

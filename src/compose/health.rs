@@ -43,7 +43,11 @@ impl Health {
     }
 
     /// Not ready for a reason of ours.
-    pub fn pending(state: State, reason: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn pending(
+        state: State,
+        reason: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self { ready: false, state, reason, message: message.into() }
     }
 
@@ -63,7 +67,10 @@ pub fn of(object: &Object) -> Health {
     if at(object, &["metadata", "deletionTimestamp"]).is_some_and(Value::is_string) {
         return Health::pending(State::Waiting, "Deleting", "is being deleted");
     }
-    match (text(object, &["apiVersion"]).unwrap_or_default(), text(object, &["kind"]).unwrap_or_default()) {
+    match (
+        text(object, &["apiVersion"]).unwrap_or_default(),
+        text(object, &["kind"]).unwrap_or_default(),
+    ) {
         ("v1", kind) => core(kind, object),
         ("apps/v1", "Deployment") => deployment(object),
         ("networking.k8s.io/v1" | "storage.k8s.io/v1", _) => exists(object),
@@ -128,16 +135,22 @@ const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
 fn cloud_state(object: &Object) -> Option<Health> {
     let service = text(object, &["apiVersion"])?.split('.').next()?;
     let kind = text(object, &["kind"])?;
-    let of_kind = CLOUD_STATES.iter().filter(|(group, name, ..)| (*group, *name) == (service, kind));
+    let of_kind =
+        CLOUD_STATES.iter().filter(|(group, name, ..)| (*group, *name) == (service, kind));
     of_kind.into_iter().find_map(|(_, _, field, states, state)| {
         let found = text(object, &["status", "atProvider", field])?;
         let known = states.iter().find(|known| **known == found)?;
         Some(match state {
             State::Failed => {
-                let message = format!("its cloud reports the state {known}; the cloud's console says why");
+                let message =
+                    format!("its cloud reports the state {known}; the cloud's console says why");
                 Health::pending(State::Failed, "Failed", message)
             }
-            _ => Health::pending(*state, "Unavailable", format!("its cloud reports the state {known}")),
+            _ => Health::pending(
+                *state,
+                "Unavailable",
+                format!("its cloud reports the state {known}"),
+            ),
         })
     })
 }
@@ -161,7 +174,8 @@ fn release(object: &Object) -> Health {
         return Health::pending(State::Failed, "Failed", message);
     }
     let limit = number(&["spec", "rollbackLimit"]);
-    let failed = number(&["status", "failed"]).filter(|failed| limit.is_some_and(|limit| *failed >= limit));
+    let failed =
+        number(&["status", "failed"]).filter(|failed| limit.is_some_and(|limit| *failed >= limit));
     match failed {
         Some(failed) if ["failed", "pending-install", "pending-upgrade"].contains(&state) => {
             let said = seen("releaseDescription");
@@ -183,7 +197,9 @@ fn by_conditions(object: &Object) -> Health {
     let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
     let mut health = match (last, synced, condition(object, "Ready")) {
         (Some(last), _, _) => last.health(State::Failed),
-        (None, Some(synced), _) if synced.reason == "ReconcilePaused" || is_not_there_yet(synced.message) => {
+        (None, Some(synced), _)
+            if synced.reason == "ReconcilePaused" || is_not_there_yet(synced.message) =>
+        {
             synced.health(State::Waiting)
         }
         (None, Some(synced), _) => synced.health(State::Failed),
@@ -270,7 +286,9 @@ fn deployment(object: &Object) -> Health {
         }
         _ => message.to_owned(),
     };
-    if let Some(progress) = condition(object, "Progressing").filter(|progress| progress.status == "False") {
+    if let Some(progress) =
+        condition(object, "Progressing").filter(|progress| progress.status == "False")
+    {
         let health = progress.health(State::Failed);
         return Health { message: why(&health.message).into(), ..health };
     }
@@ -281,7 +299,8 @@ fn deployment(object: &Object) -> Health {
     if only_new && count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
         return Health::available();
     }
-    let message = why(&format!("{} of {desired} replicas are available", count("availableReplicas")));
+    let message =
+        why(&format!("{} of {desired} replicas are available", count("availableReplicas")));
     Health::pending(State::Creating, "Creating", message)
 }
 
@@ -299,11 +318,15 @@ fn application(object: &Object) -> Health {
         _ if error.is_some() => Health::pending(State::Failed, "Failed", said.unwrap_or_default()),
         ("Healthy", "Synced") => Health::available(),
         ("Degraded", _) => {
-            let message =
-                text(object, &["status", "health", "message"]).unwrap_or("Argo CD calls it degraded");
+            let message = text(object, &["status", "health", "message"])
+                .unwrap_or("Argo CD calls it degraded");
             Health::pending(State::Failed, "Failed", message.to_owned())
         }
-        _ => Health::pending(State::Creating, "Creating", format!("is {health} and {sync}, says Argo CD")),
+        _ => Health::pending(
+            State::Creating,
+            "Creating",
+            format!("is {health} and {sync}, says Argo CD"),
+        ),
     }
 }
 
@@ -331,7 +354,8 @@ impl Condition<'_> {
 
 fn condition<'o>(object: &'o Object, kind: &str) -> Option<Condition<'o>> {
     let conditions = at(object, &["status", "conditions"])?.as_array()?;
-    let entry = conditions.iter().find(|entry| entry.get("type").and_then(Value::as_str) == Some(kind))?;
+    let entry =
+        conditions.iter().find(|entry| entry.get("type").and_then(Value::as_str) == Some(kind))?;
     let field = |name| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     Some(Condition { status: field("status"), reason: field("reason"), message: field("message") })
 }
@@ -360,9 +384,15 @@ mod tests {
         for (status, ready) in
             [("True", true), ("False", false), ("Unknown", false), ("", false), ("true", false)]
         {
-            assert_eq!(health(with(&json!([{"type": "Ready", "status": status}]))).0, ready, "{status}");
+            assert_eq!(
+                health(with(&json!([{"type": "Ready", "status": status}]))).0,
+                ready,
+                "{status}"
+            );
         }
-        for none in [json!(null), json!([]), json!("Ready"), json!([{"type": "Ready"}]), json!([null])] {
+        for none in
+            [json!(null), json!([]), json!("Ready"), json!([{"type": "Ready"}]), json!([null])]
+        {
             assert!(!health(with(&none)).0, "{none}");
         }
     }
@@ -375,11 +405,16 @@ mod tests {
             )
         };
         assert_eq!(
-            health(synced("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty"))
-                .1,
+            health(synced(
+                "cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty"
+            ))
+            .1,
             State::Waiting
         );
-        assert_eq!(health(synced("cannot get credentials: Secret \"a\" not found")).1, State::Waiting);
+        assert_eq!(
+            health(synced("cannot get credentials: Secret \"a\" not found")).1,
+            State::Waiting
+        );
         assert_eq!(health(synced("create failed: AccessDenied")).1, State::Failed);
         let last = json!([{"type": "Synced", "status": "True"}, {"type": "LastAsyncOperation", "status": "False", "reason": "AsyncCreateFailure", "message": "quota"}]);
         assert_eq!(health(with(&last)).1, State::Failed);
@@ -457,7 +492,8 @@ mod tests {
 
     #[test]
     fn release_whose_chart_spells_its_version_otherwise_has_failed() {
-        let health = unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
+        let health =
+            unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
         assert_eq!(health.state, State::Failed);
         assert!(health.message.contains("write 1.21.1 in app.chart.version"), "{}", health.message);
         let same = json!({"atProvider": {"state": "deployed", "version": "v1.21.1"}});
@@ -473,7 +509,9 @@ mod tests {
         assert_eq!(unavailable_release(&status(2)).state, State::Creating);
         let health = unavailable_release(&status(3));
         assert_eq!(health.state, State::Failed);
-        assert!(health.message.contains("context deadline exceeded; it tries again after a change"));
+        assert!(
+            health.message.contains("context deadline exceeded; it tries again after a change")
+        );
     }
 
     #[test]
@@ -491,6 +529,11 @@ mod tests {
         let stale = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"generation": 3}, "spec": {"replicas": 1},
                            "status": {"observedGeneration": 2, "updatedReplicas": 1, "availableReplicas": 1}});
         assert!(!health(stale).0);
-        assert!(!health(json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}})).0);
+        assert!(
+            !health(
+                json!({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}})
+            )
+            .0
+        );
     }
 }

@@ -29,7 +29,8 @@ impl Lookup {
     /// answer asked for.
     pub fn requirement(&self) -> String {
         let namespace = self.namespace.iter().map(String::as_str);
-        let words: Vec<&str> = [self.kind].into_iter().chain(namespace).chain([self.name.as_str()]).collect();
+        let words: Vec<&str> =
+            [self.kind].into_iter().chain(namespace).chain([self.name.as_str()]).collect();
         words.join("/")
     }
 }

@@ -37,7 +37,11 @@ pub struct Managed<'c, 'r, M> {
 impl<'r> Composition<'r> {
     /// A managed resource in `slot`. Once it was observed, its fields keep the values that they have there, but for those
     /// named by [`live`](Managed::live) and [`choice`](Managed::choice), and the tags of Settings.
-    pub fn managed<M: models::Managed>(&mut self, slot: impl Into<String>, model: M) -> Managed<'_, 'r, M> {
+    pub fn managed<M: models::Managed>(
+        &mut self,
+        slot: impl Into<String>,
+        model: M,
+    ) -> Managed<'_, 'r, M> {
         Managed {
             composition: self,
             slot: slot.into(),
@@ -66,9 +70,9 @@ impl Composition<'_> {
         let configs = &self.settings.provider_configs;
         match asked {
             Some(name) => ProviderConfigs::composed(name, self.xr.scope),
-            None => self
-                .sibling_config(provider)
-                .unwrap_or_else(|| configs.reference(provider, self.xr.scope, self.xr.user_namespace())),
+            None => self.sibling_config(provider).unwrap_or_else(|| {
+                configs.reference(provider, self.xr.scope, self.xr.user_namespace())
+            }),
         }
     }
 
@@ -77,13 +81,16 @@ impl Composition<'_> {
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
         let composed = |name: &str| {
             self.observed.values().any(|resource| {
-                text(&resource.object, &["kind"]) == Some("ProviderConfig") && resource.name() == Some(name)
+                text(&resource.object, &["kind"]) == Some("ProviderConfig")
+                    && resource.name() == Some(name)
             })
         };
         let (family, domain) = provider.group();
         let of_family = |api_version: &str| {
             let group = api_version.split('/').next().unwrap_or_default();
-            group.strip_suffix(domain).is_some_and(|group| group.split('.').any(|label| label == family))
+            group
+                .strip_suffix(domain)
+                .is_some_and(|group| group.split('.').any(|label| label == family))
         };
         self.observed
             .values()
@@ -93,7 +100,8 @@ impl Composition<'_> {
             .find_map(|resource| {
                 let running = at(&resource.object, &["spec", "providerConfigRef"])?.as_object()?;
                 text(running, &["name"]).filter(|name| !composed(name))?;
-                let ours = running.iter().filter(|(key, _)| ["name", "kind"].contains(&key.as_str()));
+                let ours =
+                    running.iter().filter(|(key, _)| ["name", "kind"].contains(&key.as_str()));
                 Some(ours.map(|(key, value)| (key.clone(), value.clone())).collect())
             })
     }
@@ -228,9 +236,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             return true;
         }
         let fields = |object| at(object, &["spec", "forProvider"]).and_then(Value::as_object);
-        let (Some(asked), Some(seen)) = (fields(object), fields(&running.object)) else { return false };
+        let (Some(asked), Some(seen)) = (fields(object), fields(&running.object)) else {
+            return false;
+        };
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        let mut own = self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
+        let mut own =
+            self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
         own.any(|path| !behind::stands_in(asked, seen, path))
     }
 
@@ -252,13 +263,16 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     fn annotations(&self) -> Vec<(String, String)> {
         let running = self.running();
         let name = match running {
-            Some(running) => {
-                running.annotation(EXTERNAL_NAME).map(str::to_owned).filter(|_| self.external_name.is_some())
-            }
+            Some(running) => running
+                .annotation(EXTERNAL_NAME)
+                .map(str::to_owned)
+                .filter(|_| self.external_name.is_some()),
             None => self.external_name.clone(),
         };
-        let choices =
-            self.choices.iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
+        let choices = self
+            .choices
+            .iter()
+            .map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value.clone()));
         name.map(|name| (EXTERNAL_NAME.to_owned(), name)).into_iter().chain(choices).collect()
     }
 
@@ -282,7 +296,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
                 Some(secret) => xr.reference_to(secret),
                 None => xr.secret_reference(&xr.object_name(&self.slot)),
             };
-            let reference = self.pinned("writeConnectionSecretToRef", &["name", "namespace"], reference);
+            let reference =
+                self.pinned("writeConnectionSecretToRef", &["name", "namespace"], reference);
             spec.insert("writeConnectionSecretToRef".into(), reference);
         }
         spec.extend(self.spec_beside());
@@ -310,9 +325,11 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         if !self.orphan {
             ours.push("Delete");
         }
-        let running = self.running().and_then(|running| at(&running.object, &["spec", "managementPolicies"]));
-        let is_known =
-            |running: &Value| *running == serde_json::json!(["*"]) || *running == serde_json::json!(ours);
+        let running =
+            self.running().and_then(|running| at(&running.object, &["spec", "managementPolicies"]));
+        let is_known = |running: &Value| {
+            *running == serde_json::json!(["*"]) || *running == serde_json::json!(ours)
+        };
         running.is_none_or(is_known).then_some(ours)
     }
 
@@ -338,7 +355,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn pinned_or_wanted(&self) -> Result<Object, Error> {
-        let observed = self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
+        let observed =
+            self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
         let live = self.live_now();
         if live.is_empty()
             && let Some(pinned) = observed.and_then(pin::as_it_runs::<M>)
@@ -371,7 +389,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         let tags = &self.composition.settings.tags;
         let path: Vec<&str> = path.split('.').collect();
         let has = at(wanted, &path).and_then(Value::as_object).into_iter().flatten();
-        let is_own = |(key, value): &(&String, &Value)| tags.get(*key).map(String::as_str) != value.as_str();
+        let is_own =
+            |(key, value): &(&String, &Value)| tags.get(*key).map(String::as_str) != value.as_str();
         let own: Vec<&str> = has.filter(is_own).map(|(key, _)| key.as_str()).collect();
         let wrong = tags::check(&M::KIND, tags, &own);
         if wrong.is_empty() { Ok(()) } else { Err(Error::InvalidSettings(wrong)) }
@@ -391,10 +410,12 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// A part of the envelope: the fields of the resource that runs, else as made now.
     fn pinned(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
-        let running = self.running().and_then(|running| at(&running.object, &["spec", part])?.as_object());
+        let running =
+            self.running().and_then(|running| at(&running.object, &["spec", part])?.as_object());
         let Some(running) = running else { return Value::Object(make()) };
-        let kept =
-            fields.iter().filter_map(|field| Some(((*field).to_owned(), running.get(*field)?.clone())));
+        let kept = fields
+            .iter()
+            .filter_map(|field| Some(((*field).to_owned(), running.get(*field)?.clone())));
         Value::Object(kept.collect())
     }
 

@@ -52,7 +52,8 @@ impl Composite {
             return whole;
         }
         let suffix = format!("{}-{slot}-{}", hash(&self.name, 6), self.uid5());
-        let stem: String = self.name.chars().take(LONGEST_LABEL.saturating_sub(suffix.len() + 1)).collect();
+        let stem: String =
+            self.name.chars().take(LONGEST_LABEL.saturating_sub(suffix.len() + 1)).collect();
         format!("{}-{suffix}", stem.trim_end_matches(['-', '.']))
     }
 }
@@ -92,7 +93,11 @@ fn clean(name: &str) -> String {
         }
     }
     let clean = clean.trim_end_matches('-');
-    if clean.starts_with(|c: char| c.is_ascii_lowercase()) { clean.to_owned() } else { format!("x{clean}") }
+    if clean.starts_with(|c: char| c.is_ascii_lowercase()) {
+        clean.to_owned()
+    } else {
+        format!("x{clean}")
+    }
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ impl Composition<'_> {
             Found::Unknown => Ok(false),
             Found::Absent => Ok(true),
             Found::Present(namespace) => {
-                let made_for = at(namespace, &["metadata", "labels", COMPOSITE_UID]).and_then(Value::as_str);
+                let made_for =
+                    at(namespace, &["metadata", "labels", COMPOSITE_UID]).and_then(Value::as_str);
                 if made_for == Some(uid.as_str()) {
                     Ok(true)
                 } else {

@@ -46,7 +46,12 @@ impl<'r> Composition<'r> {
         self.manifest(slot.into(), object, Some(config.into()))
     }
 
-    fn manifest(&mut self, slot: String, object: Value, config: Option<String>) -> Manifest<'_, 'r> {
+    fn manifest(
+        &mut self,
+        slot: String,
+        object: Value,
+        config: Option<String>,
+    ) -> Manifest<'_, 'r> {
         Manifest {
             composition: self,
             slot,
@@ -65,7 +70,12 @@ impl<'r> Composition<'r> {
 
     /// A provider config in `slot`. It has no condition: it is ready once the Secret that it reads was observed. It is
     /// plumbing, and does not count in `status.progress`.
-    pub fn provider_config(&mut self, slot: &str, object: Value, secret: bool) -> Result<(), Error> {
+    pub fn provider_config(
+        &mut self,
+        slot: &str,
+        object: Value,
+        secret: bool,
+    ) -> Result<(), Error> {
         let Value::Object(object) = object else {
             return Err(Error::Defect(format!("slot `{slot}` holds no object")));
         };
@@ -135,9 +145,14 @@ impl Manifest<'_, '_> {
     fn is_wrapped(&self) -> bool {
         let xr = &self.composition.xr;
         let namespace = text(&self.object, &["metadata", "namespace"]);
-        let elsewhere = namespace.is_some_and(|namespace| xr.namespace.as_deref() != Some(namespace));
+        let elsewhere =
+            namespace.is_some_and(|namespace| xr.namespace.as_deref() != Some(namespace));
         let cluster_wide = text(&self.object, &["kind"]) == Some("Namespace");
-        xr.scope == Scope::LegacyCluster || self.config.is_some() || self.observe || elsewhere || cluster_wide
+        xr.scope == Scope::LegacyCluster
+            || self.config.is_some()
+            || self.observe
+            || elsewhere
+            || cluster_wide
     }
 
     fn add_native(self) -> Result<(), Error> {
@@ -148,8 +163,9 @@ impl Manifest<'_, '_> {
         let mut object = match (running, self.needs) {
             (Some(running), _) => {
                 let wanted = &self.object;
-                losing =
-                    asked.as_ref().is_some_and(|asked| behind::is_to_lose(wanted, running, &live, asked));
+                losing = asked
+                    .as_ref()
+                    .is_some_and(|asked| behind::is_to_lose(wanted, running, &live, asked));
                 pin::native(wanted, running, &live)
             }
             (None, None) => self.object,
@@ -159,8 +175,10 @@ impl Manifest<'_, '_> {
                 return Ok(());
             }
         };
-        let choices =
-            self.choices.into_iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value));
+        let choices = self
+            .choices
+            .into_iter()
+            .map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value));
         for (key, value) in choices.chain(asked) {
             put(&mut object, &["metadata", "annotations", &key], Some(value.into()));
         }
@@ -171,12 +189,14 @@ impl Manifest<'_, '_> {
 
     fn add_wrapped(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]) == Some("Secret") {
-            let message = format!("slot `{}` would show a Secret in a provider-kubernetes Object", self.slot);
+            let message =
+                format!("slot `{}` would show a Secret in a provider-kubernetes Object", self.slot);
             return Err(Error::Defect(message));
         }
         let kind = text(&self.object, &["kind"]).unwrap_or_default().to_owned();
         let readiness = readiness(&kind).filter(|_| !self.observe);
-        let running = self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
+        let running =
+            self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
         let manifest = match running {
             Some(running) => pin::wrapped(&self.object, running, &self.live_now()),
             None => self.object,

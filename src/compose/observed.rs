@@ -55,7 +55,9 @@ pub struct Observed<S> {
 
 impl<S: DeserializeOwned> Observed<S> {
     pub(super) fn read(resource: Option<&Resource>) -> Self {
-        let Some(resource) = resource else { return Self { status: None, connection: BTreeMap::new() } };
+        let Some(resource) = resource else {
+            return Self { status: None, connection: BTreeMap::new() };
+        };
         let status = at(&resource.object, &["status", "atProvider"]).and_then(lenient);
         Self { status, connection: resource.connection.clone() }
     }

@@ -63,7 +63,9 @@ fn finished(wanted: &Object, mut pinned: Object, live: &[&str]) -> Object {
         let path: Vec<&str> = path.split('.').collect();
         replace(&mut pinned, wanted, &path);
     }
-    for path in [["apiVersion"].as_slice(), &["kind"], &["metadata", "name"], &["metadata", "namespace"]] {
+    for path in
+        [["apiVersion"].as_slice(), &["kind"], &["metadata", "name"], &["metadata", "namespace"]]
+    {
         if path.len() == 1 || text(&pinned, path).is_none() {
             put(&mut pinned, path, at(wanted, path).cloned());
         }
@@ -119,8 +121,10 @@ fn replace(pinned: &mut Object, wanted: &Object, path: &[&str]) {
 
 fn replace_entry(pinned: &mut [Value], wanted: &[Value], path: &[&str]) {
     let [entry, rest @ ..] = path else { return };
-    let pinned = pinned.iter_mut().find(|pinned| name(pinned) == Some(entry)).and_then(Value::as_object_mut);
-    let wanted = wanted.iter().find(|wanted| name(wanted) == Some(entry)).and_then(Value::as_object);
+    let pinned =
+        pinned.iter_mut().find(|pinned| name(pinned) == Some(entry)).and_then(Value::as_object_mut);
+    let wanted =
+        wanted.iter().find(|wanted| name(wanted) == Some(entry)).and_then(Value::as_object);
     if let (Some(pinned), Some(wanted)) = (pinned, wanted) {
         replace(pinned, wanted, rest);
     }

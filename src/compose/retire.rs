@@ -42,8 +42,11 @@ impl Composition<'_> {
     /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
     /// that the user may shorten.
     pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
-        let gone: Vec<String> =
-            self.slots(prefix).filter(|slot| !self.desired.contains_key(*slot)).map(str::to_owned).collect();
+        let gone: Vec<String> = self
+            .slots(prefix)
+            .filter(|slot| !self.desired.contains_key(*slot))
+            .map(str::to_owned)
+            .collect();
         gone.iter().try_for_each(|slot| self.retire(slot))
     }
 
@@ -70,7 +73,8 @@ impl Composition<'_> {
             return self.dismiss::<kubernetes::Object>(slot, needs);
         }
         self.inside(config, &watch, object).observe().add()?;
-        let message = self.observed.get(&watch).filter(|_| !missing).map_or(IS_LEAVING.into(), leaving);
+        let message =
+            self.observed.get(&watch).filter(|_| !missing).map_or(IS_LEAVING.into(), leaving);
         if let Some(plumbing) = self.desired.get_mut(&watch) {
             plumbing.counted = false;
             plumbing.health = Health::pending(State::Waiting, "Deleting", message);
@@ -79,7 +83,12 @@ impl Composition<'_> {
     }
 
     /// One step of a resource on its way out, or none where it has to `stay` as it is for another call.
-    fn leave<M: models::Managed>(&mut self, slot: &str, needs: &[&str], stay: bool) -> Result<(), Error> {
+    fn leave<M: models::Managed>(
+        &mut self,
+        slot: &str,
+        needs: &[&str],
+        stay: bool,
+    ) -> Result<(), Error> {
         match self.observed.get(slot) {
             None if stay || self.is_held(slot) => self.keep_usages_by(slot),
             None => self.retire(slot),
@@ -100,7 +109,9 @@ impl Composition<'_> {
 
     /// Whether nothing is left of what was dismissed: neither it, nor who looks on, nor what keeps what it needs.
     pub fn is_gone(&self, slot: &str) -> bool {
-        !self.exists(slot) && !self.exists(&format!("{slot}-leaving")) && self.usages_by(slot).is_empty()
+        !self.exists(slot)
+            && !self.exists(&format!("{slot}-leaving"))
+            && self.usages_by(slot).is_empty()
     }
 
     /// Whether deleting the object in a slot deletes what it stands for: as it runs, or as this call asks for it.
@@ -156,7 +167,9 @@ impl Composition<'_> {
     /// Keeps the Usages by a slot as they are, but for those that this call asked for already.
     fn keep_usages_by(&mut self, slot: &str) -> Result<(), Error> {
         for usage in self.usages_by(slot) {
-            let of = usage.strip_prefix("usage-").and_then(|rest| rest.strip_suffix(&format!("-by-{slot}")));
+            let of = usage
+                .strip_prefix("usage-")
+                .and_then(|rest| rest.strip_suffix(&format!("-by-{slot}")));
             let Some(of) = of.filter(|_| !self.desired.contains_key(&usage)) else { continue };
             self.usage(of, slot)?;
             if self.desired.contains_key(slot) {
@@ -185,10 +198,9 @@ impl Composition<'_> {
 
     /// Asks for what runs: a model that wants nothing takes every value that is there.
     fn kept<M: models::Managed>(&mut self, slot: &str, orphan: bool) -> Result<(), Error> {
-        let publishes = self
-            .observed
-            .get(slot)
-            .is_some_and(|running| at(&running.object, &["spec", "writeConnectionSecretToRef"]).is_some());
+        let publishes = self.observed.get(slot).is_some_and(|running| {
+            at(&running.object, &["spec", "writeConnectionSecretToRef"]).is_some()
+        });
         let empty: M = serde_json::from_value(serde_json::json!({})).map_err(|error| {
             Error::Defect(format!("the model in slot `{slot}` requires a field: {error}"))
         })?;
@@ -204,8 +216,9 @@ impl Composition<'_> {
     fn is_used(&self, slot: &str) -> bool {
         let Some(resource) = self.observed.get(slot) else { return false };
         self.observed.values().any(|usage| {
-            let of =
-                |path: &[&str]| at(&usage.object, &["spec", "of"])?.as_object().and_then(|of| text(of, path));
+            let of = |path: &[&str]| {
+                at(&usage.object, &["spec", "of"])?.as_object().and_then(|of| text(of, path))
+            };
             text(&usage.object, &["kind"]) == Some("Usage")
                 && of(&["kind"]) == text(&resource.object, &["kind"])
                 && of(&["resourceRef", "name"]).is_some_and(|name| resource.name() == Some(name))
@@ -244,8 +257,9 @@ const IS_LEAVING: &str = "is being deleted";
 /// The same with what somebody inside has to say of why it takes so long.
 fn leaving(watch: &observed::Resource) -> String {
     let mut object = watch.object.clone();
-    let inner =
-        object.get_mut("status").and_then(|status| status.pointer_mut("/atProvider/manifest/metadata"));
+    let inner = object
+        .get_mut("status")
+        .and_then(|status| status.pointer_mut("/atProvider/manifest/metadata"));
     if let Some(metadata) = inner.and_then(Value::as_object_mut) {
         metadata.remove("deletionTimestamp");
     }
@@ -259,7 +273,9 @@ fn leaving(watch: &observed::Resource) -> String {
 /// Whether the user of a Usage is among its owners.
 fn is_owned(usage: &Object) -> bool {
     let user = |path: &[&str]| text(usage, &[&["spec", "by"], path].concat());
-    let Some((kind, name)) = user(&["kind"]).zip(user(&["resourceRef", "name"])) else { return false };
+    let Some((kind, name)) = user(&["kind"]).zip(user(&["resourceRef", "name"])) else {
+        return false;
+    };
     let owners = at(usage, &["metadata", "ownerReferences"]).and_then(Value::as_array);
     owners.into_iter().flatten().any(|owner| owner["kind"] == kind && owner["name"] == name)
 }

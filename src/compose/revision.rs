@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::value::Object;
 
 /// What the schema revisions after the first added to [`CommonStatus`](super::CommonStatus).
-pub const COMMON: &[Addition] = &[Addition::field("onDeletion", 2), Addition::field("resources[].cause", 2)];
+pub const COMMON: &[Addition] =
+    &[Addition::field("onDeletion", 2), Addition::field("resources[].cause", 2)];
 
 /// A field, or a value of an enumeration, that a schema revision added to a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,8 @@ impl Addition {
 
 /// Takes everything out of a status that schema `revision` does not have.
 pub(super) fn hold_back(status: &mut Object, revision: u32, additions: &[Addition]) {
-    let mut later: Vec<&Addition> = additions.iter().filter(|addition| addition.since > revision).collect();
+    let mut later: Vec<&Addition> =
+        additions.iter().filter(|addition| addition.since > revision).collect();
     // The newest first: the value that comes in its place may itself be too new.
     later.sort_by_key(|addition| Reverse(addition.since));
     for addition in later {
@@ -152,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_status_of_another_shape_is_left_alone() {
-        for odd in [json!({}), json!({"resources": {"cause": 1}, "place": []}), json!({"phase": 1})] {
+        for odd in [json!({}), json!({"resources": {"cause": 1}, "place": []}), json!({"phase": 1})]
+        {
             assert_eq!(held_back(1, odd.clone()), odd);
         }
     }

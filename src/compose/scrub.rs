@@ -95,7 +95,10 @@ mod tests {
         let secrets = Secrets::default();
         let once = "creating EC2 Instance: api error VcpuLimitExceeded: quota, RequestID: 5bc0a9e1-1111-2222-3333-444455556666";
         let again = "creating EC2 Instance: api error VcpuLimitExceeded: quota, RequestID: 00000000-aaaa-bbbb-cccc-ddddeeeeffff";
-        assert_eq!(secrets.scrub(once), "creating EC2 Instance: api error VcpuLimitExceeded: quota");
+        assert_eq!(
+            secrets.scrub(once),
+            "creating EC2 Instance: api error VcpuLimitExceeded: quota"
+        );
         assert_eq!(secrets.scrub(once), secrets.scrub(again));
         assert_eq!(
             secrets.scrub("failed after 3 attempts at 2026-11-21T01:02:03Z"),

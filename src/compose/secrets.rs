@@ -46,9 +46,10 @@ impl Composition<'_> {
     pub fn published(&self, key: &str) -> Option<Vec<u8>> {
         let value = match self.xr.scope {
             Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
-            Scope::Namespaced => {
-                self.observed.get(CONNECTION_SLOT).and_then(|secret| secret.secret_data().remove(key))
-            }
+            Scope::Namespaced => self
+                .observed
+                .get(CONNECTION_SLOT)
+                .and_then(|secret| secret.secret_data().remove(key)),
         };
         value.filter(|value| !value.is_empty())
     }
@@ -69,16 +70,25 @@ impl Composition<'_> {
         if self.xr.scope != Scope::Namespaced || !wanted {
             return Ok(());
         }
-        let encode = |value: &Vec<u8>| Value::String(base64::engine::general_purpose::STANDARD.encode(value));
+        let encode = |value: &Vec<u8>| {
+            Value::String(base64::engine::general_purpose::STANDARD.encode(value))
+        };
         // What is not seen just now was published before, and stays.
-        let mut details =
-            self.observed.get(CONNECTION_SLOT).map(observed::Resource::secret_data).unwrap_or_default();
+        let mut details = self
+            .observed
+            .get(CONNECTION_SLOT)
+            .map(observed::Resource::secret_data)
+            .unwrap_or_default();
         details.append(&mut self.connection);
-        let data: Object = details.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
+        let data: Object =
+            details.iter().map(|(key, value)| (key.clone(), encode(value))).collect();
         let mut secret = Object::new();
         secret.insert("apiVersion".into(), "v1".into());
         secret.insert("kind".into(), "Secret".into());
-        secret.insert("metadata".into(), serde_json::json!({ "name": self.connection_secret_name() }));
+        secret.insert(
+            "metadata".into(),
+            serde_json::json!({ "name": self.connection_secret_name() }),
+        );
         secret.insert("type".into(), "connection.crossplane.io/v1alpha1".into());
         secret.insert("data".into(), data.into());
         self.insert(CONNECTION_SLOT, secret, true)
@@ -89,10 +99,9 @@ impl Composition<'_> {
     /// The Secret that the resource in a slot publishes its connection details to.
     pub fn secret_of(&self, slot: &str) -> SecretName {
         let new = self.xr.secret_named(&self.xr.object_name(slot));
-        let running = self
-            .observed
-            .get(slot)
-            .and_then(|resource| at(&resource.object, &["spec", "writeConnectionSecretToRef"])?.as_object());
+        let running = self.observed.get(slot).and_then(|resource| {
+            at(&resource.object, &["spec", "writeConnectionSecretToRef"])?.as_object()
+        });
         let field = |key| running.and_then(|reference| text(reference, &[key])).map(str::to_owned);
         SecretName {
             name: field("name").unwrap_or(new.name),
@@ -109,7 +118,9 @@ impl Composite {
 
     /// Where a Secret of ours is, that a managed resource writes: in the namespace that holds the composite's own, or in the XR's.
     pub(super) fn secret_named(&self, name: &str) -> SecretName {
-        let own = || self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace);
+        let own = || {
+            self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace)
+        };
         let namespace = self.namespace.as_deref().unwrap_or_else(own);
         SecretName { name: name.to_owned(), namespace: namespace.to_owned() }
     }

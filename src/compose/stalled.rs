@@ -36,15 +36,23 @@ impl Stalled {
     /// condition has to be taken back. None where there is nothing to say: an environment that
     /// never stalled gets no condition, and no write because of it.
     pub(super) fn of(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
-        let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
-        let first =
-            failed.min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)));
+        let failed =
+            leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
+        let first = failed.min_by(|a, b| {
+            (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))
+        });
         if let Some(first) = first {
             let minutes = PATIENCE.as_secs() / 60;
-            let message = first.status.message.as_deref().unwrap_or("its provider does not say why");
+            let message =
+                first.status.message.as_deref().unwrap_or("its provider does not say why");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
-            let message = format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
-            return Some(Self { status: true, reason: "ResourceFailed", message: scrub::cut(&message) });
+            let message =
+                format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
+            return Some(Self {
+                status: true,
+                reason: "ResourceFailed",
+                message: scrub::cut(&message),
+            });
         }
         let message = "no resource has failed for 15 minutes or longer".to_owned();
         was_stalled(stored).then_some(Self { status: false, reason: "Recovered", message })

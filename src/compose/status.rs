@@ -107,7 +107,8 @@ impl Composition<'_> {
     pub(super) fn leaves(&self) -> Vec<Leaf> {
         let before = self.xr.status.get("resources").and_then(|list| list.as_array());
         let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
-        let before: BTreeMap<String, ResourceStatus> = before.map(|line| (line.slot.clone(), line)).collect();
+        let before: BTreeMap<String, ResourceStatus> =
+            before.map(|line| (line.slot.clone(), line)).collect();
         let refused = self.refused_kinds();
         let mut leaves: Vec<Leaf> =
             self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
@@ -178,8 +179,9 @@ impl Composition<'_> {
         let wrapped = self.desired.get(slot).and_then(|desired| {
             text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
         });
-        let named =
-            || self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]));
+        let named = || {
+            self.desired.get(slot).and_then(|desired| text(&desired.object, &["metadata", "name"]))
+        };
         let message = match health.message {
             Cow::Borrowed(ours) => ours.to_owned(),
             Cow::Owned(theirs) => self.secrets.scrub(&theirs),
@@ -219,7 +221,9 @@ impl Composition<'_> {
         }
         let unseen = self.desired.iter().filter(|(slot, _)| !self.exists(slot));
         let unseen = count(unseen.filter_map(|(_, desired)| text(&desired.object, &["kind"])));
-        let all = |(kind, missing): &(&str, usize)| unseen.get(kind).is_none_or(|unseen| missing >= unseen);
+        let all = |(kind, missing): &(&str, usize)| {
+            unseen.get(kind).is_none_or(|unseen| missing >= unseen)
+        };
         missing.into_iter().filter(all).map(|(kind, _)| kind).collect()
     }
 }
@@ -331,7 +335,12 @@ mod tests {
                 false,
                 State::Failed,
             ),
-            (false, "DBSubnetGroupNotFoundFault: DB subnet group 'db' not found", false, State::Failed),
+            (
+                false,
+                "DBSubnetGroupNotFoundFault: DB subnet group 'db' not found",
+                false,
+                State::Failed,
+            ),
             (false, "VcpuLimitExceeded: quota", false, State::Failed),
         ] {
             let mut leaves = [leaf("a", ready, Some(message)), leaf("b", sibling, None)];

@@ -85,7 +85,13 @@ fn legacy() -> Test {
             "writeConnectionSecretToRef": {"name": "the-uid", "namespace": "vault"},
         },
     });
-    Test { xr, details: BTreeMap::new(), observed: Vec::new(), settings: Common::default(), random: 1 }
+    Test {
+        xr,
+        details: BTreeMap::new(),
+        observed: Vec::new(),
+        settings: Common::default(),
+        random: 1,
+    }
 }
 
 /// The same in the namespaced flavour.
@@ -109,7 +115,10 @@ impl Test {
         self
     }
 
-    fn compose(&self, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>) -> Result<Answer, Error> {
+    fn compose(
+        &self,
+        api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
+    ) -> Result<Answer, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
             panic!("an object")
         };
@@ -120,7 +129,8 @@ impl Test {
             _ => panic!("an object"),
         });
         let now = "2026-11-21T09:00:00Z".parse().unwrap();
-        let mut composition = Composition::new(xr, "things", &self.settings, observed, now, &mut random);
+        let mut composition =
+            Composition::new(xr, "things", &self.settings, observed, now, &mut random);
         api(&mut composition)?;
         composition.finish(
             json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
@@ -144,7 +154,9 @@ fn ready() -> Value {
 }
 
 fn object(answer: &Answer, slot: &str) -> Value {
-    Value::Object(answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone())
+    Value::Object(
+        answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone(),
+    )
 }
 
 fn slots(answer: &Answer) -> Vec<&str> {

@@ -9,7 +9,10 @@ const SETTINGS: &[(&str, &[(&str, &str)])] = &[
     ("invalidamiid", &[("gpu-workspace", "gpuWorkspace.amis")]),
     (
         "invalidsubnetid",
-        &[("gpu-workspace", "gpuWorkspace.networks"), ("virtual-environment", "environment.eks.subnetIds")],
+        &[
+            ("gpu-workspace", "gpuWorkspace.networks"),
+            ("virtual-environment", "environment.eks.subnetIds"),
+        ],
     ),
     ("invalidvpcid", &[("gpu-workspace", "gpuWorkspace.networks")]),
     ("dbsubnetgroupnotfound", &[("unified-environment", "unifiedEnvironment.rds.subnetGroup")]),
@@ -29,7 +32,12 @@ const LONGEST: usize = 120;
 const SHORTEST: usize = 4;
 
 /// What a message says beyond its code; `lower` is the same in lower case.
-pub(super) fn details(code: Code, message: &str, lower: &str, api: Option<&str>) -> BTreeMap<String, String> {
+pub(super) fn details(
+    code: Code,
+    message: &str,
+    lower: &str,
+    api: Option<&str>,
+) -> BTreeMap<String, String> {
     let found: Vec<(&str, Option<&str>)> = match code {
         Code::QuotaExceeded => [cloud(message, lower), vec![("quota", quota(message))]].concat(),
         Code::AccessDenied => {
@@ -113,7 +121,11 @@ fn provider_config(message: &str) -> Vec<(&'static str, Option<&str>)> {
         };
         if let Some(rest) = rest.strip_prefix('.') {
             let group = rest.split([' ', '"']).next();
-            return vec![("config", after(rest, "\"", "\"")), ("kind", Some(kind)), ("group", group)];
+            return vec![
+                ("config", after(rest, "\"", "\"")),
+                ("kind", Some(kind)),
+                ("group", group),
+            ];
         }
         let (name, rest) = rest.trim_start().split_once(' ').unwrap_or((rest.trim_start(), ""));
         let group = rest.strip_prefix('(').and_then(|rest| rest.split(')').next());
@@ -136,10 +148,15 @@ fn after<'m>(message: &'m str, begin: &str, ends: &str) -> Option<&'m str> {
 
 /// The resource that a message, in lower case, blames: one that is not ready, whose name in the
 /// cloud, slot or kind is in it. The longest name counts.
-pub(super) fn blamed<'l>(line: &Line<'_>, lines: &'l [Line<'l>], lower: &str) -> Option<&'l Line<'l>> {
+pub(super) fn blamed<'l>(
+    line: &Line<'_>,
+    lines: &'l [Line<'l>],
+    lower: &str,
+) -> Option<&'l Line<'l>> {
     let packed = letters(lower);
     let blame = |other: &Line<'_>| {
-        let external = other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
+        let external =
+            other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
         let names = [other.slot, other.kind].map(letters);
         let named = names.into_iter().filter(|name| packed.contains(name.as_str()));
         named.chain(external).map(|name| name.len()).filter(|length| *length >= SHORTEST).max()

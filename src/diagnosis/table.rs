@@ -104,7 +104,14 @@ pub(super) static TABLE: &[Row] = &[
     row(
         Code::QuotaExceeded,
         Effect::Fails,
-        &["limitexceeded", "limit exceeded", "quota", "toomany", "vcpu limit", "exceeded your maximum"],
+        &[
+            "limitexceeded",
+            "limit exceeded",
+            "quota",
+            "toomany",
+            "vcpu limit",
+            "exceeded your maximum",
+        ],
     ),
     row(
         Code::ProviderConfigMissing,
@@ -162,7 +169,13 @@ pub(super) static TABLE: &[Row] = &[
     row(
         Code::SettingsReference,
         Effect::Fails,
-        &["invalidamiid", "invalidsubnetid", "invalidvpcid", "dbsubnetgroupnotfound", "global/networks"],
+        &[
+            "invalidamiid",
+            "invalidsubnetid",
+            "invalidvpcid",
+            "dbsubnetgroupnotfound",
+            "global/networks",
+        ],
     ),
     row(Code::ProviderMissing, Effect::WaitsForSiblings, &["no matches for kind"]),
     // A name that the function gave is known, and referred to, before the resource exists.

@@ -12,7 +12,13 @@ fn waiting<'l>(slot: &'l str, kind: &'l str, message: &'l str) -> Line<'l> {
 }
 
 fn sibling<'l>(slot: &'l str, kind: &'l str) -> Line<'l> {
-    Line { slot, kind, reason: Some("Creating"), message: Some("is being created"), ..Line::default() }
+    Line {
+        slot,
+        kind,
+        reason: Some("Creating"),
+        message: Some("is being created"),
+        ..Line::default()
+    }
 }
 
 fn first(lines: &[Line<'_>], api: Option<&str>) -> Option<Cause> {
@@ -36,7 +42,10 @@ fn provider_messages_lead_to_codes() {
              requested: requests.nvidia.com/gpu=1",
             Code::QuotaExceeded,
         ),
-        ("UnauthorizedOperation: You are not authorized to perform this operation", Code::AccessDenied),
+        (
+            "UnauthorizedOperation: You are not authorized to perform this operation",
+            Code::AccessDenied,
+        ),
         (
             "googleapi: Error 400: Invalid request: Organization Policy check failure: the external IP of this \
              instance violates the constraints/sql.restrictPublicIp",
@@ -54,7 +63,10 @@ fn provider_messages_lead_to_codes() {
             Code::NameTaken,
         ),
         ("InvalidPermission.Duplicate: the specified rule already exists", Code::NameTaken),
-        ("InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity", Code::NoCapacity),
+        (
+            "InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity",
+            Code::NoCapacity,
+        ),
         ("ZONE_RESOURCE_POOL_EXHAUSTED", Code::NoCapacity),
         ("its cloud reports the state insufficient-capacity", Code::NoCapacity),
         ("failed to install release: cannot re-use a name that is still in use", Code::NameTaken),
@@ -64,8 +76,14 @@ fn provider_messages_lead_to_codes() {
             Code::NoCapacity,
         ),
         ("OverconstrainedZonalAllocationRequest", Code::NoCapacity),
-        ("Allocation failed. VM(s) with the following constraints cannot be allocated", Code::NoCapacity),
-        ("Code=\"SkuNotAvailable\" Message=\"The requested size for resource is\"", Code::NoCapacity),
+        (
+            "Allocation failed. VM(s) with the following constraints cannot be allocated",
+            Code::NoCapacity,
+        ),
+        (
+            "Code=\"SkuNotAvailable\" Message=\"The requested size for resource is\"",
+            Code::NoCapacity,
+        ),
         (
             "The requested VM size Standard_D4s_v3 is currently not available in location 'westeurope'",
             Code::NoCapacity,
@@ -132,7 +150,11 @@ fn headlines_name_what_the_message_names() {
             None,
             "Kubernetes quota exceeded: gpus",
         ),
-        ("exceeding approved Total Regional Cores quota", None, "Quota exceeded: Total Regional Cores"),
+        (
+            "exceeding approved Total Regional Cores quota",
+            None,
+            "Quota exceeded: Total Regional Cores",
+        ),
         ("quota", None, "Quota exceeded"),
         (
             "operation error EC2: RunInstances, UnauthorizedOperation: User: arn:aws:iam::1:user/x is not \
@@ -141,7 +163,11 @@ fn headlines_name_what_the_message_names() {
             "AWS EC2 denied ec2:RunInstances",
         ),
         ("AccessDenied", None, "The cloud denied access"),
-        ("InvalidPermission.Duplicate: the rule already exists", None, "The firewall rule already exists"),
+        (
+            "InvalidPermission.Duplicate: the rule already exists",
+            None,
+            "The firewall rule already exists",
+        ),
         (
             "InvalidAMIID.NotFound: The image id '[ami-1]' does not exist",
             Some("gpu-workspace"),
@@ -152,7 +178,11 @@ fn headlines_name_what_the_message_names() {
             Some("virtual-environment"),
             "settings.environment.eks.subnetIds names something that does not exist",
         ),
-        ("InvalidSubnetID.NotFound", Some("stock-pool"), "Settings name something that does not exist"),
+        (
+            "InvalidSubnetID.NotFound",
+            Some("stock-pool"),
+            "Settings name something that does not exist",
+        ),
         (
             "cannot get ProviderConfig: ProviderConfig.kubernetes.crossplane.io \"host\" not found",
             None,
@@ -165,7 +195,11 @@ fn headlines_name_what_the_message_names() {
         ),
         ("something else", None, "The Thing failed"),
     ] {
-        assert_eq!(first(&[failed("Thing", message)], api).unwrap().headline(), headline, "{message}");
+        assert_eq!(
+            first(&[failed("Thing", message)], api).unwrap().headline(),
+            headline,
+            "{message}"
+        );
     }
 }
 
@@ -175,7 +209,8 @@ fn silent_provider_of_an_older_function_names_its_config() {
                    default (aws.m.upbound.io) exists, and that the provider runs";
     let line = Line { reason: Some("Creating"), message: Some(message), ..failed("Role", "") };
     let cause = first(&[line], None).unwrap();
-    let params = [("config", "default"), ("kind", "ClusterProviderConfig"), ("group", "aws.m.upbound.io")];
+    let params =
+        [("config", "default"), ("kind", "ClusterProviderConfig"), ("group", "aws.m.upbound.io")];
     assert_eq!(cause, Cause::new(Code::ProviderConfigMissing, params));
     assert_eq!(cause.provider_config(), "ClusterProviderConfig default (aws.m.upbound.io)");
 }
@@ -236,15 +271,18 @@ fn waiting_headline_is_readable() {
 
 #[test]
 fn missing_secret_is_named() {
-    let cause = first(&[waiting("own", "User", "cannot get credentials: Secret \"a\" not found")], None);
+    let cause =
+        first(&[waiting("own", "User", "cannot get credentials: Secret \"a\" not found")], None);
     assert_eq!(cause, Some(Cause::new(Code::WaitsForSecret, [("secret", "a")])));
-    let cause = first(&[waiting("own", "ProviderConfig", "waits for the Secret that it reads")], None);
+    let cause =
+        first(&[waiting("own", "ProviderConfig", "waits for the Secret that it reads")], None);
     assert_eq!(cause, Some(Cause::new(Code::WaitsForSecret, [])));
 }
 
 #[test]
 fn provider_config_of_the_environment_is_waited_for() {
-    let message = "cannot get ProviderConfig: ProviderConfig.helm.crossplane.io \"x-helm\" not found";
+    let message =
+        "cannot get ProviderConfig: ProviderConfig.helm.crossplane.io \"x-helm\" not found";
     let config = Line { name: Some("x-helm"), ..sibling("helm-config", "ProviderConfig") };
     let cause = first(&[waiting("app", "Release", message), config], None);
     assert_eq!(cause, Some(Cause::new(Code::WaitsFor, [("slot", "helm-config")])));
@@ -286,7 +324,8 @@ fn unresolved_references_wait_and_refusals_do_not() {
 
 #[test]
 fn code_of_a_later_release_is_unknown() {
-    let cause: Cause = serde_json::from_str(r#"{"code": "OverBudget", "params": {"a": "b"}}"#).unwrap();
+    let cause: Cause =
+        serde_json::from_str(r#"{"code": "OverBudget", "params": {"a": "b"}}"#).unwrap();
     assert_eq!((cause.code, cause.param("a")), (Code::Unknown, Some("b")));
     let cause = Cause::new(Code::QuotaExceeded, []);
     assert_eq!(serde_json::to_string(&cause).unwrap(), r#"{"code":"QuotaExceeded"}"#);

@@ -14,8 +14,12 @@ impl Cause {
                 (None, None) => "Quota exceeded".to_owned(),
             },
             Code::NoCapacity => format!("{} has no capacity", self.cloud_or("The cloud")),
-            Code::Throttled => format!("{} limits the rate of requests", self.cloud_or("The cloud")),
-            Code::CredentialsInvalid => "The provider's credentials are invalid or expired".to_owned(),
+            Code::Throttled => {
+                format!("{} limits the rate of requests", self.cloud_or("The cloud"))
+            }
+            Code::CredentialsInvalid => {
+                "The provider's credentials are invalid or expired".to_owned()
+            }
             Code::AccessDenied => {
                 let what = param("action").unwrap_or("access");
                 format!("{} denied {what}", self.cloud_or("The cloud"))
@@ -32,7 +36,9 @@ impl Cause {
                 format!("The provider cannot use {}", self.provider_config())
             }
             Code::ProviderMissing => match (param("kind"), param("version")) {
-                (Some(kind), Some(version)) => format!("The cluster has no kind {kind} ({version})"),
+                (Some(kind), Some(version)) => {
+                    format!("The cluster has no kind {kind} ({version})")
+                }
                 (Some(kind), None) => format!("The cluster has no kind {kind}"),
                 (None, _) => "The cluster lacks a kind".to_owned(),
             },
@@ -72,8 +78,12 @@ impl Cause {
             }
             Code::NoCapacity => "Try again later, or choose another machine type or region.",
             Code::Throttled => "You need to do nothing: the provider retries automatically.",
-            Code::CredentialsInvalid => "Ask the platform team to renew the provider's credentials.",
-            Code::AccessDenied => "Ask the platform team to grant the permission to the provider's identity.",
+            Code::CredentialsInvalid => {
+                "Ask the platform team to renew the provider's credentials."
+            }
+            Code::AccessDenied => {
+                "Ask the platform team to grant the permission to the provider's identity."
+            }
             Code::NameTaken if self.param("conflict") == Some("rule") => {
                 "Delete the rule that somebody else created."
             }

@@ -64,8 +64,14 @@ fn what_is_asked_for_fits_what_core_understands() {
             (asked.kind.as_str(), asked.api_version.as_str()),
             ("EnvironmentConfig", "apiextensions.crossplane.io/v1beta1")
         );
-        assert_eq!(asked.r#match, Some(resource_selector::Match::MatchName("paved-road".to_owned())));
-        assert_eq!(requirements.extra_resources.get(SETTINGS_REQUIREMENT), older_field.then_some(asked));
+        assert_eq!(
+            asked.r#match,
+            Some(resource_selector::Match::MatchName("paved-road".to_owned()))
+        );
+        assert_eq!(
+            requirements.extra_resources.get(SETTINGS_REQUIREMENT),
+            older_field.then_some(asked)
+        );
     }
 }
 
@@ -156,9 +162,9 @@ fn a_result_is_emitted_only_when_the_sentence_changes() {
     assert_eq!(Some(&first.results[0].message), first.conditions[0].message.as_ref());
 
     let said = &first.conditions[0];
-    let condition =
-        json!({"type": "Provisioned", "status": "False", "reason": said.reason, "message": said.message});
-    let composite = request.observed.as_mut().unwrap().composite.as_mut().unwrap().resource.as_mut().unwrap();
+    let condition = json!({"type": "Provisioned", "status": "False", "reason": said.reason, "message": said.message});
+    let composite =
+        request.observed.as_mut().unwrap().composite.as_mut().unwrap().resource.as_mut().unwrap();
     composite.fields.extend(structure(&json!({"status": {"conditions": [condition]}})).fields);
     let second = answer(request);
     assert_eq!(second.results, []);
@@ -213,7 +219,10 @@ fn answer_that_looks_up_a_namespace_is_not_fatal_and_composes_nothing_in_it() {
     );
     let asked = &response.requirements.as_ref().unwrap().resources[NAMESPACE];
     assert_eq!((asked.kind.as_str(), asked.api_version.as_str()), ("Namespace", "v1"));
-    assert_eq!(asked.r#match, Some(resource_selector::Match::MatchName("team-payments-5f0c9".to_owned())));
+    assert_eq!(
+        asked.r#match,
+        Some(resource_selector::Match::MatchName("team-payments-5f0c9".to_owned()))
+    );
     let slots = &response.desired.as_ref().unwrap().resources;
     for slot in ["host-namespace", "vcluster"] {
         assert!(!slots.contains_key(slot), "{slot}");
@@ -230,13 +239,18 @@ fn crossplane_1_20_is_asked_for_an_extra_resource() {
     request.extra_resources.insert(NAMESPACE.to_owned(), Resources::default());
     let second = answer(request);
     assert!(second.desired.as_ref().unwrap().resources.contains_key("host-namespace"));
-    assert_eq!(second.requirements, first.requirements, "Crossplane takes an answer that asks for the same");
+    assert_eq!(
+        second.requirements, first.requirements,
+        "Crossplane takes an answer that asks for the same"
+    );
 }
 
 #[test]
 fn settings_and_a_namespace_are_asked_for_together() {
     let mut request = virtual_environment(true);
-    request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&json!({})));
+    request
+        .required_resources
+        .insert(SETTINGS_REQUIREMENT.to_owned(), environment_config(&json!({})));
     let mut asked: Vec<_> = answer(request).requirements.unwrap().resources.into_keys().collect();
     asked.sort();
     assert_eq!(asked, [NAMESPACE, SETTINGS_REQUIREMENT]);
@@ -254,8 +268,14 @@ fn namespace_of_another_composite_is_fatal() {
         let response = answer(request.clone());
         assert_eq!(response.results[0].severity(), Severity::Fatal);
         let [condition, _] = &response.conditions[..] else { panic!("{:?}", response.conditions) };
-        assert_eq!((condition.r#type.as_str(), condition.reason.as_str()), (CONDITION, "NamespaceTaken"));
+        assert_eq!(
+            (condition.r#type.as_str(), condition.reason.as_str()),
+            (CONDITION, "NamespaceTaken")
+        );
         assert_eq!(condition.status(), ConditionStatus::ConditionFalse);
-        assert!(response.requirements.unwrap().resources.contains_key(NAMESPACE), "Crossplane watches it");
+        assert!(
+            response.requirements.unwrap().resources.contains_key(NAMESPACE),
+            "Crossplane watches it"
+        );
     }
 }

@@ -115,7 +115,8 @@ fn restore_role() -> Value {
 }
 
 fn policy(guarded: Guarded, name: &str, group: &str, crossplane: &str) -> Value {
-    let about = format!("Only Crossplane sets, changes and removes {}.", guarded.fields().join(" and "));
+    let about =
+        format!("Only Crossplane sets, changes and removes {}.", guarded.fields().join(" and "));
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",

@@ -25,7 +25,8 @@ pub fn reference() -> String {
 
 fn describe(page: &mut String, api: &dyn AnyApi) {
     let info = api.info();
-    let (claims, namespaced) = (Flavour::Claims.default_group(), Flavour::Namespaced.default_group());
+    let (claims, namespaced) =
+        (Flavour::Claims.default_group(), Flavour::Namespaced.default_group());
     let title = info.heading();
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -62,16 +63,25 @@ fn rows(page: &mut String, prefix: &str, schema: &Value) {
             continue;
         }
         let path = format!("{prefix}{name}");
-        let required =
-            schema["required"].as_array().is_some_and(|list| list.iter().any(|entry| entry == name));
+        let required = schema["required"]
+            .as_array()
+            .is_some_and(|list| list.iter().any(|entry| entry == name));
         let default = match &field["default"] {
             Value::Null if required => "**required**".to_owned(),
             Value::Null | Value::Object(_) => String::new(),
             value => format!("`{value}`"),
         };
-        let description =
-            field["description"].as_str().unwrap_or_default().replace('\n', " ").replace('|', "\\|");
-        let _ = writeln!(page, "| `{path}` | {} | {default} | {description}{} |", kind(field), limits(field));
+        let description = field["description"]
+            .as_str()
+            .unwrap_or_default()
+            .replace('\n', " ")
+            .replace('|', "\\|");
+        let _ = writeln!(
+            page,
+            "| `{path}` | {} | {default} | {description}{} |",
+            kind(field),
+            limits(field)
+        );
         rows(page, &format!("{path}."), field);
         rows(page, &format!("{path}[]."), &field["items"]);
         rows(page, &format!("{path}.\\<name\\>."), &field["additionalProperties"]);

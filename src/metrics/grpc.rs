@@ -16,7 +16,8 @@ use tonic::codegen::{Body as HttpBody, Bytes};
 use tower::{Layer, Service};
 
 /// RunFunction's path.
-pub(crate) const RUN_FUNCTION: &str = "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
+pub(crate) const RUN_FUNCTION: &str =
+    "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
 
 const HEALTH: &str = "grpc.health.v1.Health";
 
@@ -199,8 +200,8 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let mut call =
-            Method::unary(request.uri().path()).map(|method| Call::start(method, self.calls.clone()));
+        let mut call = Method::unary(request.uri().path())
+            .map(|method| Call::start(method, self.calls.clone()));
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = response.await?;
@@ -230,7 +231,9 @@ impl<B: HttpBody<Data = Bytes> + Unpin> HttpBody for CountedBody<B> {
         let this = self.get_mut();
         let frame = ready!(Pin::new(&mut this.inner).poll_frame(cx));
         let code = match &frame {
-            Some(Ok(frame)) => frame.trailers_ref().map(|trailers| status(trailers).unwrap_or(Code::Unknown)),
+            Some(Ok(frame)) => {
+                frame.trailers_ref().map(|trailers| status(trailers).unwrap_or(Code::Unknown))
+            }
             // A broken or missing end carries no status.
             Some(Err(_)) | None => Some(Code::Unknown),
         };
@@ -268,6 +271,8 @@ mod tests {
     #[test]
     fn streams_are_not_counted() {
         assert!(Method::unary("/grpc.health.v1.Health/Watch").is_none());
-        assert!(Method::unary("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo").is_none());
+        assert!(
+            Method::unary("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo").is_none()
+        );
     }
 }

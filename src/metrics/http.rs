@@ -44,7 +44,9 @@ fn classic(openmetrics: &str) -> String {
         .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
         .collect();
     let line = |line: &str| match line.splitn(4, ' ').collect::<Vec<_>>()[..] {
-        ["#", word, family, rest] if counters.contains(family) => format!("# {word} {family}_total {rest}\n"),
+        ["#", word, family, rest] if counters.contains(family) => {
+            format!("# {word} {family}_total {rest}\n")
+        }
         _ => format!("{line}\n"),
     };
     openmetrics.lines().filter(|line| *line != "# EOF").map(line).collect()
@@ -57,7 +59,10 @@ mod tests {
     #[test]
     fn openmetrics_unless_only_plain_text_is_wanted() {
         let wants = |accept: &'static str| {
-            wants_classic(&HeaderMap::from_iter([(ACCEPT, axum::http::HeaderValue::from_static(accept))]))
+            wants_classic(&HeaderMap::from_iter([(
+                ACCEPT,
+                axum::http::HeaderValue::from_static(accept),
+            )]))
         };
         assert!(!wants_classic(&HeaderMap::new()));
         assert!(!wants("*/*"));
@@ -67,10 +72,8 @@ mod tests {
 
     #[test]
     fn the_older_format_differs_in_a_counters_head_and_the_end() {
-        let openmetrics =
-            "# HELP a Some help.\n# TYPE a counter\na_total{b=\"c\"} 1\n# TYPE d gauge\nd 2\n# EOF\n";
-        let expected =
-            "# HELP a_total Some help.\n# TYPE a_total counter\na_total{b=\"c\"} 1\n# TYPE d gauge\nd 2\n";
+        let openmetrics = "# HELP a Some help.\n# TYPE a counter\na_total{b=\"c\"} 1\n# TYPE d gauge\nd 2\n# EOF\n";
+        let expected = "# HELP a_total Some help.\n# TYPE a_total counter\na_total{b=\"c\"} 1\n# TYPE d gauge\nd 2\n";
         assert_eq!(classic(openmetrics), expected);
     }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use super::{Kind, Managed};
 
 impl Managed for KubernetesCluster {
-    const KIND: Kind = Kind::azure("containerservice", "KubernetesCluster").without_late_initialization();
+    const KIND: Kind =
+        Kind::azure("containerservice", "KubernetesCluster").without_late_initialization();
     type Status = KubernetesClusterStatus;
 }
 

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::{Kind, Managed, SecretKeyRef, Selector, Unread};
 
 impl Managed for Cluster {
-    const KIND: Kind = Kind::gcp("container", "Cluster").labelled("resourceLabels").beside(&["initProvider"]);
+    const KIND: Kind =
+        Kind::gcp("container", "Cluster").labelled("resourceLabels").beside(&["initProvider"]);
     type Status = ClusterStatus;
 }
 
@@ -34,7 +35,8 @@ impl Managed for User {
 }
 
 impl Managed for Bucket {
-    const KIND: Kind = Kind::gcp("storage", "Bucket").versions("v1beta3", "v1beta2").labelled("labels");
+    const KIND: Kind =
+        Kind::gcp("storage", "Bucket").versions("v1beta3", "v1beta2").labelled("labels");
     type Status = BucketStatus;
 }
 

@@ -23,10 +23,13 @@ fn crds() -> Option<PathBuf> {
 fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
     let scope = if namespaced { Scope::Namespaced } else { Scope::LegacyCluster };
     let (group, version) = (kind.group(scope), kind.version(scope));
-    let index: Vec<Value> = serde_json::from_slice(&fs::read(folder.join("INDEX.json")).unwrap()).unwrap();
+    let index: Vec<Value> =
+        serde_json::from_slice(&fs::read(folder.join("INDEX.json")).unwrap()).unwrap();
     let entry = index
         .iter()
-        .find(|e| e["kind"] == kind.kind && e["file"].as_str().unwrap().starts_with(&format!("{group}_")))
+        .find(|e| {
+            e["kind"] == kind.kind && e["file"].as_str().unwrap().starts_with(&format!("{group}_"))
+        })
         .unwrap_or_else(|| panic!("no CRD of {} in {group}", kind.kind));
     assert_eq!(entry["newest"], version, "{} of {group}", kind.kind);
 
@@ -59,7 +62,8 @@ fn compare(path: &str, ours: &Value, theirs: &Value) {
 
 /// The type that is not null; schemars writes an `Option<Struct>` as a choice between the two.
 fn json_type(schema: &Value) -> &str {
-    let types = || schema["type"].as_array()?.iter().filter_map(Value::as_str).find(|t| *t != "null");
+    let types =
+        || schema["type"].as_array()?.iter().filter_map(Value::as_str).find(|t| *t != "null");
     schema["type"].as_str().or_else(types).unwrap_or("object")
 }
 
@@ -68,7 +72,9 @@ fn without_null(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => match map.get("anyOf").and_then(Value::as_array) {
             Some(choice) => without_null(choice.iter().find(|c| c["type"] != "null").unwrap()),
-            None => map.iter().map(|(k, v)| (k.clone(), without_null(v))).collect::<Map<_, _>>().into(),
+            None => {
+                map.iter().map(|(k, v)| (k.clone(), without_null(v))).collect::<Map<_, _>>().into()
+            }
         },
         Value::Array(items) => items.iter().map(without_null).collect(),
         other => other.clone(),
@@ -77,7 +83,9 @@ fn without_null(schema: &Value) -> Value {
 
 /// Drops from our schema what one flavour does not know: its secret references name no namespace.
 fn for_flavour(mut schema: Value, namespaced: bool) -> Value {
-    if namespaced && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+    if namespaced
+        && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+    {
         for (name, field) in properties {
             if name.ends_with("SecretRef") {
                 field["properties"].as_object_mut().unwrap().remove("namespace");
@@ -133,10 +141,16 @@ fn every_provider_has_a_group_of_its_own_in_each_flavour() {
         |kind: Kind| [Scope::LegacyCluster, Scope::Namespaced].map(|scope| kind.api_version(scope));
     let expected = [
         (aws::s3::Bucket::KIND, ["s3.aws.upbound.io/v1beta2", "s3.aws.m.upbound.io/v1beta1"]),
-        (gcp::NodePool::KIND, ["container.gcp.upbound.io/v1beta2", "container.gcp.m.upbound.io/v1beta1"]),
+        (
+            gcp::NodePool::KIND,
+            ["container.gcp.upbound.io/v1beta2", "container.gcp.m.upbound.io/v1beta1"],
+        ),
         (
             azure::KubernetesCluster::KIND,
-            ["containerservice.azure.upbound.io/v1beta2", "containerservice.azure.m.upbound.io/v1beta1"],
+            [
+                "containerservice.azure.upbound.io/v1beta2",
+                "containerservice.azure.m.upbound.io/v1beta1",
+            ],
         ),
         (
             kubernetes::Object::KIND,
@@ -156,8 +170,10 @@ fn every_provider_has_a_group_of_its_own_in_each_flavour() {
 #[test]
 fn a_tag_is_as_its_cloud_takes_it() {
     let tag = |provider: Provider| provider.tag("acme.io/Team", "A & B");
-    let expected = [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];
-    for (provider, (key, value)) in [Provider::Aws, Provider::Azure, Provider::Gcp].into_iter().zip(expected)
+    let expected =
+        [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];
+    for (provider, (key, value)) in
+        [Provider::Aws, Provider::Azure, Provider::Gcp].into_iter().zip(expected)
     {
         assert_eq!(tag(provider), (key.to_owned(), value.to_owned()));
     }
@@ -180,14 +196,20 @@ fn a_field_that_says_nothing_is_left_out() {
         "toPort": 22,
     });
     assert_eq!(serde_json::to_value(&rule).unwrap(), expected);
-    assert_eq!(serde_json::from_value::<aws::ec2::SecurityGroupIngressRule>(expected).unwrap(), rule);
+    assert_eq!(
+        serde_json::from_value::<aws::ec2::SecurityGroupIngressRule>(expected).unwrap(),
+        rule
+    );
 }
 
 #[test]
 fn what_others_wrote_is_passed_over() {
     let seen = json!({"id": "i-0abc", "arn": "arn:aws:…", "vpcSecurityGroupIds": ["sg-1"]});
     let status: aws::ec2::InstanceStatus = serde_json::from_value(seen).unwrap();
-    assert_eq!(status, aws::ec2::InstanceStatus { id: Some("i-0abc".into()), ..Default::default() });
+    assert_eq!(
+        status,
+        aws::ec2::InstanceStatus { id: Some("i-0abc".into()), ..Default::default() }
+    );
 }
 
 #[test]

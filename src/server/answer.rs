@@ -38,8 +38,18 @@ struct Inner<F> {
 }
 
 impl<F: Function> FunctionService<F> {
-    pub(super) fn new(function: F, permits: usize, max_message: usize, metrics: Arc<Metrics>) -> Self {
-        Self(Arc::new(Inner { function, permits: Arc::new(Semaphore::new(permits)), max_message, metrics }))
+    pub(super) fn new(
+        function: F,
+        permits: usize,
+        max_message: usize,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            function,
+            permits: Arc::new(Semaphore::new(permits)),
+            max_message,
+            metrics,
+        }))
     }
 }
 
@@ -122,7 +132,9 @@ impl<F: Function> Inner<F> {
             }
             Err(error) => (
                 Subject::default(),
-                Err(Status::invalid_argument(format!("the body is not a RunFunctionRequest: {error}"))),
+                Err(Status::invalid_argument(format!(
+                    "the body is not a RunFunctionRequest: {error}"
+                ))),
             ),
         };
         let outcome = Outcome::of(&answer);

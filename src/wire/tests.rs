@@ -70,9 +70,8 @@ fn an_empty_response_is_no_bytes() {
 }
 
 fn response() -> impl Strategy<Value = RunFunctionResponse> {
-    let meta = (text(), option::of((any::<i64>(), any::<i32>()))).prop_map(|(tag, ttl)| ResponseMeta {
-        tag,
-        ttl: ttl.map(|(seconds, nanos)| Duration { seconds, nanos }),
+    let meta = (text(), option::of((any::<i64>(), any::<i32>()))).prop_map(|(tag, ttl)| {
+        ResponseMeta { tag, ttl: ttl.map(|(seconds, nanos)| Duration { seconds, nanos }) }
     });
     (
         option::of(meta),
@@ -84,7 +83,15 @@ fn response() -> impl Strategy<Value = RunFunctionResponse> {
         option::of(structure()),
     )
         .prop_map(|(meta, desired, results, context, requirements, conditions, output)| {
-            RunFunctionResponse { meta, desired, results, context, requirements, conditions, output }
+            RunFunctionResponse {
+                meta,
+                desired,
+                results,
+                context,
+                requirements,
+                conditions,
+                output,
+            }
         })
 }
 
@@ -95,7 +102,11 @@ fn state() -> impl Strategy<Value = State> {
 
 fn resource() -> impl Strategy<Value = Resource> {
     (option::of(structure()), hash_map(text(), vec(any::<u8>(), 0..200), 0..4), any::<i32>())
-        .prop_map(|(resource, connection_details, ready)| Resource { resource, connection_details, ready })
+        .prop_map(|(resource, connection_details, ready)| Resource {
+            resource,
+            connection_details,
+            ready,
+        })
 }
 
 fn structure() -> impl Strategy<Value = Struct> {
@@ -122,19 +133,31 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn result() -> impl Strategy<Value = Result> {
-    (any::<i32>(), text(), option::of(text()), target())
-        .prop_map(|(severity, message, reason, target)| Result { severity, message, reason, target })
+    (any::<i32>(), text(), option::of(text()), target()).prop_map(
+        |(severity, message, reason, target)| Result { severity, message, reason, target },
+    )
 }
 
 fn condition() -> impl Strategy<Value = Condition> {
     (text(), any::<i32>(), text(), option::of(text()), target()).prop_map(
-        |(r#type, status, reason, message, target)| Condition { r#type, status, reason, message, target },
+        |(r#type, status, reason, message, target)| Condition {
+            r#type,
+            status,
+            reason,
+            message,
+            target,
+        },
     )
 }
 
 fn requirements() -> impl Strategy<Value = Requirements> {
-    let schema = || (text(), text()).prop_map(|(api_version, kind)| SchemaSelector { api_version, kind });
-    (hash_map(text(), selector(), 0..3), hash_map(text(), selector(), 0..3), hash_map(text(), schema(), 0..3))
+    let schema =
+        || (text(), text()).prop_map(|(api_version, kind)| SchemaSelector { api_version, kind });
+    (
+        hash_map(text(), selector(), 0..3),
+        hash_map(text(), selector(), 0..3),
+        hash_map(text(), schema(), 0..3),
+    )
         .prop_map(|(extra_resources, resources, schemas)| Requirements {
             extra_resources,
             resources,
@@ -143,8 +166,14 @@ fn requirements() -> impl Strategy<Value = Requirements> {
 }
 
 fn selector() -> impl Strategy<Value = ResourceSelector> {
-    let labels = hash_map(text(), text(), 0..4).prop_map(|labels| Match::MatchLabels(MatchLabels { labels }));
-    (text(), text(), option::of(text()), option::of(prop_oneof![text().prop_map(Match::MatchName), labels]))
+    let labels = hash_map(text(), text(), 0..4)
+        .prop_map(|labels| Match::MatchLabels(MatchLabels { labels }));
+    (
+        text(),
+        text(),
+        option::of(text()),
+        option::of(prop_oneof![text().prop_map(Match::MatchName), labels]),
+    )
         .prop_map(|(api_version, kind, namespace, r#match)| ResourceSelector {
             api_version,
             kind,

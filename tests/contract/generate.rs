@@ -36,8 +36,9 @@ pub static BEGINNINGS: LazyLock<Vec<World>> = LazyLock::new(|| {
 });
 
 /// Every API in both flavours, with everything composed and ready.
-pub static RUNNING: LazyLock<Vec<World>> =
-    LazyLock::new(|| BEGINNINGS.iter().map(|world| world.clone().settle(|_| Mood::Ready)).collect());
+pub static RUNNING: LazyLock<Vec<World>> = LazyLock::new(|| {
+    BEGINNINGS.iter().map(|world| world.clone().settle(|_| Mood::Ready)).collect()
+});
 
 /// Every API in both flavours at every stage: nothing, asked for, being made, half ready, ready, failing.
 pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
@@ -45,7 +46,8 @@ pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     for beginning in BEGINNINGS.iter() {
         let moods = [Mood::Silent, Mood::Creating, Mood::Ready, Mood::Failing, Mood::Stuck];
         worlds.extend(moods.map(|mood| beginning.clone().settle(|_| mood)));
-        let half = |slot: &str| if slot.len().is_multiple_of(2) { Mood::Ready } else { Mood::Creating };
+        let half =
+            |slot: &str| if slot.len().is_multiple_of(2) { Mood::Ready } else { Mood::Creating };
         worlds.push(beginning.clone().settle(half));
         let mut first = beginning.clone();
         first.reconcile(|_| Mood::Ready);
@@ -83,7 +85,9 @@ pub fn beginning() -> impl Strategy<Value = World> {
 /// Whether the API server takes an XR, and Settings have what it asks for.
 fn is_possible(world: &World) -> bool {
     static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
-        let xrd = |world: &World| manifests::xrd(world.api(), world.flavour, world.flavour.default_group());
+        let xrd = |world: &World| {
+            manifests::xrd(world.api(), world.flavour, world.flavour.default_group())
+        };
         let xrds: Vec<Value> = BEGINNINGS.iter().map(xrd).collect();
         Schemas::new(&xrds).unwrap()
     });
@@ -127,7 +131,8 @@ pub fn xrd_schema(world: &World) -> &'static Value {
 /// Keys of maps: those that the examples' settings and namespaces have, and others.
 fn keys() -> impl Strategy<Value = String> {
     prop_oneof![
-        select(vec!["us-east-1", "us-central1", "p3", "team-vision", "team-shop"]).prop_map(str::to_owned),
+        select(vec!["us-east-1", "us-central1", "p3", "team-vision", "team-shop"])
+            .prop_map(str::to_owned),
         "[a-z][a-z0-9-]{0,8}",
     ]
 }
@@ -218,7 +223,9 @@ pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
         (Value::Array(items), Rubbish::Removed) => {
             items.remove(last.parse().unwrap());
         }
-        (Value::Array(items), Rubbish::Value(value)) => items[last.parse::<usize>().unwrap()] = value.clone(),
+        (Value::Array(items), Rubbish::Value(value)) => {
+            items[last.parse::<usize>().unwrap()] = value.clone()
+        }
         (Value::Object(fields), Rubbish::Removed) => {
             fields.remove(last);
         }
@@ -268,8 +275,8 @@ fn known<'s>(schema: &'s Value, spec: &Value) -> Vec<(Path, &'s Value)> {
 
 /// A network in canonical CIDR notation.
 pub fn network() -> impl Strategy<Value = String> {
-    let v4 =
-        (any::<u32>(), 0..=32_u8).prop_map(|(bits, prefix)| (std::net::Ipv4Addr::from(bits).into(), prefix));
+    let v4 = (any::<u32>(), 0..=32_u8)
+        .prop_map(|(bits, prefix)| (std::net::Ipv4Addr::from(bits).into(), prefix));
     let v6 = (any::<u128>(), 0..=128_u8)
         .prop_map(|(bits, prefix)| (std::net::Ipv6Addr::from(bits).into(), prefix));
     prop_oneof![v4, v6].prop_map(|(address, prefix): (std::net::IpAddr, u8)| {

@@ -19,7 +19,9 @@ use function_paved_road::compose::STALLED;
 use function_paved_road::function::CONDITION;
 use function_paved_road::models::KINDS;
 use function_paved_road::wire;
-use function_sdk_rust::proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status};
+use function_sdk_rust::proto::v1::{
+    Ready, RunFunctionRequest, RunFunctionResponse, Severity, Status,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -279,7 +281,8 @@ impl Fault {
                 _ = generate::spoil(&mut world.xr, &["metadata", "labels"], *at, rubbish);
             }
             Self::Detail(whom, which) => {
-                let slot = whom.filter(|_| !world.composed.is_empty()).map(|whom| pick(world, whom));
+                let slot =
+                    whom.filter(|_| !world.composed.is_empty()).map(|whom| pick(world, whom));
                 let details = match slot {
                     Some(slot) => &mut world.composed.get_mut(&slot).unwrap().details,
                     None => &mut world.details,
@@ -376,13 +379,19 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
         (condition.r#type == CONDITION && same, "other condition"),
         (told.len() <= 1024, "too long"),
         (stalled.r#type == STALLED && stalled.status() == Status::ConditionTrue, "not stalled"),
-        ((&stalled.reason, &stalled.message) == (&condition.reason, &condition.message), "stalled otherwise"),
+        (
+            (&stalled.reason, &stalled.message) == (&condition.reason, &condition.message),
+            "stalled otherwise",
+        ),
         (["InvalidSpec", "InvalidSettings"].contains(&condition.reason.as_str()), "no such reason"),
     ];
     for result in &response.results {
         let path = result.message.split(": ").next().unwrap_or_default();
         checks.extend([
-            (!path.is_empty() && !path.contains(' ') && path.len() < result.message.len(), "no path"),
+            (
+                !path.is_empty() && !path.contains(' ') && path.len() < result.message.len(),
+                "no path",
+            ),
             (result.message.len() <= 1024, "too long"),
             (result.severity() == Severity::Fatal, "not fatal"),
             (result.reason.as_deref() == Some(&condition.reason), "other reason"),
@@ -395,8 +404,11 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
 }
 
 /// The resources without the maps that carry tags or labels.
-fn without_tags(resources: BTreeMap<String, Map<String, Value>>) -> BTreeMap<String, Map<String, Value>> {
-    let names: BTreeSet<&str> = KINDS.iter().filter_map(|info| info.kind.tags?.rsplit('.').next()).collect();
+fn without_tags(
+    resources: BTreeMap<String, Map<String, Value>>,
+) -> BTreeMap<String, Map<String, Value>> {
+    let names: BTreeSet<&str> =
+        KINDS.iter().filter_map(|info| info.kind.tags?.rsplit('.').next()).collect();
     let strip = |(slot, mut object): (String, Map<String, Value>)| {
         if let Some(spec) = object.get_mut("spec") {
             drop_fields(spec, &names);
@@ -418,7 +430,9 @@ fn drop_fields(value: &mut Value, names: &BTreeSet<&str>) {
 fn reaching(settings: &Value) -> BTreeMap<(String, &'static str), Value> {
     let sections = settings.as_object().into_iter().flatten();
     let fields = sections.flat_map(|(key, section)| {
-        REACHING.iter().filter_map(move |field| Some(((key.clone(), *field), section.get(field)?.clone())))
+        REACHING
+            .iter()
+            .filter_map(move |field| Some(((key.clone(), *field), section.get(field)?.clone())))
     });
     fields.collect()
 }
@@ -427,8 +441,11 @@ fn reaching(settings: &Value) -> BTreeMap<(String, &'static str), Value> {
 const REACHING: [&str; 2] = ["allowedCidrs", "publisherRoleArns"];
 
 fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>) {
-    for section in
-        settings.as_object_mut().into_iter().flatten().filter_map(|(_, section)| section.as_object_mut())
+    for section in settings
+        .as_object_mut()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, section)| section.as_object_mut())
     {
         for field in REACHING {
             section.remove(field);
@@ -437,7 +454,9 @@ fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>
     for ((key, field), value) in reaching {
         // Nothing there: no section. Anything else but an object is refused.
         match settings.get_mut(key) {
-            Some(nothing) if nothing.is_null() || nothing == world::NOT_A_NUMBER => *nothing = json!({}),
+            Some(nothing) if nothing.is_null() || nothing == world::NOT_A_NUMBER => {
+                *nothing = json!({})
+            }
             Some(section) if !section.is_object() => continue,
             _ => {}
         }

@@ -109,7 +109,8 @@ fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<
     let (service, place) = (format!("{service} {kind}"), place_of(object, configs));
     take(service.clone(), place.clone(), external, false);
     take(service, place.clone(), &object["spec"]["forProvider"]["name"], false);
-    let wrapped = format!("{} {}", self::service(manifest), manifest["kind"].as_str().unwrap_or_default());
+    let wrapped =
+        format!("{} {}", self::service(manifest), manifest["kind"].as_str().unwrap_or_default());
     take(wrapped, place, &manifest["metadata"]["name"], true);
     for ingress in [object, manifest].into_iter().filter(|object| object["kind"] == "Ingress") {
         let everywhere = Some(String::new());
@@ -130,7 +131,9 @@ fn place_of(object: &Value, configs: &BTreeSet<String>) -> Option<String> {
         ("sql", "Database" | "User") | ("eks", "NodeGroup") => None,
         ("helm" | "kubernetes", "Release" | "Object") => {
             let config = object["spec"]["providerConfigRef"]["name"].as_str().unwrap_or_default();
-            let inner = params["namespace"].as_str().or(params["manifest"]["metadata"]["namespace"].as_str());
+            let inner = params["namespace"]
+                .as_str()
+                .or(params["manifest"]["metadata"]["namespace"].as_str());
             (!configs.contains(config)).then(|| inner.unwrap_or_default().to_owned())
         }
         _ => Some(String::new()),
@@ -140,8 +143,9 @@ fn place_of(object: &Value, configs: &BTreeSet<String>) -> Option<String> {
 /// What each service takes, from its documentation.
 fn is_valid(what: &str, name: &str) -> bool {
     let length = |range: std::ops::RangeInclusive<usize>| range.contains(&name.len());
-    let of =
-        |more: &str| name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c));
+    let of = |more: &str| {
+        name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c))
+    };
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     let edges = ends(name.chars().next()) && ends(name.chars().last());
     let begins_with_letter = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -158,12 +162,14 @@ fn is_valid(what: &str, name: &str) -> bool {
             length(1..=80) && of("-") && begins_with_letter && ends(name.chars().last())
         }
         "storage Bucket" => {
-            let reserved = ["google", "g00gle", "go0gle", "g0ogle"].iter().any(|word| name.contains(word));
+            let reserved =
+                ["google", "g00gle", "go0gle", "g0ogle"].iter().any(|word| name.contains(word));
             length(3..=63) && of("-") && edges && !name.starts_with("goog") && !reserved
         }
         "s3 Bucket" => {
-            let reserved = ["xn--", "sthree-", "amzn-s3-demo-"].iter().any(|word| name.starts_with(word))
-                || ["-s3alias", "--ol-s3", "--x-s3"].iter().any(|word| name.ends_with(word));
+            let reserved =
+                ["xn--", "sthree-", "amzn-s3-demo-"].iter().any(|word| name.starts_with(word))
+                    || ["-s3alias", "--ol-s3", "--x-s3"].iter().any(|word| name.ends_with(word));
             length(3..=63) && of("-") && edges && !reserved
         }
         "iam Role" | "iam RolePolicy" | "iam InstanceProfile" => length(1..=64) && of("-"),
@@ -174,18 +180,29 @@ fn is_valid(what: &str, name: &str) -> bool {
             length(1..=63) && of("-_") && begins_with_letter && !name.starts_with("pg_")
         }
         "rds Instance" => {
-            length(1..=63) && of("-") && begins_with_letter && !name.contains("--") && !name.ends_with('-')
+            length(1..=63)
+                && of("-")
+                && begins_with_letter
+                && !name.contains("--")
+                && !name.ends_with('-')
         }
         "cloudfront OriginAccessControl" => length(1..=64) && of_words("-_."),
         "eks Cluster" => {
-            length(1..=100) && of_words("-_") && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            length(1..=100)
+                && of_words("-_")
+                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         }
         "eks NodeGroup" => {
-            length(1..=63) && of_words("-_") && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            length(1..=63)
+                && of_words("-_")
+                && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         }
         "containerservice KubernetesCluster" => {
             let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-            length(1..=63) && of_words("-_") && edge(name.chars().next()) && edge(name.chars().last())
+            length(1..=63)
+                && of_words("-_")
+                && edge(name.chars().next())
+                && edge(name.chars().last())
         }
         "helm Release" => length(1..=53) && of("-") && edges,
         // An RFC 1035 label: newer clusters would take a digit at the start.
@@ -225,7 +242,10 @@ fn xr_name() -> impl Strategy<Value = String> {
     let separator = prop_oneof![4 => Just("-"), 2 => Just("."), 1 => Just("--"), 1 => Just("")];
     let words = proptest::collection::vec((word, separator), 1..6);
     let name = words.prop_map(|words| {
-        words.into_iter().flat_map(|(word, separator)| [word, separator.to_owned()]).collect::<String>()
+        words
+            .into_iter()
+            .flat_map(|(word, separator)| [word, separator.to_owned()])
+            .collect::<String>()
     });
     name.prop_map(|mut name| {
         name.truncate(63);
@@ -244,8 +264,17 @@ fn uid() -> impl Strategy<Value = String> {
 fn names_that_are_cut_or_cleaned_alike_stay_apart() {
     let uid = "5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10";
     let long = "a".repeat(60);
-    let alike =
-        ["a.b", "a-b", "a--b", &format!("{long}-b"), &format!("{long}-c"), "google", "goog-le", "1", "x1"];
+    let alike = [
+        "a.b",
+        "a-b",
+        "a--b",
+        &format!("{long}-b"),
+        &format!("{long}-c"),
+        "google",
+        "goog-le",
+        "1",
+        "x1",
+    ];
     for world in generate::BEGINNINGS.iter() {
         let mut owner = BTreeMap::new();
         for name in alike {
@@ -273,12 +302,19 @@ fn composites_of_one_name_share_nothing_outside_the_users_namespace() {
         };
         let outside = |uid: &str| -> BTreeSet<Taken> {
             let all = names(called(world, "team-payments", uid)).into_iter();
-            all.filter(|taken| taken.place.is_some() && taken.place.as_deref() != namespace.as_str())
-                .collect()
+            all.filter(|taken| {
+                taken.place.is_some() && taken.place.as_deref() != namespace.as_str()
+            })
+            .collect()
         };
         let [first, second] = uids.map(outside);
         let shared: Vec<_> = first.intersection(&second).collect();
-        assert!(shared.is_empty(), "{} in {:?}: {shared:?}", world.api().info().name, world.flavour);
+        assert!(
+            shared.is_empty(),
+            "{} in {:?}: {shared:?}",
+            world.api().info().name,
+            world.flavour
+        );
     }
 }
 
@@ -301,6 +337,9 @@ fn namespaces_and_hosts_carry_a_part_of_the_uid() {
         ("unified-environment", Flavour::Namespaced, "host", "login-5f0c9.apps.acme.io"),
     ] {
         let found = of(api, flavour);
-        assert!(found.contains(&(what.to_owned(), name.to_owned())), "{api} {flavour:?}: {found:?}");
+        assert!(
+            found.contains(&(what.to_owned(), name.to_owned())),
+            "{api} {flavour:?}: {found:?}"
+        );
     }
 }

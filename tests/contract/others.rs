@@ -109,8 +109,9 @@ fn state() -> impl Strategy<Value = State> {
 /// A composite with a status of theirs.
 fn composite() -> impl Strategy<Value = Struct> {
     (document(), option::of(document())).prop_map(|(mut composite, status)| {
-        let status =
-            status.map(|status| Struct { fields: HashMap::from([("theirs".to_owned(), structure(status))]) });
+        let status = status.map(|status| Struct {
+            fields: HashMap::from([("theirs".to_owned(), structure(status))]),
+        });
         composite.fields.extend(status.map(|status| ("status".to_owned(), structure(status))));
         composite
     })

@@ -58,11 +58,16 @@ fn user_cannot_set_change_or_remove_a_reference() {
             let rejected = judged(resource, "ada", before, &after);
             let field = format!("spec{}", path.replace('/', "."));
             assert!(
-                rejected.len() == 1 && rejected[0].starts_with(&format!("{field} is Crossplane's own")),
+                rejected.len() == 1
+                    && rejected[0].starts_with(&format!("{field} is Crossplane's own")),
                 "{what} {field} of {resource:?}: {rejected:?}"
             );
             let crossplane = judged(resource, CROSSPLANE, before, &after);
-            assert_eq!(crossplane, Vec::<String>::new(), "Crossplane may {what} {field} of {resource:?}");
+            assert_eq!(
+                crossplane,
+                Vec::<String>::new(),
+                "Crossplane may {what} {field} of {resource:?}"
+            );
         }
     }
 }
@@ -74,10 +79,17 @@ fn user_may_write_everything_else() {
         let mut changed = bound.clone();
         changed["spec"]["parameters"]["size"] = json!("large");
         let selector = object(&[("/crossplane/compositionSelector", json!({}))]);
-        for (before, after) in
-            [(None, &object(&[])), (Some(&bound), &bound), (Some(&bound), &changed), (None, &selector)]
-        {
-            assert_eq!(judged(resource, "ada", before, after), Vec::<String>::new(), "{resource:?} {path}");
+        for (before, after) in [
+            (None, &object(&[])),
+            (Some(&bound), &bound),
+            (Some(&bound), &changed),
+            (None, &selector),
+        ] {
+            assert_eq!(
+                judged(resource, "ada", before, after),
+                Vec::<String>::new(),
+                "{resource:?} {path}"
+            );
         }
     }
 }
@@ -85,7 +97,8 @@ fn user_may_write_everything_else() {
 #[test]
 fn account_of_crossplane_is_the_one_that_is_given() {
     let group = Flavour::Claims.default_group();
-    let own = policies(&[(Flavour::Claims, group)], "system:serviceaccount:upbound-system:crossplane");
+    let own =
+        policies(&[(Flavour::Claims, group)], "system:serviceaccount:upbound-system:crossplane");
     let object = object(&[("/resourceRef", json!({"name": "x"}))]);
     let rejected = |user: &str| {
         let resource = "environments";

@@ -38,7 +38,8 @@ static SCHEMAS: LazyLock<BTreeMap<u32, Schemas>> = LazyLock::new(|| {
 });
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let files = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let files =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     files.map(|file| file.unwrap().path()).collect()
 }
 
@@ -58,12 +59,14 @@ fn refused(revision: u32, composite: &Value, status: Value) -> Vec<String> {
 #[test]
 fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
     let mut all = Vec::new();
-    for (revision, example) in
-        EARLIER.keys().flat_map(|revision| support::examples().into_iter().map(move |one| (*revision, one)))
+    for (revision, example) in EARLIER
+        .keys()
+        .flat_map(|revision| support::examples().into_iter().map(move |one| (*revision, one)))
     {
         let mut input = example.input();
         input["schemaRevision"] = json!(revision);
-        let response = support::answer(support::request(&example.xr(), &example.observed(), &input));
+        let response =
+            support::answer(support::request(&example.xr(), &example.observed(), &input));
         let status = world::status(&response);
         assert!(status["phase"].is_string(), "{}: {status}", example.name());
         if SCHEMAS[&revision].of(&example.xr()).is_none() {
@@ -76,7 +79,9 @@ fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
             [""; 0],
             "the check finds what is new"
         );
-        all.extend(refused(revision, &example.xr(), status).into_iter().map(|why| (example.name(), why)));
+        all.extend(
+            refused(revision, &example.xr(), status).into_iter().map(|why| (example.name(), why)),
+        );
     }
     assert!(all.is_empty(), "{all:#?}");
 }
@@ -122,15 +127,21 @@ proptest! {
 fn later_fields_and_values_are_in_the_tables() {
     let mut problems = Vec::new();
     for (revision, xrds) in EARLIER.iter() {
-        for (api, flavour) in APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour))) {
+        for (api, flavour) in
+            APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour)))
+        {
             let today = manifests::xrd(api, flavour, flavour.default_group());
-            let earlier = xrds.iter().find(|xrd| xrd["metadata"]["name"] == today["metadata"]["name"]);
+            let earlier =
+                xrds.iter().find(|xrd| xrd["metadata"]["name"] == today["metadata"]["name"]);
             let Some(earlier) = earlier else { continue };
             let additions = COMMON_ADDITIONS.iter().chain(api.info().since_revision);
-            let later: Vec<&Addition> = additions.filter(|addition| addition.since > *revision).collect();
+            let later: Vec<&Addition> =
+                additions.filter(|addition| addition.since > *revision).collect();
             let found = missing(&fields(earlier), &fields(&today), &later);
             let name = &today["metadata"]["name"];
-            problems.extend(found.into_iter().map(|found| format!("{name}, revision {revision}: {found}")));
+            problems.extend(
+                found.into_iter().map(|found| format!("{name}, revision {revision}: {found}")),
+            );
         }
     }
     assert!(
@@ -150,7 +161,11 @@ fn tables_name_what_there_is() {
             // Where the API has words of its own for a common field, the values are others.
             let (Some(added), Some(Some(values))) = (addition.value, known) else { continue };
             if let Some(fallback) = added.fallback.filter(|_| values.contains(added.name)) {
-                assert!(values.contains(fallback), "{}: no such value: {addition:?}", api.info().name);
+                assert!(
+                    values.contains(fallback),
+                    "{}: no such value: {addition:?}",
+                    api.info().name
+                );
             }
         }
     }
@@ -161,7 +176,11 @@ fn endpoints_are_fields_of_the_status() {
     for api in APIS {
         let today = fields(&manifests::xrd(*api, Flavour::Claims, Flavour::Claims.default_group()));
         for endpoint in api.info().endpoints {
-            assert!(today.contains_key(*endpoint), "{}: no such field: {endpoint}", api.info().name);
+            assert!(
+                today.contains_key(*endpoint),
+                "{}: no such field: {endpoint}",
+                api.info().name
+            );
         }
     }
 }
@@ -192,8 +211,9 @@ fn collect(schema: &Value, path: &str, found: &mut Fields) {
     }
     // No path leads into a map, so its values must be plain.
     let values = &schema["additionalProperties"];
-    let is_plain =
-        ["properties", "items", "enum", "additionalProperties"].iter().all(|key| values[key].is_null());
+    let is_plain = ["properties", "items", "enum", "additionalProperties"]
+        .iter()
+        .all(|key| values[key].is_null());
     assert!(is_plain, "{path}: a map of more than plain values");
 }
 
@@ -219,7 +239,8 @@ fn missing(earlier: &Fields, today: &Fields, later: &[&Addition]) -> Vec<String>
             (Some(Some(earlier)), Some(values)) => {
                 let of_table = |value: &&String| {
                     later.iter().any(|addition| {
-                        addition.path == path && addition.value.is_some_and(|added| added.name == **value)
+                        addition.path == path
+                            && addition.value.is_some_and(|added| added.name == **value)
                     })
                 };
                 let new = values.difference(earlier).filter(|value| !of_table(value));
@@ -253,6 +274,7 @@ fn a_field_or_value_in_no_table_is_found() {
             "resources[].cause.code is new"
         ]
     );
-    let table = [Addition::field("resources[].cause", 2), Addition::value("phase", "B", 2, Some("A"))];
+    let table =
+        [Addition::field("resources[].cause", 2), Addition::value("phase", "B", 2, Some("A"))];
     assert_eq!(missing(&earlier, &today, &table.each_ref()), ["resources[].gone got lost"]);
 }

@@ -87,7 +87,8 @@ fn hide(world: &mut World, place: &Place, secret: &str, whom: Index) -> RunFunct
             world.composed.get_mut(&slot).unwrap().details.insert(key.clone(), secret.into());
         }
         Place::Secret(key) if !world.composed.is_empty() => {
-            let ours = world.composed.values_mut().find(|composed| composed.object["kind"] == "Secret");
+            let ours =
+                world.composed.values_mut().find(|composed| composed.object["kind"] == "Secret");
             if let Some(ours) = ours {
                 ours.object["data"][key] = json!(STANDARD.encode(secret));
             } else {
@@ -100,8 +101,10 @@ fn hide(world: &mut World, place: &Place, secret: &str, whom: Index) -> RunFunct
         _ => {
             let data = CredentialData { data: [("key".to_owned(), secret.into())].into() };
             let credentials = Credentials { source: Some(Source::CredentialData(data)) };
-            request =
-                RunFunctionRequest { credentials: [("cloud".to_owned(), credentials)].into(), ..request };
+            request = RunFunctionRequest {
+                credentials: [("cloud".to_owned(), credentials)].into(),
+                ..request
+            };
         }
     }
     let credentials = request.credentials;
@@ -110,15 +113,14 @@ fn hide(world: &mut World, place: &Place, secret: &str, whom: Index) -> RunFunct
 
 /// Every condition of a resource quotes it.
 fn quote(object: &mut Value, message: &str) {
-    let condition =
-        |kind: &str| json!({"type": kind, "status": "False", "reason": "ReconcileError", "message": message});
-    object["status"] =
-        json!({"conditions": [condition("Synced"), condition("Ready"), condition("LastAsyncOperation")]});
+    let condition = |kind: &str| json!({"type": kind, "status": "False", "reason": "ReconcileError", "message": message});
+    object["status"] = json!({"conditions": [condition("Synced"), condition("Ready"), condition("LastAsyncOperation")]});
 }
 
 /// All that a response says where others can read it.
 fn everything_but_secrets(response: &RunFunctionResponse) -> String {
-    let resources = world::desired(response).into_iter().filter(|(_, object)| object["kind"] != "Secret");
+    let resources =
+        world::desired(response).into_iter().filter(|(_, object)| object["kind"] != "Secret");
     let resources: Vec<_> = resources.map(|(slot, object)| json!({ slot: object })).collect();
     format!(
         "{} {:?} {:?} {}",

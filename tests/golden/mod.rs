@@ -121,11 +121,10 @@ impl Golden {
             let value = fields::between(&before, &document.value).into();
             (title.clone(), Document { note, value })
         });
-        let removed = base
-            .0
-            .keys()
-            .filter(|title| !self.0.contains_key(title))
-            .map(|title| (title.clone(), Document { note: REMOVED.to_owned(), value: json!({}) }));
+        let removed =
+            base.0.keys().filter(|title| !self.0.contains_key(title)).map(|title| {
+                (title.clone(), Document { note: REMOVED.to_owned(), value: json!({}) })
+            });
         Self(changed.chain(removed).collect())
     }
 

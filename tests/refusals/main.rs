@@ -32,11 +32,17 @@ struct Case {
 
 fn main_examples(kind: &str) -> Vec<World> {
     let worlds = support::examples().into_iter().filter(|example| example.state == "nothing");
-    worlds.map(|example| World::new(&example)).filter(|world| world.api().info().name == kind).collect()
+    worlds
+        .map(|example| World::new(&example))
+        .filter(|world| world.api().info().name == kind)
+        .collect()
 }
 
 fn workspace() -> World {
-    main_examples("gpu-workspace").into_iter().find(|world| world.flavour == Flavour::Claims).unwrap()
+    main_examples("gpu-workspace")
+        .into_iter()
+        .find(|world| world.flavour == Flavour::Claims)
+        .unwrap()
 }
 
 fn environment() -> World {
@@ -79,7 +85,8 @@ fn check(cases: Vec<Case>) {
         let mut request = world.request();
         let earlier = State {
             composite: None,
-            resources: [("earlier".to_owned(), Resource { ready: 1, ..Resource::default() })].into(),
+            resources: [("earlier".to_owned(), Resource { ready: 1, ..Resource::default() })]
+                .into(),
         };
         request.desired = Some(earlier.clone());
         let response = support::answer(request);
@@ -170,8 +177,10 @@ fn everything_that_is_wrong_is_told_at_once() {
                 world.xr["spec"].pointer_mut(parent).unwrap()[field] = value.clone();
             }
             let response = world.answer();
-            let messages: Vec<&str> = response.results.iter().map(|result| result.message.as_str()).collect();
-            let told: Vec<&str> = messages.iter().filter_map(|message| message.split(": ").next()).collect();
+            let messages: Vec<&str> =
+                response.results.iter().map(|result| result.message.as_str()).collect();
+            let told: Vec<&str> =
+                messages.iter().filter_map(|message| message.split(": ").next()).collect();
             assert_eq!(told, paths, "{kind}");
             assert!(
                 response.results.iter().all(|result| result.severity() == Severity::Fatal),
@@ -188,7 +197,8 @@ fn everything_that_is_wrong_is_told_at_once() {
 #[test]
 fn machine_types() {
     let wrong = |value: &str| spec(workspace(), "instanceType", json!(value));
-    let offered = settings(workspace(), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge", "g5.2xlarge"]));
+    let offered =
+        settings(workspace(), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge", "g5.2xlarge"]));
     check(vec![
         Case {
             world: wrong("g4dn.xlrage"),
@@ -341,12 +351,14 @@ fn what_is_not_known_is_not_refused() {
     for mut world in main_examples("unified-environment") {
         world = world.settle(|_| Mood::Ready);
         let bucket = &mut world.composed.get_mut("frontend-bucket").unwrap().object;
-        bucket["metadata"]["annotations"]["crossplane.io/external-name"] = json!("acme-mfe-older-name");
+        bucket["metadata"]["annotations"]["crossplane.io/external-name"] =
+            json!("acme-mfe-older-name");
         assert!(!is_fatal(&world.answer()));
     }
     for mut world in main_examples("gpu-workspace") {
         world = world.settle(|_| Mood::Ready);
-        let notes = &mut world.composed.get_mut("instance").unwrap().object["metadata"]["annotations"];
+        let notes =
+            &mut world.composed.get_mut("instance").unwrap().object["metadata"]["annotations"];
         notes.as_object_mut().unwrap().retain(|note, _| !note.starts_with("paved-road"));
         assert!(!is_fatal(&world.answer()));
     }
@@ -355,7 +367,8 @@ fn what_is_not_known_is_not_refused() {
 #[test]
 fn keys() {
     let wrong = |key: &str| spec(workspace(), "sshPublicKeys", json!([key]));
-    let good = workspace().xr["spec"]["parameters"]["sshPublicKeys"][0].as_str().unwrap().to_owned();
+    let good =
+        workspace().xr["spec"]["parameters"]["sshPublicKeys"][0].as_str().unwrap().to_owned();
     let many = spec(workspace(), "sshPublicKeys", json!(vec![good.clone(); 21]));
     check(vec![
         Case {
@@ -634,7 +647,8 @@ fn what_runs_does_not_shrink_and_keeps_its_image() {
         "instanceType",
         json!("g4dn.xlarge"),
     );
-    let withdrawn = settings(running(workspace()), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge"]));
+    let withdrawn =
+        settings(running(workspace()), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge"]));
     assert!(!is_fatal(&withdrawn.answer()), "a type that runs may go on, whatever is on offer now");
     check(vec![
         Case {
@@ -675,7 +689,8 @@ fn settings_that_do_not_exist_or_say_something_else() {
         world
     };
     let gpu = |field: &str, value: Value| settings(workspace(), "gpuWorkspace", field, value);
-    let app = |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
+    let app =
+        |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
     check(vec![
         Case {
             world: top("gpuWorkspaces", json!({})),
@@ -829,6 +844,9 @@ fn a_refusal_drops_nothing_that_exists() {
         let world = world.settle(|_| Mood::Ready);
         let refused = spec(world, "region", json!(""));
         assert!(is_fatal(&refused.answer()));
-        assert!(desired(&refused.answer()).is_empty(), "core keeps everything as it is after a FATAL");
+        assert!(
+            desired(&refused.answer()).is_empty(),
+            "core keeps everything as it is after a FATAL"
+        );
     }
 }

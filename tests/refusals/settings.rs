@@ -37,12 +37,18 @@ fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
         let response = running.answer();
         assert!(!is_fatal(&response), "{:?}", response.results);
     }
-    check(cases.into_iter().map(|(world, message)| Case { world, reason: SETTINGS, message }).collect());
+    check(
+        cases
+            .into_iter()
+            .map(|(world, message)| Case { world, reason: SETTINGS, message })
+            .collect(),
+    );
 }
 
 #[test]
 fn tags_are_checked_by_the_services_that_carry_them() {
-    let sixty: serde_json::Map<String, Value> = (0..60).map(|n| (format!("key{n:02}"), json!("x"))).collect();
+    let sixty: serde_json::Map<String, Value> =
+        (0..60).map(|n| (format!("key{n:02}"), json!("x"))).collect();
     new_is_refused_and_running_goes_on(vec![
         (
             tagged(workspace(), json!({"name": "gpu-fleet"})),
@@ -72,8 +78,10 @@ fn tags_are_checked_by_the_services_that_carry_them() {
         ),
     ]);
     // What no resource of an environment carries is none of its business.
-    for tags in [json!({"department": "R&D (Vision)"}), json!({"Cost Center": "4711", "cost_center": "0816"})]
-    {
+    for tags in [
+        json!({"department": "R&D (Vision)"}),
+        json!({"Cost Center": "4711", "cost_center": "0816"}),
+    ] {
         assert!(!is_fatal(&tagged(of_api("stock-pool"), tags).answer()));
     }
     assert!(!is_fatal(&tagged(environment(), json!({"department": "R&D (Vision)"})).answer()));
@@ -81,7 +89,8 @@ fn tags_are_checked_by_the_services_that_carry_them() {
 
 #[test]
 fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
-    let app = |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
+    let app =
+        |field: &str, value: Value| settings(environment(), "applicationEnvironment", field, value);
     let publishers = json!([
         "arn:aws:iam::123456789012:role/site-publisher",
         "arn:aws-us-gov:iam::123456789012:role/site-publisher",
@@ -97,7 +106,12 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
             "settings.gpuWorkspace.permissionsBoundary: found \"arn:aws-cn:iam::123456789012:policy/developers\"; allowed: an ARN of the partition aws: arn:aws:…",
         ),
         (
-            settings(of_api("unified-environment"), "unifiedEnvironment", "publisherRoleArns", publishers),
+            settings(
+                of_api("unified-environment"),
+                "unifiedEnvironment",
+                "publisherRoleArns",
+                publishers,
+            ),
             "settings.unifiedEnvironment.publisherRoleArns[1]: found \"arn:aws-us-gov:iam::123456789012:role/site-publisher\"; allowed: an ARN of the partition aws: arn:aws:…",
         ),
         (
@@ -117,7 +131,11 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
              example eu-west-1",
         ),
         (
-            managed_cluster("eks", "eks.nodeRoleArn", json!("arn:aws-cn:iam::123456789012:role/nodes")),
+            managed_cluster(
+                "eks",
+                "eks.nodeRoleArn",
+                json!("arn:aws-cn:iam::123456789012:role/nodes"),
+            ),
             "settings.environment.eks.nodeRoleArn: found \"arn:aws-cn:iam::123456789012:role/nodes\"; allowed: an ARN of the partition aws: arn:aws:…",
         ),
         (
@@ -142,10 +160,12 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
 
 #[test]
 fn unknown_machine_type_on_offer_is_named_where_it_matters() {
-    let offer = |types: Value| spec(gpu("instanceTypes", types), "instanceType", json!("g5.xlarge"));
+    let offer =
+        |types: Value| spec(gpu("instanceTypes", types), "instanceType", json!("g5.xlarge"));
     assert!(!is_fatal(&offer(json!(["g5.xlrage", "g5.xlarge"])).answer()));
     let response = offer(json!(["g5.xlrage"])).answer();
-    let message = "settings.gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
+    let message =
+        "settings.gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
     assert!(refused(&response).1.starts_with(message), "{:?}", response.results);
 }
 
@@ -172,7 +192,8 @@ fn machines_in_china_take_their_role_by_the_principal_of_china() {
 #[test]
 fn edition_and_disk_of_a_new_server_follow_from_its_tier() {
     let server = |tier: &str| {
-        let mut world = settings(environment(), "applicationEnvironment", "databaseTier", json!(tier));
+        let mut world =
+            settings(environment(), "applicationEnvironment", "databaseTier", json!(tier));
         world.input["applicationEnvironment"]["databaseVersion"] = json!("POSTGRES_16");
         let server = desired(&world.answer()).remove("cloudsql-instance").unwrap();
         let settings = &server["spec"]["forProvider"]["settings"];
@@ -210,7 +231,8 @@ fn settings_alone_are_checked_by_what_they_are_for() {
         of("gpuWorkspace", json!({"instanceTypes": ["g5.xlarge", "g5.xlrage"]})),
         ["settings.gpuWorkspace.instanceTypes[1]"]
     );
-    let image = json!({"default": "ami-0123456789abcdef0", "byFamily": {"p33": "ami-0123456789abcdef0"}});
+    let image =
+        json!({"default": "ami-0123456789abcdef0", "byFamily": {"p33": "ami-0123456789abcdef0"}});
     assert_eq!(
         of("gpuWorkspace", json!({"amis": {"europe-west1": image}, "networks": {"us-east1": {}}})),
         [
@@ -246,11 +268,13 @@ fn every_kind_with_tags_is_named_by_its_api() {
         if example.api.info().name == "virtual-environment" {
             world = spec(world, "type", json!("eks"));
         }
-        let settings = function_paved_road::settings::Settings::read(input, &apis::sections()).unwrap();
+        let settings =
+            function_paved_road::settings::Settings::read(input, &apis::sections()).unwrap();
         let known = example.api.tagged(&settings).unwrap().kinds;
         for (slot, object) in desired(&world.settle(|_| Mood::Ready).answer()) {
-            let carries =
-                object.get("spec").is_some_and(|spec| spec.to_string().contains("\"cost-center\":"));
+            let carries = object
+                .get("spec")
+                .is_some_and(|spec| spec.to_string().contains("\"cost-center\":"));
             let is_known = known.iter().any(|kind| object["kind"] == kind.kind);
             assert_eq!(carries, is_known, "{} {slot}", example.name());
         }

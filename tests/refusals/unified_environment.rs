@@ -36,14 +36,18 @@ fn spec_case(world: World, message: &'static str) -> Case {
 
 #[test]
 fn backends() {
-    let many: serde_json::Map<String, Value> = (0..101).map(|n| (format!("V{n}"), json!("x"))).collect();
+    let many: serde_json::Map<String, Value> =
+        (0..101).map(|n| (format!("V{n}"), json!("x"))).collect();
     check(vec![
         spec_case(without("backend", "image"), "spec.backend.image: missing; a value is required"),
         spec_case(
             with("backend", "image", json!("Not An Image")),
             r#"spec.backend.image: found "Not An Image"; allowed: an image with a lowercase repository, for example registry.example.org/team/app:1.2"#,
         ),
-        spec_case(with("backend", "port", json!(0)), "spec.backend.port: found 0; allowed: 1 to 65535"),
+        spec_case(
+            with("backend", "port", json!(0)),
+            "spec.backend.port: found 0; allowed: 1 to 65535",
+        ),
         spec_case(
             with("backend", "port", json!(70000)),
             "spec.backend.port: found 70000; allowed: 1 to 65535",
@@ -115,7 +119,10 @@ fn databases_and_sites() {
             misspelt,
             "spec.databse: unknown field; allowed: backend, database, frontend (nearest: database)",
         ),
-        spec_case(without("frontend", "appName"), "spec.frontend.appName: missing; a value is required"),
+        spec_case(
+            without("frontend", "appName"),
+            "spec.frontend.appName: missing; a value is required",
+        ),
         spec_case(
             app("Checkout"),
             r#"spec.frontend.appName: found "Checkout"; allowed: 1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit"#,

@@ -3,7 +3,10 @@
 use super::*;
 
 fn virtual_environment() -> World {
-    main_examples("virtual-environment").into_iter().find(|world| world.flavour == Flavour::Claims).unwrap()
+    main_examples("virtual-environment")
+        .into_iter()
+        .find(|world| world.flavour == Flavour::Claims)
+        .unwrap()
 }
 
 fn with(field: &str, value: Value) -> World {

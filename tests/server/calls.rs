@@ -77,7 +77,10 @@ pub async fn begin(channel: Channel, request: RunFunctionRequest) -> Unfinished 
 pub async fn scrape(address: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
-    connection.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+    connection
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
     let mut text = String::new();
     connection.read_to_string(&mut text).await.unwrap();
     text

@@ -1,6 +1,8 @@
 //! Certificates as Crossplane makes them: a CA, a server's and a client's.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
 use tempfile::TempDir;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 

@@ -55,14 +55,23 @@ async fn only_who_has_a_certificate_of_the_authority_is_answered() {
 #[tokio::test]
 async fn without_certificates_it_does_not_start() {
     let flags = Flags::parse_from(["function"]);
-    assert!(Server::bind(echo, vec![], &flags).await.err().unwrap().to_string().contains("--tls-certs-dir"));
+    assert!(
+        Server::bind(echo, vec![], &flags)
+            .await
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("--tls-certs-dir")
+    );
 }
 
 #[tokio::test]
 async fn four_mebibytes_are_accepted_and_not_a_byte_more() {
     let address = serve(echo, &["--insecure"]).await;
     let channel = connect(&address).await;
-    for (size, code) in [(4 * MIB - 1, Code::Ok), (4 * MIB, Code::Ok), (4 * MIB + 1, Code::OutOfRange)] {
+    for (size, code) in
+        [(4 * MIB - 1, Code::Ok), (4 * MIB, Code::Ok), (4 * MIB + 1, Code::OutOfRange)]
+    {
         assert_eq!(send(channel.clone(), framed(&request_of(size))).await, code, "{size} bytes");
     }
 
@@ -103,7 +112,8 @@ async fn health_answers_while_all_permits_are_taken() {
     let channel = connect(&address).await;
     let stalled = begin(channel.clone(), request()).await;
     let waiting = begin(channel.clone(), request()).await;
-    let health = HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap().into_inner();
+    let health =
+        HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap().into_inner();
     assert_eq!(health.status(), ServingStatus::Serving);
     for call in [stalled, waiting] {
         drop(call.end);
@@ -128,7 +138,8 @@ async fn reflection_knows_the_service() {
         ..ServerReflectionRequest::default()
     };
     let mut client = ServerReflectionClient::new(channel);
-    let mut answers = client.server_reflection_info(tokio_stream::once(list)).await.unwrap().into_inner();
+    let mut answers =
+        client.server_reflection_info(tokio_stream::once(list)).await.unwrap().into_inner();
     let answer = answers.message().await.unwrap().unwrap().message_response.unwrap();
     let MessageResponse::ListServicesResponse(services) = answer else { panic!("{answer:?}") };
     let names: Vec<_> = services.service.iter().map(|service| service.name.as_str()).collect();
@@ -177,16 +188,38 @@ async fn metrics_hold_the_common_series_and_our_own() {
 
     let metrics = scrape(&function.metrics_address().await).await;
     for series in ["started", "handled", "msg_received"] {
-        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "RunFunction"), 3, "{series}");
-        assert_eq!(counter(&metrics, &format!("grpc_server_{series}_total"), "Check"), 1, "{series}");
+        assert_eq!(
+            counter(&metrics, &format!("grpc_server_{series}_total"), "RunFunction"),
+            3,
+            "{series}"
+        );
+        assert_eq!(
+            counter(&metrics, &format!("grpc_server_{series}_total"), "Check"),
+            1,
+            "{series}"
+        );
     }
     assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "Check"), 1);
-    assert_eq!(counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"), 2, "an error is no message");
-    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="invalid""#), 1);
-    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="fatal""#), 1);
-    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="GpuDevWorkspace",outcome="fatal""#), 1);
     assert_eq!(
-        counter(&metrics, "paved_road_compose_seconds_bucket", r#"le="+Inf",kind="GpuDevWorkspace""#),
+        counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"),
+        2,
+        "an error is no message"
+    );
+    assert_eq!(
+        counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="invalid""#),
+        1
+    );
+    assert_eq!(counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="fatal""#), 1);
+    assert_eq!(
+        counter(&metrics, "paved_road_answers_total", r#"kind="GpuDevWorkspace",outcome="fatal""#),
+        1
+    );
+    assert_eq!(
+        counter(
+            &metrics,
+            "paved_road_compose_seconds_bucket",
+            r#"le="+Inf",kind="GpuDevWorkspace""#
+        ),
         1
     );
     assert!(!metrics.contains("Teapot"), "strangers make no series");
@@ -239,7 +272,8 @@ fn counting() -> (impl Function, Arc<AtomicUsize>) {
 }
 
 fn request() -> RunFunctionRequest {
-    let desired = State { resources: [("bucket".into(), Resource::default())].into(), ..State::default() };
+    let desired =
+        State { resources: [("bucket".into(), Resource::default())].into(), ..State::default() };
     RunFunctionRequest { desired: Some(desired), ..RunFunctionRequest::default() }
 }
 
@@ -256,7 +290,8 @@ fn composite(kind: &str) -> RunFunctionRequest {
         ..Resource::default()
     };
     let composed = Resource { connection_details: secret(), ..Resource::default() };
-    let observed = State { composite: Some(composite), resources: [("database".into(), composed)].into() };
+    let observed =
+        State { composite: Some(composite), resources: [("database".into(), composed)].into() };
     RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() }
 }
 
@@ -276,7 +311,8 @@ fn with_canaries(mut request: RunFunctionRequest) -> RunFunctionRequest {
 async fn send_hundred(address: &str) -> Vec<Code> {
     let channel = connect(address).await;
     let frame = framed(&request_of(4 * MIB - 1));
-    let calls: Vec<_> = (0..100).map(|_| tokio::spawn(send(channel.clone(), frame.clone()))).collect();
+    let calls: Vec<_> =
+        (0..100).map(|_| tokio::spawn(send(channel.clone(), frame.clone()))).collect();
     let mut codes = Vec::new();
     for call in calls {
         codes.push(call.await.unwrap());
@@ -285,7 +321,8 @@ async fn send_hundred(address: &str) -> Vec<Code> {
 }
 
 async fn call(address: &str, tls: Option<ClientTlsConfig>) -> Result<RunFunctionResponse, Status> {
-    let channel = connect_to(address, tls).await.map_err(|error| Status::unavailable(error.to_string()))?;
+    let channel =
+        connect_to(address, tls).await.map_err(|error| Status::unavailable(error.to_string()))?;
     Ok(FunctionRunnerServiceClient::new(channel).run_function(request()).await?.into_inner())
 }
 
@@ -293,7 +330,10 @@ async fn connect(address: &str) -> Channel {
     connect_to(address, None).await.unwrap()
 }
 
-async fn connect_to(address: &str, tls: Option<ClientTlsConfig>) -> Result<Channel, tonic::transport::Error> {
+async fn connect_to(
+    address: &str,
+    tls: Option<ClientTlsConfig>,
+) -> Result<Channel, tonic::transport::Error> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut endpoint = Endpoint::new(format!("{scheme}://{address}"))?;
     if let Some(tls) = tls {

@@ -74,7 +74,11 @@ impl Process {
     /// Sends SIGTERM.
     pub fn terminate(&self) {
         assert!(
-            Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success()
+            Command::new("kill")
+                .args(["-TERM", &self.child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
         );
     }
 

@@ -13,7 +13,8 @@ pub fn verdict(object: &Value) -> &'static str {
     if generation.zip(seen).is_some_and(|(generation, seen)| generation != seen) {
         return "InProgress";
     }
-    let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let conditions =
+        object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let standard =
         conditions.iter().filter(|condition| condition["status"] == "True").find_map(|condition| {
             match condition["type"].as_str() {

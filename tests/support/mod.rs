@@ -16,8 +16,8 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
 use function_paved_road::value;
 use function_sdk_rust::proto::v1::{
-    Capability, Ready, RequestMeta, Resource, Resources, RunFunctionRequest, RunFunctionResponse, State,
-    resource_selector::Match,
+    Capability, Ready, RequestMeta, Resource, Resources, RunFunctionRequest, RunFunctionResponse,
+    State, resource_selector::Match,
 };
 use serde_json::Value;
 
@@ -86,7 +86,8 @@ fn stem(path: &Path) -> String {
 
 /// The documents of a YAML file.
 pub fn read(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -108,10 +109,14 @@ pub fn request(xr: &Value, observed: &[Value], input: &Value) -> RunFunctionRequ
         .map(|document| (document["metadata"]["name"].as_str().unwrap(), document))
         .collect();
     let resource = |object: &Value| {
-        let name = object["spec"]["writeConnectionSecretToRef"]["name"].as_str().unwrap_or_default();
+        let name =
+            object["spec"]["writeConnectionSecretToRef"]["name"].as_str().unwrap_or_default();
         let data = secrets.get(name).and_then(|secret| secret["data"].as_object());
         let decode = |(key, value): (&String, &Value)| {
-            (key.clone(), base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap())
+            (
+                key.clone(),
+                base64::engine::general_purpose::STANDARD.decode(value.as_str().unwrap()).unwrap(),
+            )
         };
         Resource {
             resource: Some(value::structure(object.as_object().unwrap().clone())),
@@ -119,11 +124,15 @@ pub fn request(xr: &Value, observed: &[Value], input: &Value) -> RunFunctionRequ
             ready: Ready::Unspecified.into(),
         }
     };
-    let composed = observed.iter().filter_map(|object| Some((slot(object)?.to_owned(), resource(object))));
+    let composed =
+        observed.iter().filter_map(|object| Some((slot(object)?.to_owned(), resource(object))));
     RunFunctionRequest {
         meta: Some(RequestMeta {
             tag: "test".to_owned(),
-            capabilities: vec![Capability::Capabilities.into(), Capability::RequiredResources.into()],
+            capabilities: vec![
+                Capability::Capabilities.into(),
+                Capability::RequiredResources.into(),
+            ],
         }),
         observed: Some(State { composite: Some(resource(xr)), resources: composed.collect() }),
         input: input.as_object().map(|input| value::structure(input.clone())),
@@ -147,10 +156,15 @@ pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse 
 }
 
 /// The same in a cluster that has these objects.
-pub fn answer_among(now: &str, request: RunFunctionRequest, cluster: &[Value]) -> RunFunctionResponse {
+pub fn answer_among(
+    now: &str,
+    request: RunFunctionRequest,
+    cluster: &[Value],
+) -> RunFunctionResponse {
     let first = answer_once(now, request.clone());
     let asked = first.requirements.clone().unwrap_or_default();
-    let unanswered = asked.resources.keys().any(|name| !request.required_resources.contains_key(name));
+    let unanswered =
+        asked.resources.keys().any(|name| !request.required_resources.contains_key(name));
     if !unanswered {
         return first;
     }
@@ -158,8 +172,7 @@ pub fn answer_among(now: &str, request: RunFunctionRequest, cluster: &[Value]) -
     for (name, selector) in asked.resources {
         let is_asked_for = |object: &&Value| {
             let of = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-            let named =
-                matches!(&selector.r#match, Some(Match::MatchName(name)) if name == of("/metadata/name"));
+            let named = matches!(&selector.r#match, Some(Match::MatchName(name)) if name == of("/metadata/name"));
             named && of("/apiVersion") == selector.api_version && of("/kind") == selector.kind
         };
         let items = cluster.iter().filter(is_asked_for).map(|object| Resource {
@@ -169,14 +182,18 @@ pub fn answer_among(now: &str, request: RunFunctionRequest, cluster: &[Value]) -
         request.required_resources.entry(name).or_insert(Resources { items: items.collect() });
     }
     let second = answer_once(now, request);
-    assert_eq!(second.requirements, first.requirements, "Crossplane calls again for as long as these differ");
+    assert_eq!(
+        second.requirements, first.requirements,
+        "Crossplane calls again for as long as these differ"
+    );
     second
 }
 
 /// One call, whatever it asks for.
 pub fn answer_once(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
-    let mut random =
-        |bytes: &mut [u8]| bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
+    let mut random = |bytes: &mut [u8]| {
+        bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37))
+    };
     let now = now.parse().unwrap();
     function::run(request, &mut Outside { now, random: &mut random }).unwrap()
 }

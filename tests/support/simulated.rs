@@ -90,15 +90,20 @@ impl Case {
     pub fn world(&self) -> World {
         let group = self.flavour().default_group();
         let xrd = manifests::xrd(self.api(), self.flavour(), group);
-        let mut xr =
-            self.documents().into_iter().find(|document| document["kind"] != "Settings").expect("an XR");
+        let mut xr = self
+            .documents()
+            .into_iter()
+            .find(|document| document["kind"] != "Settings")
+            .expect("an XR");
         let schemas = Schemas::new([&xrd]).unwrap();
         let definition =
             schemas.of(&xr).unwrap_or_else(|| panic!("{}: the XR is of another kind", self.name()));
         definition.apply_defaults(&mut xr);
         let violations = definition.validate(&xr, None);
         assert!(violations.is_empty(), "{}: {violations:?}", self.name());
-        World::new(xr).defined_by(&xrd).select(&read(&self.example.folder.join("composition.yaml"))[0])
+        World::new(xr)
+            .defined_by(&xrd)
+            .select(&read(&self.example.folder.join("composition.yaml"))[0])
     }
 
     /// The step's input: that of the example's Composition, with the variant's Settings laid over it.
@@ -123,7 +128,8 @@ impl Case {
         for _ in 0..LIMIT {
             let before = timeless(&world);
             let response = self.call(&world);
-            let applied = world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+            let applied =
+                world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", self.name()));
             assert_eq!(applied.fatal, None, "{}", self.name());
             provider.answer(&mut world);
             if before == timeless(&world) {
@@ -145,7 +151,8 @@ pub fn call(world: &World, input: &Value) -> RunFunctionResponse {
 
 /// What a function could see: everything but the times of conditions.
 pub fn timeless(world: &World) -> Vec<Value> {
-    let all = std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
+    let all =
+        std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
     let mut all: Vec<Value> = all.cloned().collect();
     for object in &mut all {
         let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);

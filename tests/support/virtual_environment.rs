@@ -6,12 +6,14 @@ use super::world::{Mood, World};
 pub const TYPES: [&str; 4] = ["vcluster", "gke", "eks", "aks"];
 
 /// What an environment has inside its cluster.
-pub const INSIDE: [&str; 6] = ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
+pub const INSIDE: [&str; 6] =
+    ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
 
 /// An environment of a type in both flavours, before anything exists.
 pub fn beginnings(cluster_type: &str) -> [World; 2] {
     let examples = super::examples().into_iter();
-    let examples = examples.filter(|it| it.api.info().name == "virtual-environment" && it.state == "nothing");
+    let examples =
+        examples.filter(|it| it.api.info().name == "virtual-environment" && it.state == "nothing");
     let begin = |example: super::Example| {
         let mut world = World::new(&example);
         if cluster_type != "vcluster" {

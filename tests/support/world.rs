@@ -100,7 +100,10 @@ impl World {
         RunFunctionRequest {
             meta: Some(RequestMeta {
                 tag: "test".to_owned(),
-                capabilities: vec![Capability::Capabilities.into(), Capability::RequiredResources.into()],
+                capabilities: vec![
+                    Capability::Capabilities.into(),
+                    Capability::RequiredResources.into(),
+                ],
             }),
             observed: Some(State {
                 composite: Some(resource(&self.xr, &self.details)),
@@ -171,7 +174,8 @@ impl World {
 
     /// Who only looks on sees what somebody asks for, or what something holds; else nothing.
     fn look_on(&mut self) {
-        let there: BTreeSet<String> = self.composed.keys().chain(self.leaving.keys()).cloned().collect();
+        let there: BTreeSet<String> =
+            self.composed.keys().chain(self.leaving.keys()).cloned().collect();
         for (slot, watch) in &mut self.composed {
             let Some(watched) = slot.strip_suffix("-leaving") else { continue };
             if !there.contains(watched) {
@@ -184,21 +188,27 @@ impl World {
 
     /// Crossplane makes the user an owner of its Usages, for as long as it is there.
     fn own_usages(&mut self) {
-        let all = self.composed.values().chain(self.leaving.values()).map(|composed| &composed.object);
+        let all =
+            self.composed.values().chain(self.leaving.values()).map(|composed| &composed.object);
         let there: Vec<[Value; 3]> = all
             .map(|object| {
-                [&object["kind"], &object["metadata"]["name"], &object["metadata"]["uid"]].map(Value::clone)
+                [&object["kind"], &object["metadata"]["name"], &object["metadata"]["uid"]]
+                    .map(Value::clone)
             })
             .collect();
-        for usage in
-            self.composed.values_mut().map(|composed| &mut composed.object).filter(|it| it["kind"] == "Usage")
+        for usage in self
+            .composed
+            .values_mut()
+            .map(|composed| &mut composed.object)
+            .filter(|it| it["kind"] == "Usage")
         {
             let by = &usage["spec"]["by"];
             let user = there
                 .iter()
                 .find(|[kind, name, _]| *kind == by["kind"] && *name == by["resourceRef"]["name"]);
             if let Some([kind, name, uid]) = user {
-                let owner = json!({"apiVersion": by["apiVersion"], "kind": kind, "name": name, "uid": uid});
+                let owner =
+                    json!({"apiVersion": by["apiVersion"], "kind": kind, "name": name, "uid": uid});
                 usage["metadata"]["ownerReferences"].as_array_mut().unwrap().push(owner);
             }
         }
@@ -277,8 +287,9 @@ fn forget_number(value: &mut pbjson_types::Value) {
 
 /// Twelve hexadecimal digits that are the same in every run.
 fn hash(slot: &str) -> u64 {
-    slot.bytes()
-        .fold(0xcbf2_9ce4, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0193) & 0xffff_ffff_ffff)
+    slot.bytes().fold(0xcbf2_9ce4, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0193) & 0xffff_ffff_ffff
+    })
 }
 
 fn copy_status(object: &mut Value, existing: Option<&Composed>) {
@@ -298,7 +309,9 @@ impl std::fmt::Debug for World {
             self.input,
             self.details.keys()
         )?;
-        self.composed.iter().try_for_each(|(slot, composed)| writeln!(out, "  {slot}: {}", composed.object))
+        self.composed
+            .iter()
+            .try_for_each(|(slot, composed)| writeln!(out, "  {slot}: {}", composed.object))
     }
 }
 

@@ -34,13 +34,17 @@ fn of_every_type(make: fn(&str) -> [World; 2]) -> impl Iterator<Item = (String, 
 fn left_behind(world: &World) -> Vec<String> {
     let all = world.composed.iter().chain(&world.leaving);
     let all = all.filter(|(slot, it)| !slot.starts_with("usage-") || is_in_force(&it.object));
-    let all: BTreeMap<String, Value> = all.map(|(slot, it)| (slot.clone(), it.object.clone())).collect();
+    let all: BTreeMap<String, Value> =
+        all.map(|(slot, it)| (slot.clone(), it.object.clone())).collect();
     // A Usage stays for a call after its user is gone.
-    let is_by_nobody = |slot: &str| slot.split_once("-by-").is_some_and(|(_, by)| !all.contains_key(by));
+    let is_by_nobody =
+        |slot: &str| slot.split_once("-by-").is_some_and(|(_, by)| !all.contains_key(by));
     let there = all.iter().filter(|(slot, _)| !is_by_nobody(slot));
     let mut problems =
         problems(&Graph::of(&there.map(|(slot, object)| (slot.clone(), object.clone())).collect()));
-    problems.retain(|problem| !BENEATH.iter().any(|slot| problem.starts_with(&format!("{slot} needs "))));
+    problems.retain(|problem| {
+        !BENEATH.iter().any(|slot| problem.starts_with(&format!("{slot} needs ")))
+    });
     problems
 }
 
@@ -53,7 +57,8 @@ fn is_in_force(usage: &Value) -> bool {
 /// A call, after which no Usage is in force yet that was not there before, nor the `slow` one; everything else is well.
 fn call(world: &mut World, slow: Option<&str>) {
     let known: BTreeSet<String> = world.composed.keys().cloned().collect();
-    let is_late = |slot: &str| slot.starts_with("usage-") && !known.contains(slot) || slow == Some(slot);
+    let is_late =
+        |slot: &str| slot.starts_with("usage-") && !known.contains(slot) || slow == Some(slot);
     let response = world.reconcile(|slot| if is_late(slot) { Mood::Silent } else { Mood::Ready });
     assert!(!is_fatal(&response), "{:?}", response.results);
 }
@@ -124,7 +129,8 @@ fn an_environment_can_be_deleted_while_add_ons_leave_it_that_is_still_made() {
             reconcile(&name, &mut world, Some(&slow));
             reconcile(&name, &mut world, None);
             assert_eq!(status(&world.answer())["phase"], "Ready", "{name}");
-            let left: Vec<_> = world.composed.keys().filter(|slot| INSIDE.contains(&slot.as_str())).collect();
+            let left: Vec<_> =
+                world.composed.keys().filter(|slot| INSIDE.contains(&slot.as_str())).collect();
             assert!(left.is_empty(), "{name}: {left:?}");
         }
     }
@@ -145,8 +151,10 @@ fn an_environment_can_be_deleted_while_something_holds_an_add_on() {
             reconcile(&name, &mut world, None);
             let response = world.answer();
             assert_eq!(status(&response)["phase"], "Ready", "{name}");
-            let left: Vec<String> =
-                desired(&response).into_keys().filter(|slot| INSIDE.contains(&slot.as_str())).collect();
+            let left: Vec<String> = desired(&response)
+                .into_keys()
+                .filter(|slot| INSIDE.contains(&slot.as_str()))
+                .collect();
             assert!(left.is_empty(), "{name}: {left:?}");
         }
     }
@@ -164,14 +172,19 @@ fn an_environment_can_be_deleted_while_an_add_on_comes_back() {
             }
             if calls == ALL_GONE {
                 let all = world.composed.keys().chain(world.leaving.keys());
-                let left: Vec<_> = all.filter(|slot| INSIDE.iter().any(|one| slot.ends_with(one))).collect();
+                let left: Vec<_> =
+                    all.filter(|slot| INSIDE.iter().any(|one| slot.ends_with(one))).collect();
                 assert!(left.is_empty(), "{name}: {left:?}");
             }
             world.xr["spec"]["parameters"] = running.xr["spec"]["parameters"].clone();
             let name = format!("{name}, after {calls} calls");
             reconcile(&name, &mut world, None);
             let after = desired(&world.answer());
-            assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>(), "{name}");
+            assert_eq!(
+                after.keys().collect::<Vec<_>>(),
+                before.keys().collect::<Vec<_>>(),
+                "{name}"
+            );
             for (slot, object) in after {
                 let before = before[&slot].clone().into();
                 assert_eq!(support::rewritten(&before, &object.into()), [""; 0], "{name}: {slot}");

@@ -30,7 +30,8 @@ impl Graph {
                 ends => dangling.push(format!("{slot} is between nothing and nobody: {ends:?}")),
             }
         }
-        let slots = resources.iter().filter(|(_, object)| !is_usage(object)).map(|(slot, _)| slot.clone());
+        let slots =
+            resources.iter().filter(|(_, object)| !is_usage(object)).map(|(slot, _)| slot.clone());
         Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
     }
 
@@ -62,14 +63,18 @@ impl Graph {
         while !left.is_empty() {
             let free: Vec<String> = self.free(&left).cloned().collect();
             if free.is_empty() {
-                return Err(format!("never gone: {}", left.into_iter().collect::<Vec<_>>().join(", ")));
+                return Err(format!(
+                    "never gone: {}",
+                    left.into_iter().collect::<Vec<_>>().join(", ")
+                ));
             }
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
             let next = &free[usize::try_from(random % u64::try_from(free.len()).unwrap()).unwrap()];
             left.remove(next);
-            let broken = self.needs.iter().find(|need| need.what == *next && left.contains(&need.who));
+            let broken =
+                self.needs.iter().find(|need| need.what == *next && left.contains(&need.who));
             if let Some(need) = broken {
                 return Err(need.to_string());
             }
@@ -79,7 +84,8 @@ impl Graph {
 
     /// What no Usage protects any more.
     fn free<'g>(&'g self, left: &'g BTreeSet<String>) -> impl Iterator<Item = &'g String> {
-        let held = move |slot: &String| self.usages.iter().any(|(of, by)| of == slot && left.contains(by));
+        let held =
+            move |slot: &String| self.usages.iter().any(|(of, by)| of == slot && left.contains(by));
         left.iter().filter(move |slot| !held(slot))
     }
 }
@@ -87,7 +93,9 @@ impl Graph {
 /// The slot of the resource at one end of a Usage.
 fn named(resources: &BTreeMap<String, Value>, end: &Value) -> Option<String> {
     let group = |object: &Value| {
-        object["apiVersion"].as_str().map(|version| version.split('/').next().unwrap_or_default().to_owned())
+        object["apiVersion"]
+            .as_str()
+            .map(|version| version.split('/').next().unwrap_or_default().to_owned())
     };
     let found = resources.iter().find(|(_, object)| {
         object["kind"] == end["kind"]

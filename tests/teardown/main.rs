@@ -51,9 +51,11 @@ mod that_it_can_fail {
     /// A cluster, a provider config for what is inside, and a Release there.
     fn inside() -> BTreeMap<String, Value> {
         let resource = |api_version: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec});
-        let secret = json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
+        let secret =
+            json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
         let config = json!({"credentials": {"source": "Secret", "secretRef": secret}});
-        let app = json!({"providerConfigRef": {"name": "inner"}, "forProvider": {"namespace": "shop"}});
+        let app =
+            json!({"providerConfigRef": {"name": "inner"}, "forProvider": {"namespace": "shop"}});
         let namespace = json!({
             "providerConfigRef": {"name": "inner-kubernetes"},
             "forProvider": {"manifest": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}},
@@ -74,7 +76,12 @@ mod that_it_can_fail {
             ),
             (
                 "kubernetes-config",
-                resource("kubernetes.crossplane.io/v1alpha1", "ProviderConfig", "inner-kubernetes", config),
+                resource(
+                    "kubernetes.crossplane.io/v1alpha1",
+                    "ProviderConfig",
+                    "inner-kubernetes",
+                    config,
+                ),
             ),
             ("namespace", resource("kubernetes.crossplane.io/v1alpha2", "Object", "n", namespace)),
             ("app", resource("helm.crossplane.io/v1beta1", "Release", "a", app)),
@@ -130,7 +137,10 @@ mod that_it_can_fail {
             }
             let expected = format!("{} needs {}", missing.1, missing.0);
             let found = problems(&rest);
-            assert!(found.iter().any(|problem| problem.starts_with(&expected)), "{missing:?}: {found:?}");
+            assert!(
+                found.iter().any(|problem| problem.starts_with(&expected)),
+                "{missing:?}: {found:?}"
+            );
         }
     }
 
@@ -158,7 +168,8 @@ mod that_it_can_fail {
             json!({"apiVersion": "postgresql.sql.m.crossplane.io/v1alpha1", "kind": kind,
                    "metadata": {"name": kind.to_lowercase()}, "spec": {"forProvider": {}}})
         };
-        let native = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}});
+        let native =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}});
         let wrapped = json!({"apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
             "metadata": {"name": "d"}, "spec": {"forProvider": {"manifest": native}}});
         for deployment in [native, wrapped] {
@@ -173,7 +184,10 @@ mod that_it_can_fail {
                 .iter()
                 .filter_map(|problem| problem.split_once(',').map(|(need, _)| need.to_owned()))
                 .collect();
-            assert_eq!(found, ["db needs role", "grant needs db", "grant needs role", "web needs db"]);
+            assert_eq!(
+                found,
+                ["db needs role", "grant needs db", "grant needs role", "web needs db"]
+            );
         }
     }
 
@@ -183,6 +197,9 @@ mod that_it_can_fail {
         usage(&mut resources, "namespace", "app");
         resources.remove("namespace");
         let found = super::problems(&Graph::of(&resources));
-        assert!(found.iter().any(|problem| problem.contains("usage-namespace-by-app")), "{found:?}");
+        assert!(
+            found.iter().any(|problem| problem.contains("usage-namespace-by-app")),
+            "{found:?}"
+        );
     }
 }

@@ -108,7 +108,10 @@ fn is_cluster(object: &Value) -> bool {
 }
 
 /// Which cluster an object or a release is in: that of a kubeconfig, or the one that Crossplane runs in.
-fn cluster<'r>(object: &Value, resources: &'r BTreeMap<String, Value>) -> Option<(&'r str, &'r str)> {
+fn cluster<'r>(
+    object: &Value,
+    resources: &'r BTreeMap<String, Value>,
+) -> Option<(&'r str, &'r str)> {
     credentials(config(object, resources)?)
 }
 
@@ -131,13 +134,16 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
         (service(object).to_owned(), object["kind"].as_str().unwrap_or_default().to_owned())
     };
     let (object_is, other_is) = (of(object), of(other));
-    let pair = ((object_is.0.as_str(), object_is.1.as_str()), (other_is.0.as_str(), other_is.1.as_str()));
+    let pair =
+        ((object_is.0.as_str(), object_is.1.as_str()), (other_is.0.as_str(), other_is.1.as_str()));
     let sql = is_deleted(other);
     match pair {
         (("postgresql", "Grant"), ("postgresql", "Database")) if sql => {
             Some("to which its provider connects to revoke it")
         }
-        (("postgresql", "Grant"), ("postgresql", "Role")) if sql => Some("from which it is revoked"),
+        (("postgresql", "Grant"), ("postgresql", "Role")) if sql => {
+            Some("from which it is revoked")
+        }
         (("postgresql", "Database"), ("postgresql", "Role")) if sql => {
             Some("which owns objects in it and cannot be dropped before")
         }
@@ -147,7 +153,9 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
         (("argoproj", "Application"), ("helm", "Release")) if installs(other, "argo-cd") => {
             Some("which deletes what it brought")
         }
-        (("operator", "KnativeServing"), ("helm", "Release")) if installs(other, "knative-operator") => {
+        (("operator", "KnativeServing"), ("helm", "Release"))
+            if installs(other, "knative-operator") =>
+        {
             Some("which uninstalls it")
         }
         (("container", "NodePool"), ("container", "Cluster"))

@@ -61,7 +61,9 @@ fn examples_keep_exactly_this() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|one| format!("{} {}", one["slot"].as_str().unwrap(), one["kind"].as_str().unwrap()))
+            .map(|one| {
+                format!("{} {}", one["slot"].as_str().unwrap(), one["kind"].as_str().unwrap())
+            })
             .collect();
         let expected: &[&str] = match (case.api().info().name, case.variant().as_deref()) {
             ("unified-environment", None) => &[
@@ -82,7 +84,14 @@ fn examples_keep_exactly_this() {
 fn orphan_keeps_cluster_database_and_bucket() {
     for case in case("application-environment", None) {
         let told = changed(&case, |spec| spec["parameters"]["deletionPolicy"] = json!("Orphan"));
-        let kept = ["bucket", "cloudsql-instance", "database", "database-user", "gke-cluster", "node-pool"];
+        let kept = [
+            "bucket",
+            "cloudsql-instance",
+            "database",
+            "database-user",
+            "gke-cluster",
+            "node-pool",
+        ];
         assert!(slots(&told["keeps"]).is_superset(&BTreeSet::from(kept)), "{told}");
         assert!(!told["deletes"].to_string().contains("\"hasData\":true"), "{told}");
     }
@@ -93,7 +102,8 @@ fn files_that_are_not_retained_are_deleted() {
     for case in case("unified-environment", None) {
         let told = changed(&case, |spec| spec["frontend"]["retainFiles"] = json!(false));
         assert_eq!(told["keeps"], json!([]));
-        let bucket = told["deletes"].as_array().unwrap().iter().find(|one| one["slot"] == "frontend-bucket");
+        let bucket =
+            told["deletes"].as_array().unwrap().iter().find(|one| one["slot"] == "frontend-bucket");
         assert_eq!(bucket.unwrap()["hasData"], true);
     }
 }

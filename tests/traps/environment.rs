@@ -137,7 +137,10 @@ impl Environment {
     /// The line of a slot in the environment's status.
     pub fn line(&self, slot: &str) -> &Value {
         let lines = self.status()["resources"].as_array().unwrap();
-        lines.iter().find(|line| line["slot"] == slot).unwrap_or_else(|| panic!("no line of {slot}"))
+        lines
+            .iter()
+            .find(|line| line["slot"] == slot)
+            .unwrap_or_else(|| panic!("no line of {slot}"))
     }
 
     /// Fails unless the line of a slot says these words.

@@ -57,7 +57,8 @@ fn trap_09_immutable_field_changed_by_hand_refuses_all_changes_until_it_is_resto
         environment.call();
         assert_refused(&environment, "tenancy");
         let size = |environment: &Environment| {
-            environment.resource(SLOT)["status"]["atProvider"]["rootBlockDevice"]["volumeSize"].clone()
+            environment.resource(SLOT)["status"]["atProvider"]["rootBlockDevice"]["volumeSize"]
+                .clone()
         };
         assert_ne!(size(&environment), 400);
 
@@ -92,7 +93,11 @@ fn trap_10_machine_that_a_restarted_provider_forgot_can_be_found() {
         let [leaked] = environment.provider.leaked() else { panic!("one machine leaks") };
         let running = environment.external_name(SLOT);
         assert!(leaked.starts_with("i-") && leaked != running, "{leaked} {running}");
-        assert_eq!(environment.line(SLOT)["externalName"], *running, "the status has the other one");
+        assert_eq!(
+            environment.line(SLOT)["externalName"],
+            *running,
+            "the status has the other one"
+        );
         let tags = &environment.resource(SLOT)["spec"]["forProvider"]["tags"];
         assert!(tags.as_object().is_some_and(|tags| !tags.is_empty()), "both have tags");
     }

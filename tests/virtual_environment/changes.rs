@@ -59,7 +59,8 @@ fn a_type_that_settings_chose_stays() {
     for cluster_type in TYPES {
         for mut world in beginnings(cluster_type) {
             world.xr["spec"]["parameters"].as_object_mut().unwrap().remove("type");
-            world.input["environment"]["typeBySize"] = json!({"small": cluster_type, "medium": cluster_type});
+            world.input["environment"]["typeBySize"] =
+                json!({"small": cluster_type, "medium": cluster_type});
             let mut world = world.settle(|_| Mood::Ready);
             let before = slots(&world);
             world.input["environment"]["typeBySize"] = json!({"small": "aks", "medium": "gke"});
@@ -76,7 +77,8 @@ fn a_new_size_changes_what_follows_from_it_and_nothing_else() {
         world.xr["spec"]["parameters"]["size"] = json!("large");
         let now = Value::Object(desired(&world.answer())["vcluster"].clone());
         let changed = support::rewritten(&before, &now);
-        let allowed = ["resources", "resourceQuota", "limitRange", "paved-road.fn.crossplane.io/size"];
+        let allowed =
+            ["resources", "resourceQuota", "limitRange", "paved-road.fn.crossplane.io/size"];
         assert!(changed.len() > 5, "{changed:?}");
         for path in changed {
             assert!(allowed.iter().any(|part| path.contains(part)), "{path}");

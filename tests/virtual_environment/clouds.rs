@@ -25,7 +25,11 @@ fn version_that_the_cloud_chose_stays_out_of_the_spec() {
             assert_eq!(cluster(&world)["spec"]["managementPolicies"], policies, "what runs, too");
             let spec = &mut world.composed.get_mut("cluster").unwrap().object["spec"];
             spec["managementPolicies"] = json!(["Observe"]);
-            assert_eq!(cluster(&world)["spec"].get("managementPolicies"), None, "somebody looks on");
+            assert_eq!(
+                cluster(&world)["spec"].get("managementPolicies"),
+                None,
+                "somebody looks on"
+            );
         }
     }
 }
@@ -33,10 +37,12 @@ fn version_that_the_cloud_chose_stays_out_of_the_spec() {
 #[test]
 fn eks_upgrades_new_clusters_and_leaves_the_others_as_they_are() {
     for world in beginnings("eks") {
-        let policy = |world: &World| cluster(world)["spec"]["forProvider"].get("upgradePolicy").cloned();
+        let policy =
+            |world: &World| cluster(world)["spec"]["forProvider"].get("upgradePolicy").cloned();
         assert_eq!(policy(&world), Some(json!({"supportType": "STANDARD"})));
         let mut world = world.settle(|_| Mood::Ready);
-        let observed = &mut world.composed.get_mut("cluster").unwrap().object["spec"]["forProvider"];
+        let observed =
+            &mut world.composed.get_mut("cluster").unwrap().object["spec"]["forProvider"];
         observed.as_object_mut().unwrap().remove("upgradePolicy");
         assert_eq!(policy(&world), None);
     }
@@ -92,7 +98,10 @@ fn machine_image_follows_the_machine_type_of_settings() {
             world.input["environment"]["machineTypes"] =
                 json!({"eks": {"small": machine, "medium": machine, "large": machine}});
             let pool = &desired(&world.answer())["node-pool"]["spec"]["forProvider"];
-            assert_eq!((&pool["instanceTypes"], &pool["amiType"]), (&json!([machine]), &json!(image)));
+            assert_eq!(
+                (&pool["instanceTypes"], &pool["amiType"]),
+                (&json!([machine]), &json!(image))
+            );
         }
     }
 }
@@ -105,7 +114,10 @@ fn charts_are_asked_for_as_they_spell_their_version() {
         let world = world.settle(|_| Mood::Ready);
         let all = desired(&world.answer());
         let chart = |slot: &str| all[slot]["spec"]["forProvider"]["chart"]["version"].clone();
-        assert_eq!([chart("vcluster"), chart("argocd"), chart("knative")], ["0.36.1", "10.1.1", "1.22.3"]);
+        assert_eq!(
+            [chart("vcluster"), chart("argocd"), chart("knative")],
+            ["0.36.1", "10.1.1", "1.22.3"]
+        );
     }
 }
 
@@ -130,15 +142,24 @@ fn volumes_of_eks_have_a_driver_with_rights_and_a_default_class() {
         let identity = json!([{"roleArn": arn, "serviceAccount": "ebs-csi-controller-sa"}]);
         assert_eq!(driver["podIdentityAssociation"], identity);
         let trust = role["spec"]["forProvider"]["assumeRolePolicy"].as_str().unwrap();
-        assert!(trust.contains("pods.eks.amazonaws.com") && trust.contains("sts:TagSession"), "{trust}");
+        assert!(
+            trust.contains("pods.eks.amazonaws.com") && trust.contains("sts:TagSession"),
+            "{trust}"
+        );
         assert_eq!(
             all["ebs-csi-policy"]["spec"]["forProvider"]["policyArn"],
             "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"
         );
-        assert_eq!(all["addon-pod-identity"]["spec"]["forProvider"]["addonName"], "eks-pod-identity-agent");
+        assert_eq!(
+            all["addon-pod-identity"]["spec"]["forProvider"]["addonName"],
+            "eks-pod-identity-agent"
+        );
         let class = &all["storage-class"]["spec"]["forProvider"]["manifest"];
         assert_eq!(class["provisioner"], "ebs.csi.aws.com");
-        assert_eq!(class["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"], "true");
+        assert_eq!(
+            class["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"],
+            "true"
+        );
         for usage in [
             "usage-ebs-csi-role-by-ebs-csi-policy",
             "usage-ebs-csi-policy-by-addon-ebs-csi",

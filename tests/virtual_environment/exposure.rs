@@ -29,10 +29,15 @@ fn of_the_first_revision(mut world: World) -> World {
 fn workloads_do_not_reach_the_metadata_services_of_clouds() {
     for world in beginnings("vcluster") {
         let except =
-            values(&world)["policies"]["networkPolicy"]["workload"]["publicEgress"]["except"].clone();
-        for network in
-            ["10.0.0.0/8", "100.64.0.0/10", "169.254.169.254/32", "169.254.170.0/24", "168.63.129.16/32"]
-        {
+            values(&world)["policies"]["networkPolicy"]["workload"]["publicEgress"]["except"]
+                .clone();
+        for network in [
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "169.254.169.254/32",
+            "169.254.170.0/24",
+            "168.63.129.16/32",
+        ] {
             assert!(except.as_array().unwrap().contains(&json!(network)), "{network}: {except}");
         }
     }
@@ -62,16 +67,21 @@ fn quota_has_room_for_the_default_limit_of_every_pod() {
             world.xr["spec"]["parameters"]["size"] = json!(size);
             let values = values(&world);
             let policies = &values["policies"];
-            let (quota, limit) = (&policies["resourceQuota"]["quota"], &policies["limitRange"]["default"]);
-            let number =
-                |value: &Value| -> u32 { value.as_str().unwrap().trim_end_matches("Gi").parse().unwrap() };
+            let (quota, limit) =
+                (&policies["resourceQuota"]["quota"], &policies["limitRange"]["default"]);
+            let number = |value: &Value| -> u32 {
+                value.as_str().unwrap().trim_end_matches("Gi").parse().unwrap()
+            };
             let pods = number(&quota["count/pods"]);
             for resource in ["cpu", "memory", "ephemeral-storage"] {
                 let most = number(&quota[format!("limits.{resource}")]);
                 assert!(most >= pods * number(&limit[resource]), "{size}: {resource}");
             }
             let api = &values["controlPlane"]["statefulSet"]["resources"];
-            assert!(api["limits"]["cpu"].is_string(), "{size}: the default limit would be its limit");
+            assert!(
+                api["limits"]["cpu"].is_string(),
+                "{size}: the default limit would be its limit"
+            );
         }
     }
 }
@@ -107,8 +117,15 @@ fn load_balancer_is_for_the_networks_and_with_the_annotations_of_settings() {
         exposed = exposed.settle(|_| Mood::Ready);
         assert_eq!(service(&exposed), open);
         exposed.input["environment"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
-        assert_eq!(service(&exposed)["spec"]["loadBalancerSourceRanges"], json!(["203.0.113.0/24"]));
-        assert_eq!(service(&expose(exposed, "cluster")), closed, "Kubernetes refuses source ranges there");
+        assert_eq!(
+            service(&exposed)["spec"]["loadBalancerSourceRanges"],
+            json!(["203.0.113.0/24"])
+        );
+        assert_eq!(
+            service(&expose(exposed, "cluster")),
+            closed,
+            "Kubernetes refuses source ranges there"
+        );
     }
 }
 
@@ -118,7 +135,10 @@ fn load_balancer_of_an_earlier_release_stays_open_to_its_users() {
         world.input["environment"]["allowedCidrs"] = json!([]);
         let mut world = of_the_first_revision(world.settle(|_| Mood::Ready));
         world.input["environment"]["allowedCidrs"] = json!(["198.51.100.0/24"]);
-        assert_eq!(values(&world)["controlPlane"]["service"]["spec"], json!({"type": "LoadBalancer"}));
+        assert_eq!(
+            values(&world)["controlPlane"]["service"]["spec"],
+            json!({"type": "LoadBalancer"})
+        );
     }
 }
 

@@ -167,16 +167,18 @@ fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_forc
 fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
     let (configs, others): (&[&str], &[&str]) = match cluster_type {
         "gke" => (&["node-pool"], &["cluster-by-node-pool"]),
-        "eks" => (&["node-pool", "cluster-auth"], &["cluster-by-node-pool", "cluster-by-cluster-auth"]),
+        "eks" => {
+            (&["node-pool", "cluster-auth"], &["cluster-by-node-pool", "cluster-by-cluster-auth"])
+        }
         _ => (&["cluster"], &[]),
     };
     let ways_in: [(&str, &'static [&'static str]); 2] = [
         ("helm-config", &["app", "argocd", "knative"]),
         ("kubernetes-config", &["gitops", "knative-namespace", "knative-serving"]),
     ];
-    let by_ways_in = configs
-        .iter()
-        .flat_map(|of| ways_in.map(|(config, reached)| (format!("usage-{of}-by-{config}"), reached)));
+    let by_ways_in = configs.iter().flat_map(|of| {
+        ways_in.map(|(config, reached)| (format!("usage-{of}-by-{config}"), reached))
+    });
     let by_others = others.iter().map(|usage| (format!("usage-{usage}"), INSIDE.as_slice()));
     by_ways_in.chain(by_others).collect()
 }
@@ -197,7 +199,11 @@ fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
                         assert_eq!(fates[*slot], "keep", "{cluster_type}: {slot} without {usage}");
                     }
                 }
-                assert_eq!(inside(&world.settle(|_| Mood::Ready)), after, "{cluster_type}: after {usage}");
+                assert_eq!(
+                    inside(&world.settle(|_| Mood::Ready)),
+                    after,
+                    "{cluster_type}: after {usage}"
+                );
             }
         }
     }
@@ -218,10 +224,14 @@ fn an_add_on_leaves_a_managed_cluster_once_its_way_in_is_kept() {
                         "{cluster_type}: {slot} without {usage}"
                     );
                 }
-                let users =
-                    ["app", "gitops", "knative-serving"].into_iter().filter(|slot| reached.contains(slot));
+                let users = ["app", "gitops", "knative-serving"]
+                    .into_iter()
+                    .filter(|slot| reached.contains(slot));
                 for slot in users {
-                    assert!(world.composed.contains_key(slot), "{cluster_type}: {slot} left without {usage}");
+                    assert!(
+                        world.composed.contains_key(slot),
+                        "{cluster_type}: {slot} left without {usage}"
+                    );
                 }
                 let world = world.settle(|_| Mood::Ready);
                 assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}: after {usage}");
@@ -274,7 +284,10 @@ fn an_add_on_that_cannot_leave_is_told_of() {
             };
             let (reason, message) = condition(&answer);
             assert_eq!(reason, "Waiting");
-            assert!(message.starts_with("gitops-leaving (Application): is being deleted"), "{message}");
+            assert!(
+                message.starts_with("gitops-leaving (Application): is being deleted"),
+                "{message}"
+            );
             let shown = line(&world, "gitops-leaving");
             assert_eq!((&shown["ready"], &shown["reason"]), (&json!(false), &json!("Deleting")));
             let app = line(&world, "usage-helm-config-by-app");

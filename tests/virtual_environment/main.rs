@@ -60,8 +60,10 @@ fn first_a_cluster_then_what_is_inside_then_what_needs_kinds_of_theirs() {
             assert_eq!(new_slots(&mut world), first, "{cluster_type}");
             let volumes = ["addon-ebs-csi", "addon-pod-identity", "storage-class"];
             let volumes = volumes.into_iter().filter(|_| cluster_type == "eks");
-            let mut second: Vec<&str> =
-                ["app", "argocd", "knative", "knative-namespace"].into_iter().chain(volumes).collect();
+            let mut second: Vec<&str> = ["app", "argocd", "knative", "knative-namespace"]
+                .into_iter()
+                .chain(volumes)
+                .collect();
             second.sort_unstable();
             assert_eq!(new_slots(&mut world), second);
             assert_eq!(new_slots(&mut world), ["gitops", "knative-serving"]);
@@ -81,8 +83,13 @@ fn nothing_is_installed_before_the_kubeconfig_was_observed() {
             assert!(!slots(&world).contains("app"), "{cluster_type}");
             let told = status(&world.answer());
             assert_eq!(told.get("kubeconfigSecret"), None, "{cluster_type}");
-            let app = told["resources"].as_array().unwrap().iter().find(|line| line["slot"] == "app");
-            assert_eq!(app.unwrap()["message"], "waits for the cluster's kubeconfig", "{cluster_type}");
+            let app =
+                told["resources"].as_array().unwrap().iter().find(|line| line["slot"] == "app");
+            assert_eq!(
+                app.unwrap()["message"],
+                "waits for the cluster's kubeconfig",
+                "{cluster_type}"
+            );
         }
     }
 }
@@ -106,12 +113,20 @@ fn the_provider_configs_read_the_secret_that_the_cluster_writes() {
                     assert_eq!(read["namespace"], written["namespace"]);
                 }
                 let identity = match cluster_type {
-                    "gke" => json!({"type": "GoogleApplicationCredentials", "source": "InjectedIdentity"}),
-                    "aks" => json!({"type": "AzureWorkloadIdentityCredentials", "source": "Environment",
-                                    "env": {"name": "AZURE_WORKLOAD_IDENTITY_CREDENTIALS"}}),
+                    "gke" => {
+                        json!({"type": "GoogleApplicationCredentials", "source": "InjectedIdentity"})
+                    }
+                    "aks" => {
+                        json!({"type": "AzureWorkloadIdentityCredentials", "source": "Environment",
+                                    "env": {"name": "AZURE_WORKLOAD_IDENTITY_CREDENTIALS"}})
+                    }
                     _ => Value::Null,
                 };
-                assert_eq!(spec.get("identity").unwrap_or(&Value::Null), &identity, "{cluster_type}");
+                assert_eq!(
+                    spec.get("identity").unwrap_or(&Value::Null),
+                    &identity,
+                    "{cluster_type}"
+                );
             }
         }
     }
@@ -123,12 +138,16 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
         let release = &desired(&world.answer())["vcluster"];
         let params = &release["spec"]["forProvider"];
         let (values, namespace) = (&params["values"], params["namespace"].as_str().unwrap());
-        let name = release["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap();
+        let name =
+            release["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap();
         let address = format!("{name}.{namespace}.svc");
         assert_eq!(values["exportKubeConfig"]["server"], format!("https://{address}:443"));
         assert_eq!(values["controlPlane"]["proxy"]["extraSANs"][0], address);
-        let expected =
-            if world.flavour == Flavour::Claims { "preview-7x9kd-5f0c9" } else { "team-shop-preview-1f53a" };
+        let expected = if world.flavour == Flavour::Claims {
+            "preview-7x9kd-5f0c9"
+        } else {
+            "team-shop-preview-1f53a"
+        };
         assert_eq!(namespace, expected);
         let details = &release["spec"]["connectionDetails"][0];
         assert_eq!(
@@ -199,7 +218,11 @@ fn managed_clusters_are_closed_but_to_the_networks_of_settings() {
     let closed = [
         ("gke", "/privateClusterConfig/enablePrivateNodes", json!(true)),
         ("gke", "/masterAuthorizedNetworksConfig/gcpPublicCidrsAccessEnabled", json!(false)),
-        ("gke", "/masterAuthorizedNetworksConfig/cidrBlocks", json!([{"cidrBlock": "198.51.100.0/24"}])),
+        (
+            "gke",
+            "/masterAuthorizedNetworksConfig/cidrBlocks",
+            json!([{"cidrBlock": "198.51.100.0/24"}]),
+        ),
         ("gke", "/releaseChannel/channel", json!("REGULAR")),
         ("eks", "/vpcConfig/endpointPrivateAccess", json!(true)),
         ("eks", "/vpcConfig/publicAccessCidrs", json!(["198.51.100.0/24"])),
@@ -229,11 +252,16 @@ fn names_of_provider_configs_fit_into_a_label() {
             let all = desired(&world.answer());
             let name = |slot: &str| all[slot]["metadata"]["name"].as_str().unwrap().to_owned();
             let configs = [name("helm-config"), name("kubernetes-config")];
-            for (slot, config) in [("app", 0), ("argocd", 0), ("gitops", 1), ("knative-serving", 1)] {
-                assert_eq!(all[slot]["spec"]["providerConfigRef"]["name"], configs[config], "{slot}");
+            for (slot, config) in [("app", 0), ("argocd", 0), ("gitops", 1), ("knative-serving", 1)]
+            {
+                assert_eq!(
+                    all[slot]["spec"]["providerConfigRef"]["name"], configs[config],
+                    "{slot}"
+                );
             }
             // What an earlier release called otherwise keeps its name.
-            let observed = &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
+            let observed =
+                &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
             *observed = json!("an-earlier-name");
             world.composed.remove("app");
             let now = desired(&world.answer());

@@ -58,7 +58,13 @@ pub fn run(args: &Args) -> Result<()> {
 fn build_and_run(args: &Args) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--package=function-paved-road", "--package=xtask", "--bins"]);
+    build.args([
+        "build",
+        "--release",
+        "--package=function-paved-road",
+        "--package=xtask",
+        "--bins",
+    ]);
     succeed(build.current_dir(crate::workspace::root()))?;
     let (_, client) = cpus::two()?;
     let mut inner = cpus::pinned(client, servers::folder().join("xtask"));
@@ -104,7 +110,12 @@ async fn measure(args: &Args) -> Result<()> {
         for in_flight in IN_FLIGHT {
             eprintln!("{}, {} resources, {in_flight} in flight", case.environment, case.resources);
             let (line, [idle, after]) = compare(args, case, in_flight).await?;
-            memory.push((format!("{}, {}", case.environment, case.resources), in_flight, idle, after));
+            memory.push((
+                format!("{}, {}", case.environment, case.resources),
+                in_flight,
+                idle,
+                after,
+            ));
             lines.push(line);
         }
     }
@@ -116,14 +127,19 @@ async fn measure(args: &Args) -> Result<()> {
 
 /// Runs the same load on the function and on the no-op. Returns the function's memory before and
 /// after.
-async fn compare(args: &Args, case: &Case, in_flight: usize) -> Result<(Line, [servers::Memory; 2])> {
+async fn compare(
+    args: &Args,
+    case: &Case,
+    in_flight: usize,
+) -> Result<(Line, [servers::Memory; 2])> {
     let core = Some(cpus::two()?.0);
     let server = Server::start(Kind::Function, core, &[]).await?;
     let other = Server::start(Kind::NoOp, core, &[]).await?;
     let idle = server.memory()?;
     let load = Load { args, in_flight };
-    let figures =
-        load.rounds([(&server, &case.request), (&other, &case.request), (&other, &case.carrying)]).await?;
+    let figures = load
+        .rounds([(&server, &case.request), (&other, &case.request), (&other, &case.carrying)])
+        .await?;
     let [function, no_op, carrying] = figures;
     let (environment, resources) = (case.environment.clone(), case.resources);
     let bytes = (case.request.len(), case.answer);

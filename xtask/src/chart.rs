@@ -93,7 +93,8 @@ fn values(name: &str) -> PathBuf {
 /// The values merged over the defaults, as Helm merges them.
 fn merged(name: &str) -> Result<Value> {
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         yaml::documents(&text)?.pop().context("no values")
     };
     let mut all = read(chart::folder().join("values.yaml"))?;

@@ -48,7 +48,8 @@ pub fn of(root: &Path) -> Result<&'static [Composed]> {
     if let Some(all) = found.get(root) {
         return Ok(*all);
     }
-    let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(root, *api, flavour)));
+    let each =
+        APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(root, *api, flavour)));
     let all: &'static [Composed] = each.collect::<Result<Vec<_>>>()?.leak();
     found.insert(root.to_owned(), all);
     Ok(all)
@@ -61,9 +62,9 @@ pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
 
 /// What an API composes in a flavour, among all that is composed.
 pub fn among<'a>(all: &'a [Composed], api: &dyn AnyApi, flavour: Flavour) -> Result<&'a Composed> {
-    let found = all
-        .iter()
-        .find(|composed| composed.api.info().name == api.info().name && composed.flavour == flavour);
+    let found = all.iter().find(|composed| {
+        composed.api.info().name == api.info().name && composed.flavour == flavour
+    });
     found.with_context(|| format!("no API is called {}", api.info().name))
 }
 
@@ -139,7 +140,8 @@ impl Case<'_> {
         for call in 0..LIMIT {
             let mut random = |bytes: &mut [u8]| bytes.fill(7);
             let mut outside = Outside { now: world.now(), random: &mut random };
-            let response = world.run(Some(&input), |request| function::run(request, &mut outside))?;
+            let response =
+                world.run(Some(&input), |request| function::run(request, &mut outside))?;
             let applied = world.apply(&response)?;
             if let Some(fatal) = applied.fatal {
                 bail!("call {call}: {fatal}");

@@ -40,10 +40,12 @@ pub fn read(folder: &Path) -> Result<Sources> {
 pub fn circles(sources: &Sources) -> Result<Vec<String>> {
     let mut found = Imports::default();
     for (path, text) in sources {
-        let stream: TokenStream = text.parse().map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        let stream: TokenStream =
+            text.parse().map_err(|error| anyhow!("{}: {error}", path.display()))?;
         let tokens = flatten(stream);
         let path = path.with_extension("");
-        let mut module: Module = path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        let mut module: Module =
+            path.iter().map(|name| name.to_string_lossy().into_owned()).collect();
         module.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
         found.scan(&module, &tokens.iter().map(String::as_str).collect::<Vec<_>>());
     }
@@ -81,7 +83,8 @@ struct Imports {
 impl Imports {
     fn scan(&mut self, module: &Module, mut rest: &[&str]) {
         self.modules.insert(module.clone());
-        let child = |name: &str| module.iter().cloned().chain([name.to_owned()]).collect::<Module>();
+        let child =
+            |name: &str| module.iter().cloned().chain([name.to_owned()]).collect::<Module>();
         while !rest.is_empty() {
             rest = match rest {
                 ["#", "[", "cfg", "(", "test", ")", "]", after @ ..] => {
@@ -102,7 +105,8 @@ impl Imports {
                     after
                 }
                 ["crate" | "super" | "self", ":", ":", ..] => {
-                    let pairs = rest.chunks(3).take_while(|part| matches!(part, [_, ":", ":"])).count();
+                    let pairs =
+                        rest.chunks(3).take_while(|part| matches!(part, [_, ":", ":"])).count();
                     let path = rest.iter().step_by(3).take(pairs + 1).map(|&name| name.to_owned());
                     self.paths.push((module.clone(), path.collect()));
                     rest.get(3 * pairs + 1..).unwrap_or_default()

@@ -167,7 +167,12 @@ fn today() -> Date {
 }
 
 /// Returns one line for each version whose support has ended, or ends within the days.
-fn ending(versions: &BTreeSet<Version>, facts: &[Fact], on: Date, days: u16) -> Result<Vec<String>> {
+fn ending(
+    versions: &BTreeSet<Version>,
+    facts: &[Fact],
+    on: Date,
+    days: u16,
+) -> Result<Vec<String>> {
     let until = on.checked_add(i64::from(days).days())?;
     let mut lines = Vec::new();
     for (product, version) in versions {
@@ -179,9 +184,13 @@ fn ending(versions: &BTreeSet<Version>, facts: &[Fact], on: Date, days: u16) -> 
         let (year, month, day) = fact.ends;
         let ends = Date::new(year, month, day)?;
         if ends <= until {
-            let brings = if fact.brings.is_empty() { String::new() } else { format!(" ({})", fact.brings) };
+            let brings =
+                if fact.brings.is_empty() { String::new() } else { format!(" ({})", fact.brings) };
             let verb = if ends < on { "ended" } else { "ends" };
-            lines.push(format!("{product} {version}{brings}: support {verb} on {ends}; {}", fact.source));
+            lines.push(format!(
+                "{product} {version}{brings}: support {verb} on {ends}; {}",
+                fact.source
+            ));
         }
     }
     Ok(lines)
@@ -205,7 +214,9 @@ fn defaults() -> Result<BTreeSet<Version>> {
         let group = api_version::group_of(object);
         let version = match object["kind"].as_str().unwrap_or_default() {
             "DatabaseInstance" => of("/databaseVersion").map(|version| (CLOUD_SQL, version)),
-            "Instance" if group.starts_with("rds.") => of("/engineVersion").map(|version| (RDS, version)),
+            "Instance" if group.starts_with("rds.") => {
+                of("/engineVersion").map(|version| (RDS, version))
+            }
             "Cluster" if group.starts_with("eks.") => of("/version").map(|version| (EKS, version)),
             "NodeGroup" => of("/amiType").map(|version| (EKS_IMAGE, version)),
             "Release" => chart(of("/chart/name"))?.zip(of("/chart/version")),
@@ -247,7 +258,13 @@ mod tests {
 
     #[test]
     fn support_that_ends_within_the_days_is_listed() -> Result<()> {
-        let facts = [Fact { product: RDS, version: "16", brings: "", ends: (2029, 2, 28), source: "there" }];
+        let facts = [Fact {
+            product: RDS,
+            version: "16",
+            brings: "",
+            ends: (2029, 2, 28),
+            source: "there",
+        }];
         let versions = BTreeSet::from([(RDS, "16.4".to_owned())]);
         for (day, expected) in [
             ("2028-12-29", None),
@@ -266,11 +283,17 @@ mod tests {
     #[test]
     fn version_without_a_fact_is_an_error() {
         let versions = BTreeSet::from([(KNATIVE, "v9.1.0".to_owned())]);
-        let Err(error) = ending(&versions, FACTS, on("2020-01-01"), DAYS) else { panic!("an error") };
+        let Err(error) = ending(&versions, FACTS, on("2020-01-01"), DAYS) else {
+            panic!("an error")
+        };
         let error = error.to_string();
-        assert!(error.starts_with("knative-operator v9.1.0: when its support ends is not known"), "{error}");
+        assert!(
+            error.starts_with("knative-operator v9.1.0: when its support ends is not known"),
+            "{error}"
+        );
         for (found, version) in [(false, "160"), (true, "16"), (true, "16.4"), (true, "v16.4")] {
-            let facts = [Fact { product: RDS, version: "16", brings: "", ends: (2029, 2, 28), source: "" }];
+            let facts =
+                [Fact { product: RDS, version: "16", brings: "", ends: (2029, 2, 28), source: "" }];
             assert_eq!(fact(&facts, RDS, version).is_some(), found, "{version}");
         }
     }

@@ -18,7 +18,8 @@ pub struct Args {
 /// code belong to that program.
 pub fn run(programs: &[&str], task: Option<&str>, args: &Args) -> Result<()> {
     let folder = workspace::build(programs)?;
-    let program = programs.first().map(|program| folder.join(program)).context("no program is named")?;
+    let program =
+        programs.first().map(|program| folder.join(program)).context("no program is named")?;
     let mut command = Command::new(&program);
     Err(command.args(task).args(&args.flags).exec())
         .with_context(|| format!("starting {}", program.display()))

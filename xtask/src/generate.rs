@@ -30,8 +30,10 @@ pub fn run(args: &Args, root: &Path) -> Result<()> {
     for (path, content) in &files {
         let path = root.join(path);
         let folder = path.parent().context("a generated file has no folder")?;
-        std::fs::create_dir_all(folder).with_context(|| format!("could not create {}", folder.display()))?;
-        std::fs::write(&path, content).with_context(|| format!("could not write {}", path.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("could not create {}", folder.display()))?;
+        std::fs::write(&path, content)
+            .with_context(|| format!("could not write {}", path.display()))?;
     }
     println!("{} files are up to date", files.len());
     Ok(())
@@ -60,10 +62,17 @@ fn files() -> Result<BTreeMap<String, String>> {
         let group = flavour.default_group();
         for api in APIS {
             let name = api.info().name;
-            files.insert(format!("{folder}xrd/{name}.yaml"), yaml(&[manifests::xrd(*api, flavour, group)])?);
+            files.insert(
+                format!("{folder}xrd/{name}.yaml"),
+                yaml(&[manifests::xrd(*api, flavour, group)])?,
+            );
             let composition = manifests::example_composition(*api, flavour, group);
-            files.insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
-            files.insert(format!("examples/{name}/{folder}functions.yaml"), yaml(&[manifests::functions()])?);
+            files
+                .insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
+            files.insert(
+                format!("examples/{name}/{folder}functions.yaml"),
+                yaml(&[manifests::functions()])?,
+            );
         }
         let compositions: Vec<Value> =
             APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();

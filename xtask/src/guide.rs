@@ -22,7 +22,8 @@ pub const OPERATIONS: &[&str] = &[
 ];
 
 /// How to build the packages and install one API, and how to build packages for a group of your own.
-pub const INSTALLATION: &[&str] = &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
+pub const INSTALLATION: &[&str] =
+    &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
 
 /// The pipelines that run `paved`.
 pub const PIPELINES: &[&str] = &["docs/how-to/ci-pipelines.md"];
@@ -54,7 +55,8 @@ mod tests {
             let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
             for link in links.filter(|link| !link.contains("://")) {
                 let (path, heading) = link.split_once('#').unwrap_or((link, ""));
-                let target = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+                let target =
+                    if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
                 if !target.exists() || !(heading.is_empty() || has_heading(&target, heading)) {
                     broken.push(format!("{}: {link}", page.display()));
                 }
@@ -66,16 +68,26 @@ mod tests {
     fn pages_below(folder: &Path) -> Vec<PathBuf> {
         let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let pages = |path: PathBuf| if path.is_dir() { pages_below(&path) } else { vec![path] };
-        paths.flat_map(pages).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
+        paths
+            .flat_map(pages)
+            .filter(|path| path.extension().is_some_and(|end| end == "md"))
+            .collect()
     }
 
     /// Whether a page has a heading with this anchor, as GitHub derives it.
     fn has_heading(page: &Path, anchor: &str) -> bool {
         let is_kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
         let anchor_of = |heading: &str| {
-            heading.trim_start_matches('#').trim().to_lowercase().chars().filter(is_kept).collect::<String>()
+            heading
+                .trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .chars()
+                .filter(is_kept)
+                .collect::<String>()
         };
         let text = fs::read_to_string(page).unwrap();
-        text.lines().any(|line| line.starts_with('#') && anchor_of(line).replace(' ', "-") == anchor)
+        text.lines()
+            .any(|line| line.starts_with('#') && anchor_of(line).replace(' ', "-") == anchor)
     }
 }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, render, schemas, tools,
-    words, workspace,
+    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, render,
+    schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.

@@ -25,7 +25,8 @@ pub fn install(folder: &Path) -> Result<()> {
     check_version()?;
     let mut command = Command::new("npm");
     command.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(folder);
-    let done = command.output().with_context(|| format!("starting npm, which comes with {WANTED}"))?;
+    let done =
+        command.output().with_context(|| format!("starting npm, which comes with {WANTED}"))?;
     ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
     fs::write(installed, wanted).context("marking packages as installed")
 }
@@ -43,7 +44,9 @@ fn check_version() -> Result<()> {
 fn is_wanted(version: &str) -> bool {
     let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => matches!((major, minor), (20, 19..) | (22, 13..) | (24.., _)),
+        (Some(Ok(major)), Some(Ok(minor))) => {
+            matches!((major, minor), (20, 19..) | (22, 13..) | (24.., _))
+        }
         _ => false,
     }
 }

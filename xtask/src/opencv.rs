@@ -14,8 +14,12 @@ use crate::workspace;
 const NEWEST: &str = "3.14";
 
 /// The platforms of the wheels, oldest first.
-const PLATFORMS: [&str; 4] =
-    ["manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_27_x86_64", "manylinux_2_28_x86_64"];
+const PLATFORMS: [&str; 4] = [
+    "manylinux2014_x86_64",
+    "manylinux_2_17_x86_64",
+    "manylinux_2_27_x86_64",
+    "manylinux_2_28_x86_64",
+];
 
 /// Compares every release with PyPI; a release whose bound is wrong is named.
 pub fn run() -> Result<()> {
@@ -42,10 +46,22 @@ pub fn run() -> Result<()> {
 fn installs(release: &Release, python: &str) -> Result<bool> {
     let asked = requirement(release.version).map_err(anyhow::Error::msg)?;
     let mut command = Command::new("python3");
-    command.args(["-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--no-deps"]);
+    command.args([
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--quiet",
+        "--ignore-installed",
+        "--no-deps",
+    ]);
     command.args(["--only-binary", ":all:", "--implementation", "cp", "--python-version", python]);
     command.args(PLATFORMS.iter().flat_map(|platform| ["--platform", platform]));
-    command.arg("--target").arg(workspace::target().join("tmp/opencv")).arg(&asked.opencv).arg(asked.numpy);
+    command
+        .arg("--target")
+        .arg(workspace::target().join("tmp/opencv"))
+        .arg(&asked.opencv)
+        .arg(asked.numpy);
     let done = command.output().context("could not run pip. Install Python 3")?;
     let words = String::from_utf8_lossy(&done.stderr);
     let missing = words.contains("No matching distribution found");
@@ -56,5 +72,8 @@ fn installs(release: &Release, python: &str) -> Result<bool> {
 /// The Python after this one: `3.13` after `3.12`.
 fn next(python: &str) -> Result<String> {
     let minor = python.strip_prefix("3.").and_then(|minor| minor.parse::<u32>().ok());
-    Ok(format!("3.{}", minor.with_context(|| format!("{python} is not a version of Python 3"))? + 1))
+    Ok(format!(
+        "3.{}",
+        minor.with_context(|| format!("{python} is not a version of Python 3"))? + 1
+    ))
 }

@@ -10,8 +10,15 @@ use anyhow::{Context, Result, ensure};
 use crate::{node, workspace};
 
 /// What the pages are made of, in `web/`.
-const SOURCES: [&str; 7] =
-    ["index.html", "package-lock.json", "package.json", "public", "src", "tsconfig.json", "vite.config.ts"];
+const SOURCES: [&str; 7] = [
+    "index.html",
+    "package-lock.json",
+    "package.json",
+    "public",
+    "src",
+    "tsconfig.json",
+    "vite.config.ts",
+];
 
 /// Builds the pages, and installs what drives them in a browser.
 pub fn run() -> Result<()> {

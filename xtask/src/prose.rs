@@ -42,7 +42,8 @@ const WORDS: [&str; 11] = [
     "everybody",
     "everything",
 ];
-const PAIRS: [(&str, &str); 4] = [("of", "which"), ("by", "which"), ("in", "which"), ("such", "as")];
+const PAIRS: [(&str, &str); 4] =
+    [("of", "which"), ("by", "which"), ("in", "which"), ("such", "as")];
 
 /// Flags of `cargo xtask prose`.
 #[derive(clap::Args)]
@@ -71,7 +72,9 @@ pub fn run(args: &Args) -> Result<()> {
         let most: f64 = most.with_context(|| format!("{RECORD} lacks {folder}"))?.parse()?;
         // The record is rounded.
         if *density > most + 0.05 {
-            risen.push(format!("{folder}: {density:.1} indirect words per 1,000, {most:.1} recorded"));
+            risen.push(format!(
+                "{folder}: {density:.1} indirect words per 1,000, {most:.1} recorded"
+            ));
         }
     }
     ensure!(
@@ -113,8 +116,9 @@ impl Count {
 
     fn add(&mut self, text: &str) {
         let mut before = String::new();
-        for word in
-            text.split(|c: char| !c.is_alphabetic() && c != '\'' && c != '’').filter(|word| !word.is_empty())
+        for word in text
+            .split(|c: char| !c.is_alphabetic() && c != '\'' && c != '’')
+            .filter(|word| !word.is_empty())
         {
             let word = word.to_lowercase();
             self.words += 1;
@@ -156,7 +160,11 @@ fn document(text: &str, count: &mut Count) {
             let texts: Vec<&str> = texts
                 .split("](")
                 .enumerate()
-                .map(|(n, part)| if n == 0 { part } else { part.split_once(')').map_or("", |it| it.1) })
+                .map(
+                    |(n, part)| {
+                        if n == 0 { part } else { part.split_once(')').map_or("", |it| it.1) }
+                    },
+                )
                 .collect();
             count.add(&texts.join(" "));
         }
@@ -186,13 +194,17 @@ mod tests {
 
     #[test]
     fn code_tables_and_targets_of_links_are_not_counted() {
-        let text = "What [goes](who.md#what) by which.\n| what | who |\n```sh\nwhat\n```\nsee `what`\n";
+        let text =
+            "What [goes](who.md#what) by which.\n| what | who |\n```sh\nwhat\n```\nsee `what`\n";
         assert_eq!(counted(document, text), (2, 5));
     }
 
     #[test]
     fn comments_are_counted_and_code_is_not() {
-        assert_eq!(counted(comments, "//! Such as this.\nlet what = 1;\n  /// Nobody `who`\n"), (2, 4));
+        assert_eq!(
+            counted(comments, "//! Such as this.\nlet what = 1;\n  /// Nobody `who`\n"),
+            (2, 4)
+        );
     }
 
     #[test]

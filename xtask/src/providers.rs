@@ -24,7 +24,9 @@ impl Package {
     /// Crossplane's own, or ours.
     pub fn serving(group: &str) -> Option<Self> {
         let of_group = |kind: &&function_paved_road::models::KindInfo| {
-            [Scope::LegacyCluster, Scope::Namespaced].iter().any(|scope| kind.kind.group(*scope) == group)
+            [Scope::LegacyCluster, Scope::Namespaced]
+                .iter()
+                .any(|scope| kind.kind.group(*scope) == group)
         };
         let kind = KINDS.iter().find(of_group)?.kind;
         let (name, since) = match kind.provider {

@@ -17,12 +17,14 @@ pub const MOTO: &str = "moto[server]==5.2.5";
 pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 
 /// Between one try to install something and the next.
-const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
+const PAUSES: [Duration; 3] =
+    [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
 
 /// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`: another version has another one. It is
 /// made where it is not there yet; whoever wants it meanwhile waits.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
-    let kept: String = requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let kept: String =
+        requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let all = workspace::target().join("tmp");
     fs::create_dir_all(&all).with_context(|| format!("making {}", all.display()))?;
     let lock = File::create(all.join(format!("{kept}.lock"))).context("making a lock")?;
@@ -39,8 +41,15 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
 
 /// By pip. An index that does not answer for a while has failed nothing yet: pip's own retries are over within seconds.
 fn install(home: &Path, requirement: &str) -> Result<()> {
-    let pip =
-        || run(Command::new(home.join("bin/python")).args(["-m", "pip", "install", "--quiet", requirement]));
+    let pip = || {
+        run(Command::new(home.join("bin/python")).args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            requirement,
+        ]))
+    };
     for pause in PAUSES {
         match pip() {
             Err(error) => eprintln!("{error:#}; once more in {} s", pause.as_secs()),

@@ -16,7 +16,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use self::{
-    compare::differences, crossplane::Crossplane, example::Example, function::Function, paved::Paved,
+    compare::differences, crossplane::Crossplane, example::Example, function::Function,
+    paved::Paved,
 };
 use crate::workspace;
 
@@ -63,7 +64,8 @@ fn report(example: &str, proof: &str, problems: &[String], began: Instant) {
 impl Args {
     fn examples(&self) -> Result<Vec<Example>> {
         let named = |example: &Example| {
-            self.names.is_empty() || self.names.iter().any(|name| example.name.contains(name.as_str()))
+            self.names.is_empty()
+                || self.names.iter().any(|name| example.name.contains(name.as_str()))
         };
         let examples: Vec<_> = Example::all()?.into_iter().filter(named).collect();
         ensure!(!examples.is_empty(), "no example is called {}", self.names.join(" or "));
@@ -148,7 +150,11 @@ fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     Ok(Some(problems))
 }
 
-fn against_preview(bench: &Bench<'_>, example: &Example, rendered: &[Value]) -> Result<Vec<String>> {
+fn against_preview(
+    bench: &Bench<'_>,
+    example: &Example,
+    rendered: &[Value],
+) -> Result<Vec<String>> {
     let (once, again) = (bench.paved.preview(example)?, bench.paved.preview(example)?);
     Ok(differences(("crossplane", rendered), ("paved", &once), &compare::generated(&once, &again)))
 }

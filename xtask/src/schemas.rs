@@ -75,14 +75,20 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn check(folder: &Path, files: &BTreeMap<String, String>) -> Result<()> {
     let present = present(folder)?;
-    let mut drifted: BTreeSet<_> = present.iter().filter(|name| !files.contains_key(*name)).collect();
+    let mut drifted: BTreeSet<_> =
+        present.iter().filter(|name| !files.contains_key(*name)).collect();
     drifted.extend(
         files
             .iter()
-            .filter(|(name, text)| fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text))
+            .filter(|(name, text)| {
+                fs::read_to_string(folder.join(name)).ok().as_ref() != Some(text)
+            })
             .map(|(name, _)| name),
     );
-    ensure!(drifted.is_empty(), "run `cargo xtask schemas --crds DIR`: these slices drifted: {drifted:?}");
+    ensure!(
+        drifted.is_empty(),
+        "run `cargo xtask schemas --crds DIR`: these slices drifted: {drifted:?}"
+    );
     println!("{} slices are true to their CRDs", files.len());
     Ok(())
 }
@@ -107,7 +113,8 @@ fn slices(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
     }
     for (group, kind) in WHOLE {
         let entry = snapshot.find(group, kind)?;
-        files.insert(entry.file.clone(), slice(snapshot, entry, &entry.newest, cut::without_prose)?);
+        files
+            .insert(entry.file.clone(), slice(snapshot, entry, &entry.newest, cut::without_prose)?);
     }
     Ok(files)
 }
@@ -130,8 +137,10 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
         Ok(((entry.file.clone(), text), gaps.missing))
     };
     let (cluster, cluster_lacks) = one(&kind.group(Scope::LegacyCluster), kind.cluster_version)?;
-    let (namespaced, namespaced_lacks) = one(&kind.group(Scope::Namespaced), kind.namespaced_version)?;
-    let missing: Vec<_> = cluster_lacks.intersection(&namespaced_lacks).map(String::as_str).collect();
+    let (namespaced, namespaced_lacks) =
+        one(&kind.group(Scope::Namespaced), kind.namespaced_version)?;
+    let missing: Vec<_> =
+        cluster_lacks.intersection(&namespaced_lacks).map(String::as_str).collect();
     ensure!(missing.is_empty(), "the CRDs of {} have no {}", kind.kind, missing.join(", no "));
     Ok([cluster, namespaced])
 }
@@ -144,7 +153,8 @@ fn slice(
     cut: impl FnOnce(&Value) -> Value,
 ) -> Result<String> {
     let crd = snapshot.crd(entry)?;
-    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let versions =
+        crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let Some(found) = versions.iter().find(|v| v["name"] == version) else {
         bail!("{} has no version {version}; it has {}", entry.file, entry.all.join(", "));
     };
@@ -188,8 +198,10 @@ mod tests {
     fn notice_names_the_projects_that_slices_are_cut_from() {
         let folder = workspace::root().join("tests/schemas");
         let slices = present(&folder).unwrap();
-        let projects: BTreeSet<_> =
-            slices.iter().map(|slice| project(&fs::read_to_string(folder.join(slice)).unwrap())).collect();
+        let projects: BTreeSet<_> = slices
+            .iter()
+            .map(|slice| project(&fs::read_to_string(folder.join(slice)).unwrap()))
+            .collect();
         let notice = fs::read_to_string(workspace::root().join("NOTICE")).unwrap().to_lowercase();
         let words = notice.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         let named = words.filter(|word| *word == "crossplane" || word.starts_with("provider-"));

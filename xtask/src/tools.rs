@@ -49,8 +49,15 @@ struct Edit {
 }
 
 /// A recipe with only a package.
-const PLAIN: Tool =
-    Tool { name: "", version: "", package: "", modules: &[], staging: (&[], ""), ldflags: "", edits: &[] };
+const PLAIN: Tool = Tool {
+    name: "",
+    version: "",
+    package: "",
+    modules: &[],
+    staging: (&[], ""),
+    ldflags: "",
+    edits: &[],
+};
 
 /// Crossplane's command line: renders compositions, validates resources, converts claims to XRs,
 /// builds and pushes packages.
@@ -148,7 +155,8 @@ pub const SCHEDULER: Tool =
     Tool { name: "kube-scheduler", package: "k8s.io/kubernetes/cmd/kube-scheduler", ..KUBERNETES };
 
 /// Kubernetes' command line.
-pub const KUBECTL: Tool = Tool { name: "kubectl", package: "k8s.io/kubernetes/cmd/kubectl", ..KUBERNETES };
+pub const KUBECTL: Tool =
+    Tool { name: "kubectl", package: "k8s.io/kubernetes/cmd/kubectl", ..KUBERNETES };
 
 const KUBERNETES: Tool = Tool {
     version: "v1.34.3",
@@ -279,7 +287,9 @@ const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]
-#[command(after_help = "The tools are in target/tools, or in the folder that PAVED_ROAD_TOOLS names.")]
+#[command(
+    after_help = "The tools are in target/tools, or in the folder that PAVED_ROAD_TOOLS names."
+)]
 pub struct Args {
     /// Tools to build [default: all tools].
     names: Vec<String>,
@@ -288,11 +298,14 @@ pub struct Args {
 /// Builds the missing tools and prints one line for each tool. Each tool also has a link with its
 /// plain name.
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(unknown) = args.names.iter().find(|name| TOOLS.iter().all(|tool| tool.name != *name)) {
+    if let Some(unknown) =
+        args.names.iter().find(|name| TOOLS.iter().all(|tool| tool.name != *name))
+    {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
         bail!("no tool is called {unknown:?}; there are: {}", names.join(", "));
     }
-    let wanted = |tool: &&&Tool| args.names.is_empty() || args.names.iter().any(|name| name == tool.name);
+    let wanted =
+        |tool: &&&Tool| args.names.is_empty() || args.names.iter().any(|name| name == tool.name);
     for tool in TOOLS.iter().filter(wanted) {
         ensure(tool)?;
         tool.link(&folder()?)?;
@@ -342,13 +355,15 @@ pub fn source(module: &str, tool: &Tool) -> Result<PathBuf> {
     }
     let named = format!("{module}@{}", tool.version);
     let answer = go(&env::temp_dir(), &["mod", "download", "-json", &named])?;
-    let download: Download = serde_json::from_str(&answer).with_context(|| format!("downloading {named}"))?;
+    let download: Download =
+        serde_json::from_str(&answer).with_context(|| format!("downloading {named}"))?;
     Ok(download.dir)
 }
 
 /// Returns the folder of the tools, which is created if it does not exist.
 pub fn folder() -> Result<PathBuf> {
-    let folder = env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
+    let folder =
+        env::var_os(FOLDER).map_or_else(|| workspace::target().join("tools"), PathBuf::from);
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     folder.canonicalize().with_context(|| format!("finding {}", folder.display()))
 }
@@ -383,7 +398,19 @@ impl Tool {
         go(here, &[&["get", "-tool", &main], self.modules].concat())?;
         self.edit(here)?;
         let output = built.display().to_string();
-        go(here, &["build", "-mod=mod", "-trimpath", "-ldflags", self.ldflags, "-o", &output, self.package])?;
+        go(
+            here,
+            &[
+                "build",
+                "-mod=mod",
+                "-trimpath",
+                "-ldflags",
+                self.ldflags,
+                "-o",
+                &output,
+                self.package,
+            ],
+        )?;
         fs::rename(&built, program).with_context(|| format!("moving it to {}", program.display()))
     }
 
@@ -394,12 +421,16 @@ impl Tool {
             let copy = wrapper.join("edited").join(edit.module);
             copy_module(Path::new(original.trim()), &copy)?;
             let file = copy.join(edit.file);
-            let source = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+            let source =
+                fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
             if !source.contains(edit.from) {
                 bail!("{} does not say {:?}", file.display(), edit.from);
             }
             fs::write(&file, source.replace(edit.from, edit.to))?;
-            go(wrapper, &["mod", "edit", "-replace", &format!("{}={}", edit.module, copy.display())])?;
+            go(
+                wrapper,
+                &["mod", "edit", "-replace", &format!("{}={}", edit.module, copy.display())],
+            )?;
         }
         Ok(())
     }
@@ -435,7 +466,12 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
             _ => error.into(),
         })?;
     if !answer.status.success() {
-        bail!("go {}: {}\n{}", args.join(" "), answer.status, String::from_utf8_lossy(&answer.stderr));
+        bail!(
+            "go {}: {}\n{}",
+            args.join(" "),
+            answer.status,
+            String::from_utf8_lossy(&answer.stderr)
+        );
     }
     String::from_utf8(answer.stdout).context("what go printed is no text")
 }
@@ -452,7 +488,10 @@ mod tests {
         for tool in [Tool { ldflags: "-s", ..CORE }, CORE, CORE] {
             fs::write(folder.path().join(tool.key()), tool.key()).unwrap();
             tool.link(folder.path()).unwrap();
-            assert_eq!(fs::read_to_string(folder.path().join("crossplane-core")).unwrap(), tool.key());
+            assert_eq!(
+                fs::read_to_string(folder.path().join("crossplane-core")).unwrap(),
+                tool.key()
+            );
         }
         // Only two programs and the link remain.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);

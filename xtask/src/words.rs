@@ -40,13 +40,19 @@ pub fn run(args: &Args) -> Result<()> {
         };
         match extension(&path) {
             _ if !has_same_mode => changed.push(path),
-            "ts" | "tsx" | "mjs" => scripts.push(json!({"path": path, "before": before, "after": after})),
+            "ts" | "tsx" | "mjs" => {
+                scripts.push(json!({"path": path, "before": before, "after": after}))
+            }
             _ if is_same(&path, &before, &after).with_context(|| path.clone())? => {}
             _ => changed.push(path),
         }
     }
     changed.extend(changed_scripts(&scripts)?);
-    ensure!(changed.is_empty(), "more than comments and strings changed:\n  {}", changed.join("\n  "));
+    ensure!(
+        changed.is_empty(),
+        "more than comments and strings changed:\n  {}",
+        changed.join("\n  ")
+    );
     println!("{}: only comments and strings changed", args.commit);
     Ok(())
 }
@@ -65,8 +71,10 @@ fn changes(commit: &str) -> Result<Vec<Change>> {
     let flags = ["--no-commit-id", "--raw", "-r", "--no-renames", "-m", "--first-parent", "--root"];
     let listed = git(&[&["diff-tree"], &flags[..], &[commit]].concat())?;
     let change = |line: &str| {
-        let (about, path) = line.split_once('\t').with_context(|| format!("unknown line of git: {line}"))?;
-        let [from, to, _, _, status] = about.trim_start_matches(':').split(' ').collect::<Vec<_>>()[..]
+        let (about, path) =
+            line.split_once('\t').with_context(|| format!("unknown line of git: {line}"))?;
+        let [from, to, _, _, status] =
+            about.trim_start_matches(':').split(' ').collect::<Vec<_>>()[..]
         else {
             bail!("unknown line of git: {line}")
         };
@@ -84,8 +92,11 @@ fn changes(commit: &str) -> Result<Vec<Change>> {
 /// Runs git and returns its output. Bytes that are not UTF-8 are replaced, because such a file is
 /// not text.
 fn git(args: &[&str]) -> Result<String> {
-    let output =
-        Command::new("git").args(args).current_dir(workspace::root()).output().context("starting git")?;
+    let output = Command::new("git")
+        .args(args)
+        .current_dir(workspace::root())
+        .output()
+        .context("starting git")?;
     ensure!(
         output.status.success(),
         "git {}: {}",
@@ -173,7 +184,9 @@ fn without_descriptions(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(name, value)| match value {
-                Value::String(_) if matches!(name.as_str(), "description" | "message") => (name, Value::Null),
+                Value::String(_) if matches!(name.as_str(), "description" | "message") => {
+                    (name, Value::Null)
+                }
                 value => (name, without_descriptions(value)),
             });
             fields.collect::<serde_json::Map<_, _>>().into()
@@ -203,7 +216,11 @@ fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
         .stdout(Stdio::piped())
         .spawn()
         .context("starting node")?;
-    child.stdin.take().context("node reads nothing")?.write_all(json!(scripts).to_string().as_bytes())?;
+    child
+        .stdin
+        .take()
+        .context("node reads nothing")?
+        .write_all(json!(scripts).to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "scripts/words.mjs: {}", output.status);
     let changed: BTreeMap<String, Value> = serde_json::from_slice(&output.stdout)?;
@@ -228,7 +245,9 @@ mod tests {
 
     #[test]
     fn tokens_of_rust_may_not_change() {
-        for after in ["fn f() { g(2); }", "fn h() { g(1); }", "#[test] fn f() { g(1); }", "fn f() { g(1) }"] {
+        for after in
+            ["fn f() { g(2); }", "fn h() { g(1); }", "#[test] fn f() { g(1); }", "fn f() { g(1) }"]
+        {
             assert_same("a.rs", "fn f() { g(1); }", after, false);
         }
     }
@@ -251,6 +270,11 @@ mod tests {
         assert_same("a.sh", "# old\nls\n", "ls\n", true);
         assert_same("a.sh", "ls\n", "ls -l\n", false);
         assert_same("a.sh", "#!/bin/sh\nls\n", "#!/bin/bash\nls\n", false);
-        assert_same("chart/templates/a.yaml", "{{- if .Values.a }}\n# old\n", "{{- if .Values.a }}\n", true);
+        assert_same(
+            "chart/templates/a.yaml",
+            "{{- if .Values.a }}\n# old\n",
+            "{{- if .Values.a }}\n",
+            true,
+        );
     }
 }

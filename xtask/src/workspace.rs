@@ -23,7 +23,11 @@ pub fn target() -> PathBuf {
 pub fn built(program: &str) -> Result<PathBuf> {
     let own = env::current_exe().context("where this program is")?;
     let path = own.with_file_name(program);
-    ensure!(path.is_file(), "{} does not exist. Run `cargo build --workspace --bins`", path.display());
+    ensure!(
+        path.is_file(),
+        "{} does not exist. Run `cargo build --workspace --bins`",
+        path.display()
+    );
     Ok(path)
 }
 

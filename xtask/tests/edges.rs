@@ -16,7 +16,10 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("simulator", &["crossplane", "function-paved-road", "k8s-schema"]),
     ("paved-client", &["crossplane", "function-paved-road"]),
     ("paved-render", &["crossplane", "function-paved-road", "k8s-schema", "simulator"]),
-    ("paved-portal", &["crossplane", "function-paved-road", "k8s-schema", "paved-client", "paved-render"]),
+    (
+        "paved-portal",
+        &["crossplane", "function-paved-road", "k8s-schema", "paved-client", "paved-render"],
+    ),
     (
         "paved",
         &[
@@ -36,7 +39,8 @@ const EDGES: [(&str, &[&str]); 9] = [
 const PROGRAMS: [&str; 3] = ["demo", "e2e", "xtask"];
 
 /// Crates for flags and terminals.
-const TERMINAL: [&str; 6] = ["anstream", "anstyle", "annotate-snippets", "clap", "console", "indicatif"];
+const TERMINAL: [&str; 6] =
+    ["anstream", "anstyle", "annotate-snippets", "clap", "console", "indicatif"];
 
 fn metadata() -> Value {
     let mut cargo = Command::new(env!("CARGO"));
@@ -83,7 +87,10 @@ fn crates_depend_in_one_direction() {
     assert!(wrong.is_empty(), "{wrong:?}");
     let names: Vec<&Value> =
         metadata["packages"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
-    let missing: Vec<&str> =
-        EDGES.iter().map(|(name, _)| *name).filter(|name| !names.contains(&&Value::from(*name))).collect();
+    let missing: Vec<&str> = EDGES
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !names.contains(&&Value::from(*name)))
+        .collect();
     assert!(missing.is_empty(), "no such crate: {missing:?}");
 }

@@ -6,7 +6,10 @@ use crate::json::{at, set as set_at, text};
 
 /// The condition of this type.
 pub fn find<'o>(object: &'o Value, kind: &str) -> Option<&'o Value> {
-    at(object, &["status", "conditions"])?.as_array()?.iter().find(|condition| condition["type"] == kind)
+    at(object, &["status", "conditions"])?
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == kind)
 }
 
 /// The condition of this type; null if there is none.
@@ -32,8 +35,10 @@ pub fn set(object: &mut Value, now: &str, kind: &str, status: &str, reason: &str
     if !message.is_empty() {
         condition["message"] = json!(message);
     }
-    let mut conditions =
-        at(object, &["status", "conditions"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut conditions = at(object, &["status", "conditions"])
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     match conditions.iter_mut().find(|condition| condition["type"] == kind) {
         Some(existing) => *existing = condition,
         None => conditions.push(condition),

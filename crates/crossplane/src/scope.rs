@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn scope_without_a_field_depends_on_the_version() {
-        let xrd = |version: &str| json!({"apiVersion": format!("apiextensions.crossplane.io/{version}")});
+        let xrd =
+            |version: &str| json!({"apiVersion": format!("apiextensions.crossplane.io/{version}")});
         assert_eq!(Scope::of_xrd(&xrd("v1")), Scope::LegacyCluster);
         assert_eq!(Scope::of_xrd(&xrd("v2")), Scope::Namespaced);
         let mut shown = xrd("v2");

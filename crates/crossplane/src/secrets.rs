@@ -13,7 +13,9 @@ pub fn struck(value: &str) -> String {
     let is_url = !scheme.is_empty();
     let (user, rest) = match rest.rsplit_once('@') {
         // An image's digest stands behind an @ as well.
-        Some((user, rest)) if is_url || (user.contains(':') && !rest.starts_with("sha256:")) => ("…@", rest),
+        Some((user, rest)) if is_url || (user.contains(':') && !rest.starts_with("sha256:")) => {
+            ("…@", rest)
+        }
         _ => ("", rest),
     };
     match rest.find(['?', '#']).filter(|_| is_url) {

@@ -33,8 +33,12 @@ pub const OF_CLAIMS: [&str; 8] = [
 
 /// The fields of claims that Crossplane does not copy to the composite: those of
 /// `CompositeResourceClaimSpecProps` without the propagated ones.
-pub const KEPT_BY_CLAIMS: [&str; 4] =
-    ["compositeDeletePolicy", "compositionRevisionRef", "resourceRef", "writeConnectionSecretToRef"];
+pub const KEPT_BY_CLAIMS: [&str; 4] = [
+    "compositeDeletePolicy",
+    "compositionRevisionRef",
+    "resourceRef",
+    "writeConnectionSecretToRef",
+];
 
 /// The fields that Crossplane writes itself: how it binds claims, composites and resources, and the
 /// Composition that it has chosen.

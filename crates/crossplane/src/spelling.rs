@@ -17,7 +17,11 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
 
 /// The names that are like `wanted`, the most similar one first, at most `count`. More names are
 /// similar than are [`nearest`]: names that begin alike are.
-pub fn similar<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+pub fn similar<'a>(
+    wanted: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    count: usize,
+) -> Vec<&'a str> {
     /// Below this similarity (0 to 1) a name is no help.
     const ALIKE: f64 = 0.75;
     /// How much of a name is compared, in characters. The longest name of a catalogue is far

@@ -23,7 +23,10 @@ pub struct User {
 impl User {
     /// A user in these groups.
     pub fn new(name: &str, groups: &[&str]) -> Self {
-        Self { name: name.to_owned(), groups: groups.iter().map(|group| (*group).to_owned()).collect() }
+        Self {
+            name: name.to_owned(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        }
     }
 }
 
@@ -99,7 +102,8 @@ impl Access {
     /// The user of a request, after impersonation.
     pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<User, Refused> {
         let caller = self.caller(headers)?;
-        let [users, groups] = ["impersonate-user", "impersonate-group"].map(|name| texts(headers, name));
+        let [users, groups] =
+            ["impersonate-user", "impersonate-group"].map(|name| texts(headers, name));
         let name = match users.as_slice() {
             [] => return Ok(caller),
             [name] => *name,
@@ -161,10 +165,12 @@ impl Access {
             let is_group = rule.place.starts_with("groups/");
             rule.user == user && rule.verb == "impersonate" && is_group && !rule.allowed
         };
-        let mut rule = json!({"verbs": ["impersonate"], "apiGroups": [""], "resources": ["groups"]});
+        let mut rule =
+            json!({"verbs": ["impersonate"], "apiGroups": [""], "resources": ["groups"]});
         if self.inner().rules.iter().any(is_denied) {
             let groups = self.users.iter().flat_map(|user| &user.groups);
-            let may = |group: &&String| self.may(user, "impersonate", &[&format!("groups/{group}")]);
+            let may =
+                |group: &&String| self.may(user, "impersonate", &[&format!("groups/{group}")]);
             rule["resourceNames"] = groups.filter(may).cloned().collect();
         }
         Some(rule)
@@ -201,7 +207,10 @@ mod tests {
         let access = access();
         let path = "/api/v1/namespaces/team-vision/secrets/a";
         assert!(access.may("ada", "get", &["team-vision", path]));
-        assert!(!access.may("ada", "get", &["team-sound"]) && !access.may("eve", "get", &["team-vision"]));
+        assert!(
+            !access.may("ada", "get", &["team-sound"])
+                && !access.may("eve", "get", &["team-vision"])
+        );
         access.set("ada", "get", path, false);
         assert!(!access.may("ada", "get", &["team-vision", path]));
         assert!(access.may("ada", "list", &["team-vision", path]));
@@ -210,7 +219,8 @@ mod tests {
     #[test]
     fn user_is_the_one_of_the_token_or_the_impersonated_one() {
         let access = access();
-        let (ada, portal) = (("authorization", "Bearer token-ada"), ("authorization", "Bearer token-portal"));
+        let (ada, portal) =
+            (("authorization", "Bearer token-ada"), ("authorization", "Bearer token-portal"));
         assert_eq!(identify(&access, &[ada]), Ok(User::new("ada", &["vision"])));
         assert_eq!(identify(&access, &[("authorization", "Bearer token-eve")]), Err(401));
         assert_eq!(identify(&access, &[]), Err(401));
@@ -231,8 +241,9 @@ mod tests {
         let ada = access.rules("ada", "team-sound");
         assert_eq!(ada["resourceRules"][0]["verbs"], json!(["get", "list"]));
         assert_eq!(ada["incomplete"], true);
-        let groups =
-            |access: &Access| access.rules("portal", "")["resourceRules"][0]["resourceNames"].clone();
+        let groups = |access: &Access| {
+            access.rules("portal", "")["resourceRules"][0]["resourceNames"].clone()
+        };
         assert_eq!(groups(&access), Value::Null, "all groups");
         access.set("portal", "impersonate", "groups/everyone", false);
         assert_eq!(groups(&access), json!(["vision"]));

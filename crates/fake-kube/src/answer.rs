@@ -31,12 +31,20 @@ impl Refused {
 
     /// There is no such path.
     pub fn unknown(path: &str) -> Self {
-        Self::new(404, "NotFound", format!("the server could not find the requested resource: {path}"))
+        Self::new(
+            404,
+            "NotFound",
+            format!("the server could not find the requested resource: {path}"),
+        )
     }
 
     /// There is no such object.
     pub fn absent(kind: &Kind, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{} {name:?} not found", full(kind))).about(kind, name, &[])
+        Self::new(404, "NotFound", format!("{} {name:?} not found", full(kind))).about(
+            kind,
+            name,
+            &[],
+        )
     }
 
     /// The user may not do this.
@@ -99,8 +107,11 @@ impl Refused {
             .collect();
         let lines: Vec<String> =
             conflicts.iter().map(|one| format!("{}: {}", told(one), one.field)).collect();
-        let count =
-            if lines.len() == 1 { "1 conflict".to_owned() } else { format!("{} conflicts", lines.len()) };
+        let count = if lines.len() == 1 {
+            "1 conflict".to_owned()
+        } else {
+            format!("{} conflicts", lines.len())
+        };
         let message = format!("Apply failed with {count}: {}", lines.join("; "));
         Self::new(409, "Conflict", message).about(kind, name, &causes)
     }

@@ -44,7 +44,11 @@ struct Query(Vec<(String, String)>);
 
 impl Query {
     fn of(uri: &Uri) -> Self {
-        Self(form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect())
+        Self(
+            form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
+                .into_owned()
+                .collect(),
+        )
     }
 
     fn get(&self, key: &str) -> &str {
@@ -141,7 +145,8 @@ impl Request<'_> {
             "create" => write::create(cluster, self, body),
             "update" => write::replace(cluster, self, body),
             "patch" => {
-                let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+                let media_type =
+                    headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
                 write::patch(cluster, self, media_type.unwrap_or_default(), body)
             }
             _ => write::delete(cluster, self, body),

@@ -55,7 +55,8 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
     let none = json!({});
     let before = before.unwrap_or(&none);
     let (old, new) = (leaves(before), leaves(after));
-    let changed: Set = new.iter().filter(|path| at(before, path) != at(after, path)).cloned().collect();
+    let changed: Set =
+        new.iter().filter(|path| at(before, path) != at(after, path)).cloned().collect();
     let mut entries = read(before);
     for entry in &mut entries {
         entry.fields.retain(|path| new.contains(path) && !changed.contains(path));
@@ -199,7 +200,12 @@ fn read(object: &Value) -> Vec<Entry> {
         let mut fields = Set::new();
         decode(&entry["fieldsV1"], &mut Vec::new(), &mut fields);
         let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
-        Entry { manager: text("manager"), operation: text("operation"), time: entry["time"].clone(), fields }
+        Entry {
+            manager: text("manager"),
+            operation: text("operation"),
+            time: entry["time"].clone(),
+            fields,
+        }
     };
     list(object, "/metadata/managedFields").iter().map(entry).collect()
 }
@@ -241,7 +247,12 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by it")]
     use super::*;
 
-    fn laid(live: &Value, intent: &Value, manager: &str, force: bool) -> Result<Value, Vec<Conflict>> {
+    fn laid(
+        live: &Value,
+        intent: &Value,
+        manager: &str,
+        force: bool,
+    ) -> Result<Value, Vec<Conflict>> {
         apply(live, intent, &Writer::applying(manager), force, Timestamp::UNIX_EPOCH)
     }
 
@@ -272,9 +283,11 @@ mod tests {
 
     #[test]
     fn the_same_applied_again_changes_nothing() {
-        let intent =
-            json!({"apiVersion": "v1", "metadata": {"labels": {"x": "y"}}, "spec": {"a": {}, "b": [1]}});
+        let intent = json!({"apiVersion": "v1", "metadata": {"labels": {"x": "y"}}, "spec": {"a": {}, "b": [1]}});
         let once = laid(&json!({}), &intent, "ada", false).unwrap();
-        assert_eq!(apply(&once, &intent, &Writer::applying("ada"), false, Timestamp::MAX).unwrap(), once);
+        assert_eq!(
+            apply(&once, &intent, &Writer::applying("ada"), false, Timestamp::MAX).unwrap(),
+            once
+        );
     }
 }

@@ -87,7 +87,11 @@ pub struct Kinds {
 impl Kind {
     /// `group/version`, or the version alone for the core.
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     /// Where an object of it is.
@@ -117,8 +121,9 @@ impl Kind {
     /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`,
     /// `categories`.
     pub fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
-        let texts =
-            |pointer| list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let texts = |pointer| {
+            list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
         let name = text(names, "/kind").to_owned();
         Self {
             group: group.to_owned(),
@@ -137,7 +142,12 @@ impl Kind {
     pub fn of_crd(crd: &Value) -> Vec<Self> {
         let namespaced = crd["spec"]["scope"] == "Namespaced";
         let kind = |version: &Value| {
-            Self::of(text(crd, "/spec/group"), text(version, "/name"), &crd["spec"]["names"], namespaced)
+            Self::of(
+                text(crd, "/spec/group"),
+                text(version, "/name"),
+                &crd["spec"]["names"],
+                namespaced,
+            )
         };
         list(crd, "/spec/versions").iter().map(kind).collect()
     }
@@ -148,7 +158,11 @@ const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", 
 impl Kinds {
     /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are
     /// checked by it, and all objects by the policies.
-    pub fn new(more: impl IntoIterator<Item = Kind>, schemas: Schemas, policies: Vec<Value>) -> Self {
+    pub fn new(
+        more: impl IntoIterator<Item = Kind>,
+        schemas: Schemas,
+        policies: Vec<Value>,
+    ) -> Self {
         let built_in = BUILT_IN.iter().map(|(group, version, kind, plural, namespaced)| {
             Kind::of(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
         });
@@ -172,7 +186,9 @@ impl Kinds {
 
     /// The kind that a path means.
     pub fn called(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
-        self.all.iter().find(|one| one.group == group && one.version == version && one.plural == plural)
+        self.all
+            .iter()
+            .find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
     /// The objects that a path names: `/api/v1/namespaces/default/secrets/a`.
@@ -207,6 +223,8 @@ impl Kinds {
     /// The kind of an object.
     pub fn of(&self, object: &Value) -> Option<&Kind> {
         let version = text(object, "/apiVersion");
-        self.all.iter().find(|one| one.name == text(object, "/kind") && one.api_version() == version)
+        self.all
+            .iter()
+            .find(|one| one.name == text(object, "/kind") && one.api_version() == version)
     }
 }

@@ -166,7 +166,12 @@ impl Store {
             inner.events.pop_front();
         }
         let version = inner.version;
-        inner.events.push_back(Event { version, verb, key: key.clone(), object: Arc::clone(&object) });
+        inner.events.push_back(Event {
+            version,
+            verb,
+            key: key.clone(),
+            object: Arc::clone(&object),
+        });
         self.newest.send_replace(version);
         Ok(Some(Changed { object, gone: verb == "DELETED" }))
     }
@@ -178,7 +183,8 @@ impl Store {
         now: Timestamp,
         change: impl FnOnce(Option<&Value>) -> Option<Value>,
     ) -> Option<Changed> {
-        let changed = self.change(key, now, |before| Ok::<_, std::convert::Infallible>(change(before)));
+        let changed =
+            self.change(key, now, |before| Ok::<_, std::convert::Infallible>(change(before)));
         changed.unwrap_or_else(|never| match never {})
     }
 }

@@ -51,7 +51,8 @@ async fn list_of_an_exact_version_has_the_objects_of_that_time() {
     let first = create(&maps, "a").await;
     create(&maps, "b").await;
     let params = ListParams::default().at(&first).matching(VersionMatch::Exact);
-    let names = maps.list(&params).await.unwrap().items.into_iter().map(|map| map.metadata.name.unwrap());
+    let names =
+        maps.list(&params).await.unwrap().items.into_iter().map(|map| map.metadata.name.unwrap());
     assert_eq!(names.collect::<Vec<_>>(), ["a"]);
     cluster.cut_watches();
     let expired = maps.list(&params).await.unwrap_err();
@@ -67,7 +68,8 @@ async fn server_that_is_down_answers_503_until_it_is_back() {
     cluster.faults.set_down(false);
     assert!(maps.list(&ListParams::default()).await.unwrap().items.is_empty());
     let requests = cluster.requests();
-    let logged: Vec<_> = requests.iter().map(|one| (one.user.as_deref(), one.path.as_str())).collect();
+    let logged: Vec<_> =
+        requests.iter().map(|one| (one.user.as_deref(), one.path.as_str())).collect();
     assert_eq!(logged, [(Some("ada"), "/api/v1/namespaces/default/configmaps")]);
     assert_eq!(cluster.requests(), []);
 }
@@ -85,7 +87,8 @@ async fn group_that_is_withdrawn_is_neither_listed_nor_served() {
     assert!(!listed().await);
     assert_eq!(client.list_api_group_resources("apps/v1").await.unwrap().resources.len(), 2);
     cluster.faults.withdraw("apps");
-    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = Api::default_namespaced(client.clone());
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::default_namespaced(client.clone());
     assert_eq!(deployments.get_opt("a").await.unwrap(), None);
     let refused = deployments.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(&refused, Error::Api(status) if status.code == 404), "{refused}");

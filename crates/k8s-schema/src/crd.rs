@@ -16,7 +16,9 @@ pub(super) fn definitions(document: &Value) -> Result<Vec<Definition>, SchemaErr
         "CustomResourceDefinition" if api_version.starts_with("apiextensions.k8s.io/") => {
             Reader { document, name }.crd()
         }
-        "CompositeResourceDefinition" if api_version.starts_with("apiextensions.crossplane.io/") => {
+        "CompositeResourceDefinition"
+            if api_version.starts_with("apiextensions.crossplane.io/") =>
+        {
             Reader { document, name }.xrd()
         }
         kind => Err(SchemaError::NotADefinition { kind: kind.to_owned(), name }),
@@ -33,7 +35,13 @@ impl Reader<'_> {
         let kind = self.text(&["spec", "names", "kind"])?;
         let namespaced = self.text(&["spec", "scope"])? == "Namespaced";
         self.versions(|api_version, schema| {
-            vec![Definition::new(api_version, kind.clone(), Role::Resource, namespaced, schema.clone())]
+            vec![Definition::new(
+                api_version,
+                kind.clone(),
+                Role::Resource,
+                namespaced,
+                schema.clone(),
+            )]
         })
     }
 
@@ -44,7 +52,8 @@ impl Reader<'_> {
         let update_policy = at(self.document, &["spec", "defaultCompositionUpdatePolicy"]);
         let delete_policy = at(self.document, &["spec", "defaultCompositeDeletePolicy"]);
         self.versions(|api_version, schema| {
-            let composite = with_machinery(schema, composite_spec(scope, update_policy), status(scope));
+            let composite =
+                with_machinery(schema, composite_spec(scope, update_policy), status(scope));
             let namespaced = scope == Scope::Namespaced;
             let mut made = vec![Definition::new(
                 api_version.clone(),
@@ -54,8 +63,15 @@ impl Reader<'_> {
                 composite,
             )];
             if let (Some(claim), Scope::LegacyCluster) = (claim, scope) {
-                let schema = with_machinery(schema, claim_spec(delete_policy), status(Scope::LegacyCluster));
-                made.push(Definition::new(api_version, claim.to_owned(), Role::Claim, true, schema));
+                let schema =
+                    with_machinery(schema, claim_spec(delete_policy), status(Scope::LegacyCluster));
+                made.push(Definition::new(
+                    api_version,
+                    claim.to_owned(),
+                    Role::Claim,
+                    true,
+                    schema,
+                ));
             }
             made
         })
@@ -74,7 +90,8 @@ impl Reader<'_> {
                 continue;
             }
             let path = format!("spec.versions[{index}]");
-            let name = text(version, &["name"]).ok_or_else(|| self.malformed(&format!("{path}.name")))?;
+            let name =
+                text(version, &["name"]).ok_or_else(|| self.malformed(&format!("{path}.name")))?;
             let schema = at(version, &["schema", "openAPIV3Schema"])
                 .ok_or_else(|| self.malformed(&format!("{path}.schema.openAPIV3Schema")))?;
             made.extend(define(format!("{group}/{name}"), schema));
@@ -143,7 +160,8 @@ fn claim_spec(delete_policy: Option<&Value>) -> Value {
         policy["default"] = default.clone();
     }
     fields["compositeDeletePolicy"] = policy;
-    fields["resourceRef"] = strings(&["apiVersion", "kind", "name"], &["apiVersion", "kind", "name"]);
+    fields["resourceRef"] =
+        strings(&["apiVersion", "kind", "name"], &["apiVersion", "kind", "name"]);
     fields["writeConnectionSecretToRef"] = strings(&["name"], &["name"]);
     fields
 }
@@ -164,8 +182,9 @@ fn composition_fields() -> Value {
 /// The XRD's schema as core makes a CRD's of it: only what core copies survives, and its own fields win.
 fn with_machinery(schema: &Value, spec: Value, status: Value) -> Value {
     let mut name = json!({"type": "string", "maxLength": 63});
-    if let Some(shorter) = at(schema, &["properties", "metadata", "properties", "name", "maxLength"])
-        .filter(|length| length.as_u64().is_some_and(|length| length < 63))
+    if let Some(shorter) =
+        at(schema, &["properties", "metadata", "properties", "name", "maxLength"])
+            .filter(|length| length.as_u64().is_some_and(|length| length < 63))
     {
         name["maxLength"] = shorter.clone();
     }
@@ -190,12 +209,15 @@ fn with_machinery(schema: &Value, spec: Value, status: Value) -> Value {
 
 fn section(schema: &Value, name: &str, machinery: Value) -> Value {
     let given = at(schema, &["properties", name]).unwrap_or(&Value::Null);
-    let mut properties = given.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut properties =
+        given.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     if let Value::Object(machinery) = machinery {
         properties.extend(machinery);
     }
-    let mut made =
-        Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), json!(properties))]);
+    let mut made = Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), json!(properties)),
+    ]);
     let copied = ["required", "x-kubernetes-validations", "oneOf", "description"];
     // Core drops preserve-unknown-fields on status.
     let preserved = (name == "spec").then_some("x-kubernetes-preserve-unknown-fields");

@@ -35,7 +35,9 @@ fn prune_nulls(value: &mut Value, schema: &Value) {
 fn fill(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(map) => {
-            for (key, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            for (key, field) in
+                schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+            {
                 let Some(default) = field.get("default") else { continue };
                 let missing = map.get(key).is_none_or(|value| value.is_null() && !nullable(field));
                 if missing {
@@ -61,7 +63,8 @@ fn fill(value: &mut Value, schema: &Value) {
 /// The schema of an object's field: a property's, else the one for additional properties.
 pub(super) fn field<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let property = schema.get("properties").and_then(|properties| properties.get(key));
-    property.or_else(|| schema.get("additionalProperties").filter(|additional| additional.is_object()))
+    property
+        .or_else(|| schema.get("additionalProperties").filter(|additional| additional.is_object()))
 }
 
 fn nullable(schema: &Value) -> bool {

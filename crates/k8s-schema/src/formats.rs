@@ -7,7 +7,9 @@ use base64::Engine;
 /// What a format allows, if `text` is not of it. A format that is not known here is not checked, as in an API server.
 pub(super) fn refused_text(format: &str, text: &str) -> Option<&'static str> {
     let (holds, allowed) = match format {
-        "date-time" => (text.parse::<jiff::Timestamp>().is_ok(), "a time like 2024-01-31T12:00:00Z"),
+        "date-time" => {
+            (text.parse::<jiff::Timestamp>().is_ok(), "a time like 2024-01-31T12:00:00Z")
+        }
         "date" => (text.parse::<jiff::civil::Date>().is_ok(), "a date like 2024-01-31"),
         "duration" => (is_duration(text), "a duration like 30s or 1h30m"),
         "ipv4" => (text.parse::<Ipv4Addr>().is_ok(), "an IPv4 address like 10.0.0.1"),
@@ -17,7 +19,8 @@ pub(super) fn refused_text(format: &str, text: &str) -> Option<&'static str> {
         "uuid" => (uuid::Uuid::try_parse(text).is_ok(), "a UUID"),
         "email" => (is_email(text), "an e-mail address"),
         "uri" => (
-            text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && !rest.is_empty()),
+            text.split_once(':')
+                .is_some_and(|(scheme, rest)| is_scheme(scheme) && !rest.is_empty()),
             "a URI",
         ),
         "hostname" => (is_hostname(text), "a host name"),
@@ -69,7 +72,9 @@ fn is_duration(text: &str) -> bool {
     }
     while !rest.is_empty() {
         let unit = rest.trim_start_matches(|digit: char| digit.is_ascii_digit() || digit == '.');
-        let known = ["ns", "us", "µs", "ms", "s", "m", "h"].into_iter().filter(|name| unit.starts_with(name));
+        let known = ["ns", "us", "µs", "ms", "s", "m", "h"]
+            .into_iter()
+            .filter(|name| unit.starts_with(name));
         let Some(longest) = known.max_by_key(|name| name.len()) else { return false };
         if unit.len() == rest.len() {
             return false;

@@ -94,7 +94,8 @@ impl Schemas {
         let mut definitions = BTreeMap::new();
         for document in documents {
             for definition in crd::definitions(document)? {
-                definitions.insert((definition.api_version.clone(), definition.kind.clone()), definition);
+                definitions
+                    .insert((definition.api_version.clone(), definition.kind.clone()), definition);
             }
         }
         Ok(Self { definitions })
@@ -170,7 +171,8 @@ impl Definition {
             api_group: api_version::group(&self.api_version).to_owned(),
             kind: self.kind.clone(),
         };
-        let checked = Validator::new().validate_compiled_with_context(compiled, object, old, Some(&root));
+        let checked =
+            Validator::new().validate_compiled_with_context(compiled, object, old, Some(&root));
         let broken = checked.err().map(kube_cel::ValidationErrors::into_vec).unwrap_or_default();
         broken
             .into_iter()

@@ -31,7 +31,10 @@ impl Write<'_> {
 /// user has no right that exempts.
 pub fn rejections(policies: &[Value], write: Write<'_>) -> Vec<String> {
     let matching = policies.iter().filter(|policy| policy["kind"] == "ValidatingAdmissionPolicy");
-    matching.filter(|policy| covers(policy, &write)).flat_map(|policy| broken(policy, &write)).collect()
+    matching
+        .filter(|policy| covers(policy, &write))
+        .flat_map(|policy| broken(policy, &write))
+        .collect()
 }
 
 /// Whether a policy is about the resource that is written.
@@ -72,5 +75,9 @@ fn broken(policy: &Value, write: &Write<'_>) -> Vec<String> {
         return Vec::new();
     }
     let results = evaluator.evaluate(&expressions(of("validations")));
-    results.into_iter().filter(|result| !result.passed).filter_map(|result| result.message).collect()
+    results
+        .into_iter()
+        .filter(|result| !result.passed)
+        .filter_map(|result| result.message)
+        .collect()
 }

@@ -78,8 +78,9 @@ impl Walk {
 
     fn object(&mut self, path: &str, map: &Map<String, Value>, schema: &Value, place: Place) {
         for name in required(schema).filter(|name| !map.contains_key(*name)) {
-            let needed =
-                field(schema, name).map(|schema| format!("; {}", expected(schema))).unwrap_or_default();
+            let needed = field(schema, name)
+                .map(|schema| format!("; {}", expected(schema)))
+                .unwrap_or_default();
             self.refuse(&child(path, name), format!("is missing{needed}"));
         }
         let implied = place == Place::Root || flag(schema, "x-kubernetes-embedded-resource");
@@ -98,7 +99,13 @@ impl Walk {
                 None => {}
             }
         }
-        self.extend(bounds::size(path, map.len(), schema, ["minProperties", "maxProperties"], "fields"));
+        self.extend(bounds::size(
+            path,
+            map.len(),
+            schema,
+            ["minProperties", "maxProperties"],
+            "fields",
+        ));
     }
 
     fn list(&mut self, path: &str, items: &[Value], schema: &Value) {
@@ -133,8 +140,11 @@ impl Walk {
                 vec![item.to_string()]
             };
             if seen.contains(&key) {
-                let what =
-                    if is_map { format!("{} {}", keys.join(", "), key.join(", ")) } else { quote(item) };
+                let what = if is_map {
+                    format!("{} {}", keys.join(", "), key.join(", "))
+                } else {
+                    quote(item)
+                };
                 self.refuse(
                     &format!("{path}[{index}]"),
                     format!("found {what} twice; each may be given once"),
@@ -170,7 +180,10 @@ impl Walk {
             let found = holding("oneOf");
             self.refuse(
                 path,
-                format!("found {found} of them; allowed: {}", forms("exactly one of", branches("oneOf"))),
+                format!(
+                    "found {found} of them; allowed: {}",
+                    forms("exactly one of", branches("oneOf"))
+                ),
             );
         }
         if schema.get("not").is_some_and(|schema| holds(value, schema)) {

@@ -61,7 +61,8 @@ fn refused(object: &Value, old: Option<&Value>) -> Vec<String> {
 #[test]
 fn an_xrd_defines_a_composite_and_its_claim() {
     let schemas = Schemas::new([&xrd()]).unwrap();
-    let kinds: Vec<_> = schemas.iter().map(|kind| (kind.kind(), kind.role(), kind.namespaced())).collect();
+    let kinds: Vec<_> =
+        schemas.iter().map(|kind| (kind.kind(), kind.role(), kind.namespaced())).collect();
     assert_eq!(kinds, [("Demo", Role::Claim, true), ("XDemo", Role::Composite, false)]);
 }
 
@@ -71,18 +72,23 @@ fn fields_that_crossplane_adds_are_in_its_lists() {
     let added = |kind: &str| -> Vec<String> {
         let schema = schemas.get("acme.io/v1alpha1", kind).unwrap().schema();
         let fields = schema["properties"]["spec"]["properties"].as_object().unwrap().keys();
-        let mut fields: Vec<String> = fields.filter(|field| *field != "parameters").cloned().collect();
+        let mut fields: Vec<String> =
+            fields.filter(|field| *field != "parameters").cloned().collect();
         fields.sort();
         fields
     };
     assert_eq!(added("Demo"), OF_CLAIMS);
     let of_composites = added("XDemo");
-    assert!(of_composites.iter().all(|field| FIELDS.contains(&field.as_str())), "{of_composites:?}");
+    assert!(
+        of_composites.iter().all(|field| FIELDS.contains(&field.as_str())),
+        "{of_composites:?}"
+    );
 }
 
 #[test]
 fn defaults_are_nested_and_replace_nulls_that_are_not_allowed() {
-    let mut object = claim(json!({"owner": "ada", "size": null, "note": null, "ports": [{"name": "web"}]}));
+    let mut object =
+        claim(json!({"owner": "ada", "size": null, "note": null, "ports": [{"name": "web"}]}));
     Schemas::new([&xrd()]).unwrap().of(&object).unwrap().apply_defaults(&mut object);
     let expected = json!({
         "owner": "ada", "size": "small", "note": null, "ports": [{"name": "web", "number": 80}],
@@ -149,8 +155,14 @@ fn metadata_is_checked_as_kubernetes_does() {
     let mut object = claim(json!({"owner": "ada"}));
     object["metadata"] = json!({"name": "My_Demo", "labels": {"team": true}, "label": {}});
     let found = refused(&object, None);
-    assert!(found[0].starts_with("metadata.label: unknown field; did you mean labels?"), "{found:?}");
-    assert_eq!(found[1], r#"metadata.labels.team: found true; allowed: a string, in quotes: "true""#);
+    assert!(
+        found[0].starts_with("metadata.label: unknown field; did you mean labels?"),
+        "{found:?}"
+    );
+    assert_eq!(
+        found[1],
+        r#"metadata.labels.team: found true; allowed: a string, in quotes: "true""#
+    );
     assert!(
         found[2].starts_with(r#"metadata.name: found "My_Demo"; allowed: lower-case letters"#),
         "{found:?}"
@@ -165,7 +177,10 @@ fn metadata_is_checked_as_kubernetes_does() {
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (found, expected) in found.iter().zip(expected) {
-        assert!(found.starts_with(expected) && found.contains("; allowed: at most 63 letters, "), "{found}");
+        assert!(
+            found.starts_with(expected) && found.contains("; allowed: at most 63 letters, "),
+            "{found}"
+        );
     }
     object["metadata"] = json!({"name": "a".repeat(64)});
     assert!(refused(&object, None)[0].ends_with("allowed: at most 63 characters"));
@@ -175,10 +190,12 @@ fn metadata_is_checked_as_kubernetes_does() {
 fn cores_own_fields_are_known_where_they_belong() {
     let mut composite = claim(json!({"owner": "ada"}));
     composite["kind"] = json!("XDemo");
-    composite["spec"]["claimRef"] =
-        json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demo", "name": "demo", "namespace": "team"});
+    composite["spec"]["claimRef"] = json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demo", "name": "demo", "namespace": "team"});
     composite["status"] = json!({"connectionDetails": "host", "phase": "Ready"});
-    assert_eq!(refused(&composite, None), [r#"status.connectionDetails: found "host"; allowed: an object"#]);
+    assert_eq!(
+        refused(&composite, None),
+        [r#"status.connectionDetails: found "host"; allowed: an object"#]
+    );
     composite["spec"]["crossplane"] = json!({});
     assert!(refused(&composite, None)[0].starts_with("spec.crossplane: unknown field"));
 }

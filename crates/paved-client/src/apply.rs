@@ -60,7 +60,9 @@ impl Request<'_> {
                 }
                 Err(error) => {
                     let (kind, namespace, name) = (self.kind.name(), self.namespace, self.name);
-                    return Err(cluster.explain(&error, &format!("apply {kind} {namespace}/{name}")));
+                    return Err(
+                        cluster.explain(&error, &format!("apply {kind} {namespace}/{name}"))
+                    );
                 }
             }
         }

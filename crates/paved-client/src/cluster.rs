@@ -77,9 +77,12 @@ impl Cluster {
     /// The same with a configuration that is known.
     pub fn of(config: Config, access: &Access) -> Result<Self, Failure> {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        let namespace = access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let namespace =
+            access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         if !is_name(&namespace) {
-            return Err(Failure::Usage(format!("--namespace: found {namespace:?}; allowed: {A_NAME}")));
+            return Err(Failure::Usage(format!(
+                "--namespace: found {namespace:?}; allowed: {A_NAME}"
+            )));
         }
         let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
@@ -131,7 +134,8 @@ pub async fn configure(access: &Access) -> Result<Config, Failure> {
 
 /// The kubeconfig's words where there is one, else those of the pod's service account.
 async fn configuration(access: &Access) -> Result<Config, Failure> {
-    let options = KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
+    let options =
+        KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
     let file = match &access.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
         None => of_environment(),
@@ -147,23 +151,26 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
         }
         Err(error) => return Err(unreadable(&error, access)),
     };
-    let contexts: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    let contexts: Vec<String> =
+        kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
     let own_proxy = proxy::own(&kubeconfig, access.context.as_deref());
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
-        match (&error, &access.context) {
-            (KubeconfigError::LoadContext(_), Some(asked)) => Failure::Usage(format!(
-                "--context: {}",
-                crossplane::suggest::names(
-                    "context",
-                    asked,
-                    &contexts.iter().map(String::as_str).collect::<Vec<_>>()
-                )
-            )),
-            _ => unreadable(&error, access),
-        }
-    });
+    let config =
+        Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
+            match (&error, &access.context) {
+                (KubeconfigError::LoadContext(_), Some(asked)) => Failure::Usage(format!(
+                    "--context: {}",
+                    crossplane::suggest::names(
+                        "context",
+                        asked,
+                        &contexts.iter().map(String::as_str).collect::<Vec<_>>()
+                    )
+                )),
+                _ => unreadable(&error, access),
+            }
+        });
     let mut config = config?;
-    config.proxy_url = proxy::to(&config.cluster_url, own_proxy.as_deref(), |name| std::env::var(name).ok());
+    config.proxy_url =
+        proxy::to(&config.cluster_url, own_proxy.as_deref(), |name| std::env::var(name).ok());
     Ok(config)
 }
 
@@ -172,11 +179,14 @@ fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let listed: Vec<PathBuf> =
         std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
-    let there: Vec<&PathBuf> = listed.iter().filter(|path| !matches!(path.try_exists(), Ok(false))).collect();
+    let there: Vec<&PathBuf> =
+        listed.iter().filter(|path| !matches!(path.try_exists(), Ok(false))).collect();
     if listed.len() < 2 || there.is_empty() {
         return Kubeconfig::read();
     }
-    there.into_iter().try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
+    there
+        .into_iter()
+        .try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
 /// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be read.

@@ -127,14 +127,17 @@ impl Environment {
     /// Reads an object. Whatever is missing or malformed is not known.
     pub fn of(object: &DynamicObject) -> Self {
         let (metadata, data) = (&object.metadata, &object.data);
-        let (api_version, kind) =
-            object.types.as_ref().map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
+        let (api_version, kind) = object
+            .types
+            .as_ref()
+            .map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
         let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(harmless);
         let status = data.get("status").and_then(Value::as_object);
         let annotation = |key| metadata.annotations.as_ref()?.get(key);
         let label = || metadata.labels.as_ref()?.get(OWNER_LABEL);
         let owner = || text("/spec/parameters/owner").or_else(|| text("/spec/owner"));
-        let parts = lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
+        let parts =
+            lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
         Self {
             kind: kind.to_owned(),
             group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
@@ -157,7 +160,9 @@ impl Environment {
                 .pointer("/status/onDeletion")
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
                 .map(harmless_plan),
-            conditions: lenient::<Condition>(data, "/status/conditions").map(harmless_condition).collect(),
+            conditions: lenient::<Condition>(data, "/status/conditions")
+                .map(harmless_condition)
+                .collect(),
             fields: status
                 .into_iter()
                 .flatten()
@@ -165,7 +170,8 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotation(PAUSED).is_some_and(|value| value == "true"),
-            is_overdue: text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"])),
+            is_overdue: text("/status/specHash")
+                .is_some_and(|composed| composed != spec_hash(&data["spec"])),
             generation: metadata.generation.unwrap_or_default(),
             was_edited: false,
         }
@@ -229,7 +235,8 @@ impl Environment {
         let Some(edited) = self.edited.filter(is_edit) else { return false };
         let refused_since = self.refused().and_then(|refused| refused.last_transition_time);
         let recently = now.as_second() - edited.as_second() < RECENT;
-        recently && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)
+        recently
+            && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)
     }
 
     /// One word for where it stands.
@@ -246,7 +253,9 @@ impl Environment {
         match self.phase.as_str() {
             "" => "Pending",
             // It works as it did, and is not what it is asked to be.
-            "Ready" | "ScaledToZero" if !self.is_ready() && self.hindrance().is_some() => "OutOfSync",
+            "Ready" | "ScaledToZero" if !self.is_ready() && self.hindrance().is_some() => {
+                "OutOfSync"
+            }
             phase => phase,
         }
     }
@@ -263,8 +272,11 @@ impl Environment {
 
     /// Why Crossplane cannot compose it, where it says so.
     fn hindrance(&self) -> Option<&Condition> {
-        let conditions = ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
-        conditions.into_iter().find(|condition| condition.status == "False" && !condition.message.is_empty())
+        let conditions =
+            ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
+        conditions
+            .into_iter()
+            .find(|condition| condition.status == "False" && !condition.message.is_empty())
     }
 
     /// What there is to say of it in one sentence: what it waits for, what failed, or what Crossplane cannot do.
@@ -275,7 +287,10 @@ impl Environment {
         if self.paused {
             return "its reconciling is paused by the annotation crossplane.io/paused";
         }
-        let told = self.hindrance().or_else(|| self.condition(CONDITION)).or_else(|| self.condition("Ready"));
+        let told = self
+            .hindrance()
+            .or_else(|| self.condition(CONDITION))
+            .or_else(|| self.condition("Ready"));
         told.map_or("", |condition| &condition.message)
     }
 
@@ -296,15 +311,19 @@ impl Environment {
         let host = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
         let host = host.split([':', '/']).next().unwrap_or_default();
         let is_inside = [".svc", ".cluster.local"].iter().any(|end| host.ends_with(end));
-        let command = || harmless_name(&format!("paved connect {} -n {}", self.name, self.namespace));
+        let command =
+            || harmless_name(&format!("paved connect {} -n {}", self.name, self.namespace));
         (is_inside && self.kind == "Environment").then(command)
     }
 
     /// How many parts are ready, and how many exist: neither falls while something is made.
     pub fn made(&self) -> (usize, usize) {
         let ready = self.parts.iter().filter(|part| part.ready).count();
-        let exist =
-            self.parts.iter().filter(|part| part.external_name.is_some() || part.name.is_some()).count();
+        let exist = self
+            .parts
+            .iter()
+            .filter(|part| part.external_name.is_some() || part.name.is_some())
+            .count();
         (ready, exist)
     }
 }
@@ -344,7 +363,8 @@ fn harmless_part(part: ResourceStatus) -> ResourceStatus {
 }
 
 fn harmless_cause(Cause { code, params }: Cause) -> Cause {
-    let params = params.into_iter().map(|(name, value)| (harmless_name(&name), harmless_name(&value)));
+    let params =
+        params.into_iter().map(|(name, value)| (harmless_name(&name), harmless_name(&value)));
     Cause { code, params: params.collect() }
 }
 
@@ -366,7 +386,11 @@ fn harmless_plan(plan: OnDeletion) -> OnDeletion {
 }
 
 fn harmless_condition(condition: Condition) -> Condition {
-    Condition { reason: harmless(&condition.reason), message: harmless(&condition.message), ..condition }
+    Condition {
+        reason: harmless(&condition.reason),
+        message: harmless(&condition.message),
+        ..condition
+    }
 }
 
 fn edited(object: &DynamicObject) -> Option<Timestamp> {

@@ -38,7 +38,8 @@ impl Owner {
     /// Whether a text means this owner: the login, or its short form without a provider's prefix and
     /// without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
     pub fn is_called(&self, text: &str) -> bool {
-        let plain = |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let plain =
+            |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
         let short = self.login.split('@').next().unwrap_or_default();
         let bare = short.rsplit([':', '#', '/']).next().unwrap_or_default();
         [self.login.as_str(), short, bare].map(plain).contains(&plain(text))
@@ -51,10 +52,12 @@ impl Owner {
 
     /// The label's value: the login where a label can hold it, else a hash.
     pub fn label(&self) -> String {
-        let edge = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+        let edge =
+            |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
         let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let login = &self.login;
-        let fits = edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
+        let fits =
+            edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
         if fits && login.chars().all(inner) { login.clone() } else { format!("u-{}", self.hash()) }
     }
 
@@ -104,9 +107,12 @@ mod tests {
 
     #[test]
     fn owner_is_known_by_the_login_and_its_short_form() {
-        for username in
-            ["ada.lovelace@acme.io", "oidc:ada.lovelace@acme.io", "ada.lovelace", "https://id#ada.lovelace"]
-        {
+        for username in [
+            "ada.lovelace@acme.io",
+            "oidc:ada.lovelace@acme.io",
+            "ada.lovelace",
+            "https://id#ada.lovelace",
+        ] {
             let owner = Owner::of_kubernetes(username);
             assert!(owner.is_called("ada-lovelace") && owner.is_called(username), "{username}");
             assert!(!owner.is_called("ada") && !owner.is_called("grace"), "{username}");

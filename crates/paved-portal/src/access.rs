@@ -92,7 +92,12 @@ impl Access {
     }
 
     /// Whether a person may list a kind, and so sees all of them, in a namespace.
-    pub(super) async fn sees(&self, person: &Person, kind: &Kind, namespace: &str) -> Result<bool, Problem> {
+    pub(super) async fn sees(
+        &self,
+        person: &Person,
+        kind: &Kind,
+        namespace: &str,
+    ) -> Result<bool, Problem> {
         let here = question(person, "list", kind, namespace);
         if let Some(answer) = self.answers.known(&here) {
             return Ok(answer);
@@ -113,7 +118,8 @@ impl Access {
         for (kind, namespace) in places {
             namespaces.entry(namespace).or_default().entry(kind.full_name()).or_insert(kind);
         }
-        let asked = namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
+        let asked =
+            namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
         stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
     }
 
@@ -171,7 +177,8 @@ impl Access {
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(&self.own)?);
-            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+            let answer =
+                answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             let complete = answer.status.filter(|status| !status.incomplete);
             Ok(complete.map_or(Groups::Unlisted, |status| impersonated(&status.resource_rules)))
         };
@@ -202,7 +209,8 @@ impl Access {
             ..SelfSubjectAccessReview::default()
         };
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
-        let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+        let answer =
+            answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
@@ -218,11 +226,14 @@ impl Access {
                 ..SelfSubjectRulesReview::default()
             };
             let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
-            let answer = answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
+            let answer =
+                answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {
-                let allowed = |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
+                let allowed =
+                    |kind: &Kind| status.resource_rules.iter().any(|rule| lists(rule, kind));
                 for kind in self.catalog.seen().all() {
-                    self.answers.keep(question(person, "list", kind, &here.namespace), allowed(kind));
+                    self.answers
+                        .keep(question(person, "list", kind, &here.namespace), allowed(kind));
                 }
                 return Ok(allowed(kind));
             }
@@ -234,7 +245,9 @@ impl Access {
     /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
     async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
         let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
-        turn.map_err(|_| Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal is shutting down."))
+        turn.map_err(|_| {
+            Problem::new(http::StatusCode::SERVICE_UNAVAILABLE, "The portal is shutting down.")
+        })
     }
 }
 
@@ -312,7 +325,8 @@ mod tests {
     #[test]
     fn a_rule_counts_for_what_it_names() {
         let kind = kinds().called("gpuws").unwrap().remove(0);
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let rule = |verb: &str, group: &str, resource: &str, names: &[&str]| ResourceRule {
             verbs: words(&[verb]),
             api_groups: Some(words(&[group])),
@@ -330,7 +344,8 @@ mod tests {
 
     #[test]
     fn impersonated_groups_are_those_of_the_rules() {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let rule = |verb: &str, resource: &str, names: &[&str]| ResourceRule {
             verbs: words(&[verb]),
             api_groups: Some(words(&[""])),

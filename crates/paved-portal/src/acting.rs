@@ -46,7 +46,11 @@ impl Acting {
     }
 
     /// Those of some groups that the portal may act for.
-    pub(super) async fn groups(&self, access: &Access, groups: &[String]) -> Result<Vec<String>, Problem> {
+    pub(super) async fn groups(
+        &self,
+        access: &Access,
+        groups: &[String],
+    ) -> Result<Vec<String>, Problem> {
         let answers: Vec<bool> = match access.portal_groups().await? {
             Groups::All => vec![true; groups.len()],
             Groups::Named(named) => groups.iter().map(|group| named.contains(group)).collect(),
@@ -75,7 +79,10 @@ impl Acting {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for group in groups {
             if told.len() < MANY && told.insert(group.clone()) {
-                tracing::warn!(group, "a group is left out: the portal's role may not impersonate it");
+                tracing::warn!(
+                    group,
+                    "a group is left out: the portal's role may not impersonate it"
+                );
             }
         }
     }

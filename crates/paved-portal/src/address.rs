@@ -42,8 +42,10 @@ pub(super) fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
         return Some(peer);
     }
     let forwarded = request.headers().get_all("x-forwarded-for").iter();
-    let entries: Vec<&str> =
-        forwarded.flat_map(|value| value.to_str().unwrap_or_default().split(',')).map(str::trim).collect();
+    let entries: Vec<&str> = forwarded
+        .flat_map(|value| value.to_str().unwrap_or_default().split(','))
+        .map(str::trim)
+        .collect();
     let mut said = entries.into_iter().rev().map_while(address);
     said.find(|address| !is_trusted(address)).or(Some(peer))
 }
@@ -73,7 +75,11 @@ mod tests {
         assert_eq!(from("10.0.0.1", "nonsense"), "10.0.0.1");
         assert_eq!(from("10.0.0.1", "203.0.113.9, 198.51.100.7:4711"), "198.51.100.7");
         assert_eq!(from("10.0.0.1", "203.0.113.9, [2001:db8::7]:4711, 10.0.0.2"), "2001:db8::7");
-        assert_eq!(from("10.0.0.1", "203.0.113.9, unknown"), "10.0.0.1", "a client wrote the first entry");
+        assert_eq!(
+            from("10.0.0.1", "203.0.113.9, unknown"),
+            "10.0.0.1",
+            "a client wrote the first entry"
+        );
     }
 
     #[test]

@@ -19,10 +19,14 @@ pub(super) struct Answer<T>(pub(super) T);
 impl<T: Serialize> IntoResponse for Answer<T> {
     fn into_response(self) -> Response {
         let Ok(json) = written(&self.0, LARGEST) else {
-            let detail = format!("The response is larger than {} MiB. Request fewer objects.", LARGEST >> 20);
+            let detail = format!(
+                "The response is larger than {} MiB. Request fewer objects.",
+                LARGEST >> 20
+            );
             return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
         };
-        ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], json).into_response()
+        ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], json)
+            .into_response()
     }
 }
 
@@ -34,10 +38,13 @@ impl Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if self.status() == StatusCode::UNAUTHORIZED {
-            headers
-                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"paved-portal\""));
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"paved-portal\""),
+            );
         }
-        if self.status() == StatusCode::TOO_MANY_REQUESTS || self.status() == StatusCode::SERVICE_UNAVAILABLE
+        if self.status() == StatusCode::TOO_MANY_REQUESTS
+            || self.status() == StatusCode::SERVICE_UNAVAILABLE
         {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
         }
@@ -59,7 +66,8 @@ struct Bounded {
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.left = self.left.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("too long"))?;
+        self.left =
+            self.left.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("too long"))?;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -108,7 +116,8 @@ mod tests {
         ];
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         sources(&root, &mut |path, text| {
-            let imports = text.lines().any(|line| line.starts_with("use axum::{") && line.contains("Json"));
+            let imports =
+                text.lines().any(|line| line.starts_with("use axum::{") && line.contains("Json"));
             assert!(!imports, "{}: answer with Answer", path.display());
             for (word, file) in allowed {
                 let is_allowed = path.ends_with("src/answer.rs") || path.ends_with(file);

@@ -102,7 +102,10 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     /// Asks fifty times at once; how often that came to be asked, and how many were answered.
-    async fn at_once(answers: &Answers<&str, bool>, answer: Result<bool, Problem>) -> (usize, usize) {
+    async fn at_once(
+        answers: &Answers<&str, bool>,
+        answer: Result<bool, Problem>,
+    ) -> (usize, usize) {
         let asked = AtomicUsize::new(0);
         let all = (0..50).map(|_| {
             answers.of(&"question", async {

@@ -88,16 +88,18 @@ impl Bearers {
     async fn ask(&self, client: Client, credential: Credential) -> Result<Person, Problem> {
         let reviews: Api<SelfSubjectReview> = Api::all(client);
         let (params, review) = (PostParams::default(), SelfSubjectReview::default());
-        let answer = answered(self.patience, reviews.create(&params, &review)).await.map_err(|problem| {
-            if problem.status() == 401 {
-                return Problem::unauthorized("The Kubernetes API does not take this token.");
-            }
-            problem
-        })?;
+        let answer =
+            answered(self.patience, reviews.create(&params, &review)).await.map_err(|problem| {
+                if problem.status() == 401 {
+                    return Problem::unauthorized("The Kubernetes API does not take this token.");
+                }
+                problem
+            })?;
         let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
         let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
-        let username = username
-            .ok_or_else(|| Problem::unauthorized("The Kubernetes API does not say whose token it is."))?;
+        let username = username.ok_or_else(|| {
+            Problem::unauthorized("The Kubernetes API does not say whose token it is.")
+        })?;
         let mut groups = user.groups.unwrap_or_default();
         groups.sort_unstable();
         Ok(Person::of_kubernetes(&self.naming, &username, groups, credential))

@@ -52,9 +52,11 @@ impl Auth {
     pub(super) fn naming(&self) -> Naming {
         match self {
             Self::None => Naming::default(),
-            Self::Oidc(oidc) => {
-                Naming::new(oidc.issuer.clone(), oidc.username_prefix.clone(), oidc.groups_prefix.clone())
-            }
+            Self::Oidc(oidc) => Naming::new(
+                oidc.issuer.clone(),
+                oidc.username_prefix.clone(),
+                oidc.groups_prefix.clone(),
+            ),
         }
     }
 }
@@ -109,7 +111,9 @@ impl Config {
             other => return Err(wrong("auth", format!("{other:?}"), "allowed: oidc, none")),
         };
         let public_url = flags.public_url.as_deref().map(public_url).transpose()?;
-        if let Some(url) = public_url.as_ref().filter(|url| matches!(auth, Auth::None) && !is_loopback(url)) {
+        if let Some(url) =
+            public_url.as_ref().filter(|url| matches!(auth, Auth::None) && !is_loopback(url))
+        {
             let allowed = "allowed with --auth none: a loopback host, because every client acts \
                            as the kubeconfig's user";
             return Err(wrong("public-url", url, allowed));
@@ -144,7 +148,11 @@ fn file(path: &Path) -> Result<Flags, Failure> {
     let text = read(path, "config")?;
     serde_saphyr::from_slice(&text).map_err(|error| {
         let message = error.to_string();
-        Failure::Usage(format!("--config {}: {}", path.display(), message.lines().next().unwrap_or_default()))
+        Failure::Usage(format!(
+            "--config {}: {}",
+            path.display(),
+            message.lines().next().unwrap_or_default()
+        ))
     })
 }
 
@@ -183,7 +191,9 @@ fn tls(flags: &Flags) -> Result<Option<Tls>, Failure> {
     match (&flags.tls_cert, &flags.tls_key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Tls { cert: cert.clone(), key: key.clone() })),
-        (Some(_), None) => Err(wrong("tls-key", "nothing", "--tls-cert needs the certificate's key")),
+        (Some(_), None) => {
+            Err(wrong("tls-key", "nothing", "--tls-cert needs the certificate's key"))
+        }
         (None, Some(_)) => Err(wrong("tls-cert", "nothing", "--tls-key needs its certificate")),
     }
 }
@@ -219,8 +229,9 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 
 fn proxies(flags: &Flags) -> Result<Vec<IpNet>, Failure> {
     let network = |text: &String| {
-        let network =
-            text.parse::<IpNet>().or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()));
+        let network = text
+            .parse::<IpNet>()
+            .or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()));
         network.map_err(|_| {
             wrong(
                 "trusted-proxy",
@@ -255,11 +266,15 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
     };
     let issuer = needed("oidc-issuer", &flags.oidc_issuer)?;
     let url = Url::parse(&issuer).ok();
-    if !url.is_some_and(|url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url))) {
+    if !url
+        .is_some_and(|url| url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url)))
+    {
         let allowed = "allowed: an https URL, or an http URL of a loopback address";
         return Err(wrong("oidc-issuer", format!("{issuer:?}"), allowed));
     }
-    let or = |value: &Option<String>, otherwise: &str| value.clone().unwrap_or_else(|| otherwise.to_owned());
+    let or = |value: &Option<String>, otherwise: &str| {
+        value.clone().unwrap_or_else(|| otherwise.to_owned())
+    };
     let scopes = if flags.oidc_scopes.is_empty() {
         ["profile", "email", "groups"].map(str::to_owned).to_vec()
     } else {
@@ -278,7 +293,10 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
             .clone()
             .filter(|prefix| prefix != "-")
             .unwrap_or_default(),
-        prefix_is_chosen: flags.oidc_username_prefix.as_deref().is_some_and(|prefix| !prefix.is_empty()),
+        prefix_is_chosen: flags
+            .oidc_username_prefix
+            .as_deref()
+            .is_some_and(|prefix| !prefix.is_empty()),
         groups_prefix: or(&flags.oidc_groups_prefix, ""),
         ca: flags.oidc_ca_file.as_deref().map(|path| read(path, "oidc-ca-file")).transpose()?,
         session_keys: session_keys(&flags.session_key_file)?,
@@ -321,7 +339,11 @@ fn session_keys(paths: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
         let bytes = read(path, field)?;
         let enough = bytes.len() >= KEY;
         let found = || format!("{} bytes in {}", bytes.len(), path.display());
-        if enough { Ok(bytes) } else { Err(wrong(field, found(), "allowed: at least 32 random bytes")) }
+        if enough {
+            Ok(bytes)
+        } else {
+            Err(wrong(field, found(), "allowed: at least 32 random bytes"))
+        }
     };
     paths.iter().map(key).collect()
 }
@@ -372,10 +394,22 @@ mod tests {
             ("{auth: oidc, oidc-issuer: 'http://id.example.org'}", "--oidc-issuer: found", "https"),
             ("{auth: none, tls-cert: a.pem}", "--tls-key: found nothing", "key"),
             ("{auth: none, public-url: 'https://a/b'}", "--public-url: found", "without a path"),
-            ("{auth: none, public-url: 'http://a.example.org'}", "--public-url: found", "loopback only"),
-            ("{auth: none, public-url: 'https://a.example.org'}", "--public-url: found", "loopback"),
+            (
+                "{auth: none, public-url: 'http://a.example.org'}",
+                "--public-url: found",
+                "loopback only",
+            ),
+            (
+                "{auth: none, public-url: 'https://a.example.org'}",
+                "--public-url: found",
+                "loopback",
+            ),
             ("{auth: none, trusted-proxy: [10.0.0.0/99]}", "--trusted-proxy: found", "10.0.0.0/8"),
-            ("{auth: none, namespace-template: 'a-{team}'}", "--namespace-template: found", "{group}"),
+            (
+                "{auth: none, namespace-template: 'a-{team}'}",
+                "--namespace-template: found",
+                "{group}",
+            ),
             ("{auth: none, log-level: loud}", "--log-level: found \"loud\"", "debug"),
         ] {
             let told = told(yaml);
@@ -386,9 +420,14 @@ mod tests {
     #[test]
     fn a_session_needs_a_long_key_and_an_end() {
         assert!(session_keys(&[]).is_err());
-        for (text, fits) in
-            [("1h", true), ("30m", true), ("1s", false), ("2d", false), ("-1h", false), ("x", false)]
-        {
+        for (text, fits) in [
+            ("1h", true),
+            ("30m", true),
+            ("1s", false),
+            ("2d", false),
+            ("-1h", false),
+            ("x", false),
+        ] {
             assert_eq!(session_ttl(text).is_ok(), fits, "{text}");
         }
     }
@@ -396,7 +435,10 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_file() {
         let both = over(flags("{auth: none}"), flags("{auth: oidc, listen: '127.0.0.1:1'}"));
-        assert_eq!((both.auth.as_deref(), both.listen.as_deref()), (Some("none"), Some("127.0.0.1:1")));
+        assert_eq!(
+            (both.auth.as_deref(), both.listen.as_deref()),
+            (Some("none"), Some("127.0.0.1:1"))
+        );
     }
 
     #[test]

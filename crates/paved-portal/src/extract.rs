@@ -28,8 +28,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     /// Other media types are refused: a form of another site can only send those without being asked first.
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE);
-        let media_type =
-            media_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let media_type = media_type
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         let is_json = essence == "application/json"
             || (essence.starts_with("application/") && essence.ends_with("+json"));
@@ -37,7 +39,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             let detail = format!("content-type: found {essence:?}; allowed: application/json");
             return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
+        let bytes =
+            Bytes::from_request(request, state).await.map_err(|error| unreadable(&error))?;
         Ok(Self(json(&bytes)?))
     }
 }
@@ -75,7 +78,8 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         // What was found may be a secret: only where it is and what is allowed are told.
         if cause.classify() != serde_json::error::Category::Data {
-            let message = format!("is not valid JSON at line {}, column {}", cause.line(), cause.column());
+            let message =
+                format!("is not valid JSON at line {}, column {}", cause.line(), cause.column());
             return Problem::field("body", message);
         }
         Problem::field(if path == "." { "body" } else { &path }, without_value(&cause.to_string()))
@@ -105,7 +109,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
-        read.map(|axum::extract::Path(value)| Self(value)).map_err(|_| Problem::not_found("Page not found."))
+        read.map(|axum::extract::Path(value)| Self(value))
+            .map_err(|_| Problem::not_found("Page not found."))
     }
 }
 
@@ -122,8 +127,9 @@ pub(super) fn name<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
     let edge = |letter: Option<char>| {
         letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
     };
-    let inner =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);
+    let inner = |letter: char| {
+        letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter)
+    };
     let fits = edge(text.chars().next()) && edge(text.chars().last()) && text.len() <= 253;
     if fits && text.chars().all(inner) && !text.contains("..") {
         return Ok(text);
@@ -142,9 +148,20 @@ mod tests {
         for text in ["a", "ada-1", "a.b"] {
             assert!(name("name", text).is_ok(), "{text}");
         }
-        for text in
-            ["", "..", "a/b", "../secrets/x", "a?watch=1", "a%2fb", "A", "-a", "a-", "a..b", "a\n", "a#b"]
-        {
+        for text in [
+            "",
+            "..",
+            "a/b",
+            "../secrets/x",
+            "a?watch=1",
+            "a%2fb",
+            "A",
+            "-a",
+            "a-",
+            "a..b",
+            "a\n",
+            "a#b",
+        ] {
             assert!(name("name", text).is_err(), "{text}");
         }
     }
@@ -156,10 +173,15 @@ mod tests {
         struct Body {
             replicas: u32,
         }
-        for found in [r#"{"hunter2": 1}"#, r#""hunter2""#, r#"", expected hunter2""#, "[\"hunter2\"]"] {
+        for found in
+            [r#"{"hunter2": 1}"#, r#""hunter2""#, r#"", expected hunter2""#, "[\"hunter2\"]"]
+        {
             let told = json::<Body>(format!("{{\"replicas\": {found}}}").as_bytes()).unwrap_err();
             let detail = told.detail();
-            assert!(detail.starts_with("replicas: expected u32") && !detail.contains("hunter2"), "{detail}");
+            assert!(
+                detail.starts_with("replicas: expected u32") && !detail.contains("hunter2"),
+                "{detail}"
+            );
         }
         for broken in [&b"{"[..], b"{bad", b"{\"replicas\": x"] {
             let detail = json::<Body>(broken).unwrap_err().detail().to_owned();

@@ -54,7 +54,12 @@ pub struct Flags {
     pub(crate) oidc_client_id: Option<String>,
 
     /// File with the client secret [default: none; the portal is a public client with PKCE].
-    #[arg(long, value_name = "FILE", env = "PAVED_PORTAL_OIDC_CLIENT_SECRET_FILE", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "PAVED_PORTAL_OIDC_CLIENT_SECRET_FILE",
+        help_heading = "Sign-in"
+    )]
     pub(crate) oidc_client_secret_file: Option<PathBuf>,
 
     /// Scope to request besides openid. Repeatable [default: profile, email, groups].
@@ -68,19 +73,39 @@ pub struct Flags {
     pub(crate) oidc_scopes: Vec<String>,
 
     /// Token claim with the user name [default: email].
-    #[arg(long, value_name = "CLAIM", env = "PAVED_PORTAL_OIDC_USERNAME_CLAIM", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "CLAIM",
+        env = "PAVED_PORTAL_OIDC_USERNAME_CLAIM",
+        help_heading = "Sign-in"
+    )]
     pub(crate) oidc_username_claim: Option<String>,
 
     /// Token claim with the groups [default: groups].
-    #[arg(long, value_name = "CLAIM", env = "PAVED_PORTAL_OIDC_GROUPS_CLAIM", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "CLAIM",
+        env = "PAVED_PORTAL_OIDC_GROUPS_CLAIM",
+        help_heading = "Sign-in"
+    )]
     pub(crate) oidc_groups_claim: Option<String>,
 
     /// Prefix of user names, as in the API server's own flag, for example oidc: (- means none).
-    #[arg(long, value_name = "TEXT", env = "PAVED_PORTAL_OIDC_USERNAME_PREFIX", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "PAVED_PORTAL_OIDC_USERNAME_PREFIX",
+        help_heading = "Sign-in"
+    )]
     pub(crate) oidc_username_prefix: Option<String>,
 
     /// Prefix of group names, as in the API server's own flag.
-    #[arg(long, value_name = "TEXT", env = "PAVED_PORTAL_OIDC_GROUPS_PREFIX", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "PAVED_PORTAL_OIDC_GROUPS_PREFIX",
+        help_heading = "Sign-in"
+    )]
     pub(crate) oidc_groups_prefix: Option<String>,
 
     /// File with CA certificates (PEM) of the OpenID provider, besides the system's certificates.
@@ -98,7 +123,12 @@ pub struct Flags {
     pub(crate) session_key_file: Vec<PathBuf>,
 
     /// Lifetime of a session, for example 30m or 8h [default: 1h].
-    #[arg(long, value_name = "DURATION", env = "PAVED_PORTAL_SESSION_TTL", help_heading = "Sign-in")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        env = "PAVED_PORTAL_SESSION_TTL",
+        help_heading = "Sign-in"
+    )]
     pub(crate) session_ttl: Option<String>,
 
     /// Template of the default namespace: team-{group} or {user}. Skips groups without rights.

@@ -44,7 +44,10 @@ impl Catalog {
         let kinds = Kinds::ask(&cluster).await?;
         if let Some(kind) = self.left_out(&kinds).await {
             return Err(Failure::NoAccess {
-                message: format!("{} does not list {kind}, but has not reported its removal", cluster.server),
+                message: format!(
+                    "{} does not list {kind}, but has not reported its removal",
+                    cluster.server
+                ),
                 check: "whether the API server has just been started".to_owned(),
             });
         }
@@ -70,7 +73,11 @@ impl Catalog {
             if kinds.all().iter().any(|one| one.full_name() == name) {
                 continue;
             }
-            match kind.api(&client, self.only.as_deref()).list(&ListParams::default().limit(1)).await {
+            match kind
+                .api(&client, self.only.as_deref())
+                .list(&ListParams::default().limit(1))
+                .await
+            {
                 Err(error) if is_denied(&error) => {}
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 _ => return Some(name),
@@ -99,9 +106,11 @@ impl Seen {
     /// The one kind that a text names.
     pub(super) fn called(&self, text: &str) -> Result<Kind, Problem> {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
-        let mut found = kinds.called(text).map_err(|failure| Problem::not_found(failure.to_string()))?;
+        let mut found =
+            kinds.called(text).map_err(|failure| Problem::not_found(failure.to_string()))?;
         if found.len() > 1 {
-            let names: Vec<String> = found.iter().map(|kind| kind.full_name().to_lowercase()).collect();
+            let names: Vec<String> =
+                found.iter().map(|kind| kind.full_name().to_lowercase()).collect();
             return Err(Problem::bad_request(format!(
                 "{text} is the name of several kinds: use {}",
                 names.join(" or ")
@@ -115,7 +124,9 @@ impl Seen {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
         let text = |key: &str| document[key].as_str().unwrap_or_default();
         if text("apiVersion").is_empty() && !text("kind").is_empty() {
-            return self.called(text("kind")).map_err(|problem| Problem::field("kind", problem.detail()));
+            return self
+                .called(text("kind"))
+                .map_err(|problem| Problem::field("kind", problem.detail()));
         }
         let found = kinds.of_document(text("apiVersion"), text("kind"));
         found.cloned().map_err(|(field, message)| Problem::field(field, message))
@@ -124,7 +135,8 @@ impl Seen {
     /// Whatever kinds an API of ours has here: claims first.
     pub(super) fn of_api(&self, api: &'static dyn AnyApi) -> Vec<Kind> {
         let name = api.info().composite.kind;
-        let is_it = |kind: &&Kind| kind.paved_api().is_some_and(|one| one.info().composite.kind == name);
+        let is_it =
+            |kind: &&Kind| kind.paved_api().is_some_and(|one| one.info().composite.kind == name);
         let mut kinds: Vec<Kind> = self.all().iter().filter(is_it).cloned().collect();
         kinds.sort_by_key(|kind| !is_claim(kind));
         kinds
@@ -186,7 +198,8 @@ fn schemas(kinds: &Kinds, definitions: &[DynamicObject]) -> BTreeMap<String, Val
             spec["group"] == kind.resource.group.as_str() && (named("claimNames") || named("names"))
         };
         let versions = definitions.iter().find(defines)?.data["spec"]["versions"].as_array()?;
-        let version = versions.iter().find(|version| version["name"] == kind.resource.version.as_str())?;
+        let version =
+            versions.iter().find(|version| version["name"] == kind.resource.version.as_str())?;
         Some((kind.full_name(), version["schema"]["openAPIV3Schema"].clone()))
     };
     kinds.all().iter().filter_map(of).filter(|(_, schema)| schema.is_object()).collect()

@@ -55,7 +55,10 @@ pub(super) fn router(portal: &Portal) -> Router {
         .layer(RequestBodyTimeoutLayer::new(portal.limits.body_pause))
         .layer(CatchPanicLayer::custom(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
         .layer(from_fn(super::shapes::failing))
-        .layer(from_fn_with_state((Arc::clone(&portal.config), Arc::clone(&portal.metrics)), finish))
+        .layer(from_fn_with_state(
+            (Arc::clone(&portal.config), Arc::clone(&portal.metrics)),
+            finish,
+        ))
         .with_state(portal.clone())
 }
 
@@ -75,7 +78,9 @@ async fn admit(
     }
     match tokio::time::timeout(limits.response, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Problem::new(StatusCode::GATEWAY_TIMEOUT, "The request timed out.").into_response(),
+        Err(_) => {
+            Problem::new(StatusCode::GATEWAY_TIMEOUT, "The request timed out.").into_response()
+        }
     }
 }
 
@@ -88,8 +93,9 @@ fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
              header."
         )));
     }
-    let length =
-        headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > LARGEST) {
         return Err(too_large());
     }
@@ -113,7 +119,8 @@ async fn finish(
         request.extensions_mut().insert(PublicAddress(address));
     }
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let reads_pages = method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
+    let reads_pages =
+        method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
     // Whatever is logged of a request has its id, however little is logged.
     let span = tracing::error_span!("request", request = id.as_str());
     let answer = next.run(request).instrument(span.clone()).await;
@@ -198,7 +205,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn id(headers: &HeaderMap) -> String {
     let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {
-        (8..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        (8..=64).contains(&id.len())
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     match sent.filter(fits) {
         Some(id) => id.to_owned(),
@@ -213,8 +221,9 @@ mod tests {
 
     #[test]
     fn an_id_that_could_write_into_the_log_is_replaced() {
-        let of =
-            |id: &'static str| id_of(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static(id))]));
+        let of = |id: &'static str| {
+            id_of(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static(id))]))
+        };
         assert_eq!(of("0123456789abcdef"), "0123456789abcdef");
         for strange in ["short", "a b c d e f g h", "\"quoted-text\"", "{}{}{}{}{}"] {
             assert_ne!(of(strange), strange);

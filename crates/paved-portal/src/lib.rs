@@ -134,7 +134,11 @@ impl Server {
         Ok(Self { log: Some(guard), ..server })
     }
 
-    async fn bind(config: Config, access: &cluster::Access, limits: Limits) -> Result<Self, Failure> {
+    async fn bind(
+        config: Config,
+        access: &cluster::Access,
+        limits: Limits,
+    ) -> Result<Self, Failure> {
         if access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
             return Err(Failure::Usage(
                 "--as: not allowed, because the portal acts as the signed-in user. Remove the flag"
@@ -151,8 +155,8 @@ impl Server {
             not_impersonating(&kubernetes.auth_info)?;
         }
         let cluster = Cluster::of(kubernetes.clone(), access)?;
-        let clients =
-            Clients::new(&cluster, kubernetes).map_err(|error| cluster.explain(&error, "connect"))?;
+        let clients = Clients::new(&cluster, kubernetes)
+            .map_err(|error| cluster.explain(&error, "connect"))?;
         let only = access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
         let listener = Listener::bind(&config).await?;
         let portal = Portal::new(config, limits, only, clients, listener.url())?;
@@ -166,7 +170,10 @@ impl Server {
 
     /// Serves until `stop` is done. Then streams and requests end. An error is what `paved portal`
     /// prints.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), String> {
+    pub async fn serve(
+        self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), String> {
         self.run(stop).await.map_err(|failure| failure.to_string())
     }
 
@@ -186,7 +193,8 @@ fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
         ("as-groups", user.impersonate_groups.is_some()),
         ("as-user-extra", user.impersonate_user_extra.is_some()),
     ];
-    let found: Vec<&str> = fields.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
+    let found: Vec<&str> =
+        fields.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| *name).collect();
     if found.is_empty() {
         return Ok(());
     }
@@ -247,8 +255,9 @@ impl Portal {
         };
         let catalog = Arc::new(Catalog::new(clients.clone(), only.clone()));
         let access = Arc::new(Access::new(clients.clone(), Arc::clone(&catalog), &limits));
-        let live =
-            Arc::new(Live::new(owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?));
+        let live = Arc::new(Live::new(
+            owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?,
+        ));
         let streams = Arc::new(Streams::new(&limits));
         let naming = config.auth.naming();
         // Where the portal's own keys lie, nobody who signs in has anything to make.

@@ -60,7 +60,13 @@ impl Metrics {
     }
 
     /// Counts an answer.
-    pub(super) fn answered(&self, method: &Method, route: &str, status: StatusCode, took: Duration) {
+    pub(super) fn answered(
+        &self,
+        method: &Method,
+        route: &str,
+        status: StatusCode,
+        took: Duration,
+    ) {
         let method = match *method {
             Method::GET
             | Method::POST
@@ -71,7 +77,8 @@ impl Metrics {
             | Method::OPTIONS => method.as_str(),
             _ => "other",
         };
-        let answer = Answer { method: method.to_owned(), route: route.to_owned(), status: status.as_u16() };
+        let answer =
+            Answer { method: method.to_owned(), route: route.to_owned(), status: status.as_u16() };
         self.answers.get_or_create(&answer).inc();
         self.seconds.observe(took.as_secs_f64());
     }

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn an_account_of_kubernetes_own_has_its_namespace() {
-        let account = Person::for_tests("system:serviceaccount:team-vision:ci", &["system:serviceaccounts"]);
+        let account =
+            Person::for_tests("system:serviceaccount:team-vision:ci", &["system:serviceaccounts"]);
         let template = |text: &str| Namespaces::new(Template::of(text).ok(), None);
         assert_eq!(template("team-{group}").candidates(&account), ["team-vision"]);
         assert_eq!(template("shared").candidates(&account), ["shared", "team-vision"]);

@@ -12,8 +12,8 @@ use openidconnect::core::{
     CoreJwsSigningAlgorithm as Algorithm, CoreProviderMetadata,
 };
 use openidconnect::{
-    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce, OAuth2TokenResponse,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse,
+    AuthType, AuthorizationCode, ClientId, ClientSecret, CsrfToken, IssuerUrl, Nonce,
+    OAuth2TokenResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope, TokenResponse,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,7 +70,11 @@ pub(super) struct Identity {
 
 impl Provider {
     /// For a portal at this URL. The provider is asked when somebody signs in.
-    pub(super) fn new(oidc: &config::Oidc, public_url: &Url, limits: &Limits) -> Result<Self, Failure> {
+    pub(super) fn new(
+        oidc: &config::Oidc,
+        public_url: &Url,
+        limits: &Limits,
+    ) -> Result<Self, Failure> {
         let redirect = public_url
             .join("/auth/callback")
             .map_err(|error| Failure::Usage(format!("--public-url: {error}")))?;
@@ -83,7 +87,11 @@ impl Provider {
     }
 
     /// The provider's description, with its keys.
-    async fn metadata(&self, oidc: &config::Oidc, anew: bool) -> Result<Arc<CoreProviderMetadata>, Problem> {
+    async fn metadata(
+        &self,
+        oidc: &config::Oidc,
+        anew: bool,
+    ) -> Result<Arc<CoreProviderMetadata>, Problem> {
         let mut known = self.known.lock().await;
         let fresh = known.as_ref().filter(|(_, since)| !anew && since.elapsed() < self.ttl);
         if let Some((metadata, _)) = fresh {
@@ -149,10 +157,13 @@ impl Provider {
         )
         .set_auth_type(auth_type(&metadata))
         .set_redirect_uri(self.redirect.clone());
-        let exchange =
-            client.exchange_code(AuthorizationCode::new(code)).map_err(|error| unavailable(&error))?;
-        let answer =
-            exchange.set_pkce_verifier(PkceCodeVerifier::new(begun.verifier)).request_async(&self.http).await;
+        let exchange = client
+            .exchange_code(AuthorizationCode::new(code))
+            .map_err(|error| unavailable(&error))?;
+        let answer = exchange
+            .set_pkce_verifier(PkceCodeVerifier::new(begun.verifier))
+            .request_async(&self.http)
+            .await;
         let answer = answer.map_err(|error| {
             tracing::warn!(%error, "the provider does not take a code");
             refused("The provider rejected the sign-in. Sign in again.")
@@ -164,21 +175,22 @@ impl Provider {
             )
         })?;
         let nonce = Nonce::new(begun.nonce);
-        let verified = match token.claims(&client.id_token_verifier().set_allowed_algs(ALGORITHMS), &nonce) {
-            Ok(claims) => Ok(claims.subject().to_string()),
-            // The provider may have new keys since.
-            Err(openidconnect::ClaimsVerificationError::SignatureVerification(_)) => {
-                let metadata = self.metadata(oidc, true).await?;
-                let client = CoreClient::from_provider_metadata(
-                    (*metadata).clone(),
-                    ClientId::new(oidc.client_id.clone()),
-                    oidc.client_secret.clone().map(ClientSecret::new),
-                );
-                let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
-                token.claims(&verifier, &nonce).map(|claims| claims.subject().to_string())
-            }
-            Err(error) => Err(error),
-        };
+        let verified =
+            match token.claims(&client.id_token_verifier().set_allowed_algs(ALGORITHMS), &nonce) {
+                Ok(claims) => Ok(claims.subject().to_string()),
+                // The provider may have new keys since.
+                Err(openidconnect::ClaimsVerificationError::SignatureVerification(_)) => {
+                    let metadata = self.metadata(oidc, true).await?;
+                    let client = CoreClient::from_provider_metadata(
+                        (*metadata).clone(),
+                        ClientId::new(oidc.client_id.clone()),
+                        oidc.client_secret.clone().map(ClientSecret::new),
+                    );
+                    let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
+                    token.claims(&verifier, &nonce).map(|claims| claims.subject().to_string())
+                }
+                Err(error) => Err(error),
+            };
         let subject = verified.map_err(|error| {
             tracing::warn!(%error, "an id token is refused");
             refused("The provider's ID token is invalid. Sign in again.")
@@ -190,7 +202,8 @@ impl Provider {
         {
             let said = self.http.user_info(endpoint.url(), answer.access_token().secret()).await;
             // What is said of somebody else does not count.
-            let said = said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject));
+            let said =
+                said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject));
             complete(&mut claims, said.unwrap_or_default());
         }
         identity(oidc, &claims)
@@ -200,8 +213,8 @@ impl Provider {
 /// Where the provider takes the portal's secret: in the head, unless it says that it takes it in the body and not there.
 fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     let taken = metadata.token_endpoint_auth_methods_supported().map_or(&[][..], Vec::as_slice);
-    let in_body_alone =
-        taken.contains(&AuthMethod::ClientSecretPost) && !taken.contains(&AuthMethod::ClientSecretBasic);
+    let in_body_alone = taken.contains(&AuthMethod::ClientSecretPost)
+        && !taken.contains(&AuthMethod::ClientSecretBasic);
     if in_body_alone { AuthType::RequestBody } else { AuthType::BasicAuth }
 }
 
@@ -228,7 +241,8 @@ fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
 fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity, Problem> {
     let claim = &oidc.username_claim;
     let login = claims.get(claim).and_then(Value::as_str).unwrap_or_default();
-    if claim == "email" && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true))
+    if claim == "email"
+        && claims.get("email_verified").is_some_and(|verified| *verified != Value::Bool(true))
     {
         return Err(refused(
             "The provider has not verified your email address. Verify the address, and sign in \
@@ -245,8 +259,10 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
         Some(Value::String(group)) => vec![group.as_str()],
         _ => Vec::new(),
     };
-    let named =
-        groups.iter().filter(|group| !group.is_empty()).map(|group| format!("{}{group}", oidc.groups_prefix));
+    let named = groups
+        .iter()
+        .filter(|group| !group.is_empty())
+        .map(|group| format!("{}{group}", oidc.groups_prefix));
     // Groups of Kubernetes' own are nobody's to give: one of them may do everything.
     let mut groups: Vec<String> = named.filter(|group| may_be_named(group)).collect();
     groups.sort_unstable();
@@ -296,8 +312,10 @@ mod tests {
 
     #[test]
     fn nobody_becomes_what_kubernetes_keeps_for_itself() {
-        let ada = of(&json!({"email": "ada@acme.io", "groups": ["team", "system:masters", "", 3, "a\nb"]}))
-            .unwrap();
+        let ada = of(
+            &json!({"email": "ada@acme.io", "groups": ["team", "system:masters", "", 3, "a\nb"]}),
+        )
+        .unwrap();
         assert_eq!((ada.username.as_str(), ada.groups), ("ada@acme.io", vec!["team".to_owned()]));
         for email in ["system:admin", "", "a\r\nImpersonate-Group: system:masters", " ada"] {
             assert!(of(&json!({"email": email})).is_err(), "{email}");
@@ -328,8 +346,13 @@ mod tests {
 
     #[test]
     fn an_address_that_is_not_verified_is_nobodys() {
-        for (verified, fits) in [(json!(true), true), (json!(false), false), (json!("false"), false)] {
-            assert_eq!(of(&json!({"email": "ada@acme.io", "email_verified": verified})).is_ok(), fits);
+        for (verified, fits) in
+            [(json!(true), true), (json!(false), false), (json!("false"), false)]
+        {
+            assert_eq!(
+                of(&json!({"email": "ada@acme.io", "email_verified": verified})).is_ok(),
+                fits
+            );
         }
     }
 }

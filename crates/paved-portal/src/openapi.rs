@@ -60,7 +60,8 @@ impl Modify for Credentials {
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
         let one = |name: &str| SecurityRequirement::new(name, Vec::<String>::new());
-        description.security = Some(vec![one("bearer"), one("session"), SecurityRequirement::default()]);
+        description.security =
+            Some(vec![one("bearer"), one("session"), SecurityRequirement::default()]);
     }
 }
 

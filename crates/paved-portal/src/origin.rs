@@ -39,13 +39,20 @@ impl Origins {
         }
         own.sort();
         own.dedup();
-        let hosts = own.iter().filter_map(|origin| origin.split_once("://").map(|(_, host)| host.to_owned()));
+        let hosts = own
+            .iter()
+            .filter_map(|origin| origin.split_once("://").map(|(_, host)| host.to_owned()));
         let hosts = matches!(config.auth, Auth::None).then(|| hosts.collect());
         Self { own, hosts }
     }
 
     /// Refuses what another site may have made a browser send.
-    pub(super) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    pub(super) fn check(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<(), Problem> {
         self.host(uri, headers)?;
         let path = uri.path();
         // A token that a script sends along is nothing that a browser adds by itself.
@@ -54,7 +61,8 @@ impl Origins {
         });
         let switches = headers.contains_key(header::UPGRADE);
         let is_write = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        let is_page = !(path.starts_with("/api/") || path.starts_with("/ws/") || path == "/auth/sign-out");
+        let is_page =
+            !(path.starts_with("/api/") || path.starts_with("/ws/") || path == "/auth/sign-out");
         if has_token && !switches || is_page && !is_write && !switches {
             return Ok(());
         }
@@ -80,7 +88,8 @@ impl Origins {
         let Some(hosts) = &self.hosts else { return Ok(()) };
         let named = headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);
         let mut told = named.chain(uri.authority().map(|authority| authority.as_str().as_bytes()));
-        let is_own = |host: &[u8]| hosts.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(host));
+        let is_own =
+            |host: &[u8]| hosts.iter().any(|one| one.as_bytes().eq_ignore_ascii_case(host));
         match told.find(|host| !is_own(host)) {
             Some(host) => {
                 let (host, hosts) = (String::from_utf8_lossy(host), hosts.join(" or "));
@@ -97,7 +106,8 @@ impl Origins {
             _ => Evidence::Foreign,
         });
         let origin = headers.get(header::ORIGIN).map(|origin| {
-            let is_own = origin.to_str().is_ok_and(|origin| self.own.iter().any(|own| own == origin));
+            let is_own =
+                origin.to_str().is_ok_and(|origin| self.own.iter().any(|own| own == origin));
             if is_own { Evidence::Own } else { Evidence::Foreign }
         });
         match (site, origin) {
@@ -118,7 +128,9 @@ mod tests {
     }
 
     fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
-        all.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+        all.iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
+            .collect()
     }
 
     const SESSION: (&str, &str) = ("cookie", "a=b; __Host-paved-session=x");
@@ -126,21 +138,32 @@ mod tests {
     #[test]
     fn a_write_with_a_session_must_come_from_our_own_pages() {
         let write = |all: &[(&'static str, &'static str)]| {
-            origins().check(&Method::POST, &Uri::from_static("/api/workspaces"), &headers(all)).is_ok()
+            origins()
+                .check(&Method::POST, &Uri::from_static("/api/workspaces"), &headers(all))
+                .is_ok()
         };
         assert!(write(&[SESSION, ("origin", "https://p.example.org")]));
         assert!(write(&[SESSION, ("sec-fetch-site", "same-origin")]));
-        for foreign in
-            ["https://evil.example.org", "https://p.example.org.evil.com", "http://p.example.org", "null"]
-        {
+        for foreign in [
+            "https://evil.example.org",
+            "https://p.example.org.evil.com",
+            "http://p.example.org",
+            "null",
+        ] {
             assert!(!write(&[SESSION, ("origin", foreign)]), "{foreign}");
-            assert!(!write(&[SESSION, ("origin", foreign), ("sec-fetch-site", "same-origin")]), "{foreign}");
+            assert!(
+                !write(&[SESSION, ("origin", foreign), ("sec-fetch-site", "same-origin")]),
+                "{foreign}"
+            );
         }
         for site in ["cross-site", "same-site", "none", "nonsense"] {
             assert!(!write(&[SESSION, ("sec-fetch-site", site)]), "{site}");
         }
         assert!(!write(&[SESSION]));
-        assert!(!write(&[SESSION, ("authorization", "Basic YTpi")]), "a browser may add this by itself");
+        assert!(
+            !write(&[SESSION, ("authorization", "Basic YTpi")]),
+            "a browser may add this by itself"
+        );
     }
 
     #[test]
@@ -167,8 +190,10 @@ mod tests {
 
     #[test]
     fn on_loopback_a_name_of_somebody_elses_leads_nowhere() {
-        let origins =
-            Origins { own: vec!["http://127.0.0.1:8080".into()], hosts: Some(vec!["127.0.0.1:8080".into()]) };
+        let origins = Origins {
+            own: vec!["http://127.0.0.1:8080".into()],
+            hosts: Some(vec!["127.0.0.1:8080".into()]),
+        };
         let read = |uri: &'static str, hosts: &[&'static [u8]]| {
             let mut headers = HeaderMap::new();
             for host in hosts {

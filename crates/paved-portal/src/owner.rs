@@ -19,8 +19,10 @@ pub(super) async fn named(
     let Some(name) = name.filter(|name| !person.is_called(name)) else { return Ok(person.owner()) };
     let username = naming.username(name);
     if !access.may_act_for(person, &username).await? {
-        let detail =
-            format!("owner: found {name:?}; you are {:?}, and may not act for others", person.login());
+        let detail = format!(
+            "owner: found {name:?}; you are {:?}, and may not act for others",
+            person.login()
+        );
         return Err(Problem::forbidden(detail));
     }
     let (login, issuer) = naming.login(&username);

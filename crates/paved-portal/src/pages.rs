@@ -49,16 +49,17 @@ fn told<Pages: Embed>(problem: &Problem) -> Option<Response> {
     let page = String::from_utf8(Pages::get(PAGE)?.data.into_owned()).ok()?;
     // Nothing in it can end the element that holds it.
     let problem_text = serde_json::to_string(problem).ok()?.replace('<', "\\u003c");
-    let data = format!("<script type=\"application/json\" id=\"problem\">{problem_text}</script></head>");
+    let data =
+        format!("<script type=\"application/json\" id=\"problem\">{problem_text}</script></head>");
     let page = page.replacen("</head>", &data, 1);
     let uncached = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     Some((problem.status(), uncached, Html(page)).into_response())
 }
 
 fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Response {
-    let is_api = ["/api", "/ws", "/auth"]
-        .iter()
-        .any(|part| path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    let is_api = ["/api", "/ws", "/auth"].iter().any(|part| {
+        path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
     if is_api || !matches!(*method, Method::GET | Method::HEAD) {
         return Problem::not_found("Page not found.").into_response();
     }
@@ -76,7 +77,8 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
 
 /// A file: whoever has it in this state already is told so.
 fn file(name: &str, found: EmbeddedFile, asked: &HeaderMap) -> Response {
-    let cached = if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let cached =
+        if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
     // Weak, as it may be sent compressed or not.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&found.metadata.sha256_hash()[..16]));
     let mut response = if has(asked, &tag) {
@@ -102,7 +104,11 @@ fn has(asked: &HeaderMap, tag: &str) -> bool {
 }
 
 fn media_type(guessed: &str) -> String {
-    if guessed.starts_with("text/") { format!("{guessed}; charset=utf-8") } else { guessed.to_owned() }
+    if guessed.starts_with("text/") {
+        format!("{guessed}; charset=utf-8")
+    } else {
+        guessed.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -134,12 +140,15 @@ mod tests {
     }
 
     async fn body(response: Response) -> String {
-        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+        String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec())
+            .unwrap()
     }
 
     #[tokio::test]
     async fn every_path_leads_to_the_page_but_for_files_and_the_api() {
-        for path in ["/", "/index.html", "/environments/team/stockpools.platform.acme.io/a.b", "/x.js"] {
+        for path in
+            ["/", "/index.html", "/environments/team/stockpools.platform.acme.io/a.b", "/x.js"]
+        {
             let page = get::<Present>(path);
             assert_eq!(
                 (page.status(), header(&page, "content-type"), header(&page, "cache-control")),
@@ -153,7 +162,9 @@ mod tests {
             (header(&icon, "content-type"), header(&icon, "cache-control")),
             ("image/svg+xml", "no-cache")
         );
-        for path in ["/assets/old-0a1b2c3d.js", "/assets/", "/api/v1/nothing", "/auth", "/ws/x.html"] {
+        for path in
+            ["/assets/old-0a1b2c3d.js", "/assets/", "/api/v1/nothing", "/auth", "/ws/x.html"]
+        {
             assert_eq!(get::<Present>(path).status(), StatusCode::NOT_FOUND, "{path}");
         }
         let post = answer::<Present>(&Method::POST, "/", &HeaderMap::new());
@@ -162,11 +173,16 @@ mod tests {
 
     #[tokio::test]
     async fn no_name_leads_out_of_the_pages() {
-        for path in
-            ["//etc/mtab", "/../main.rs", "/assets/../../main.rs", "/%2e%2e/main.rs", "/./favicon.svg"]
-        {
+        for path in [
+            "//etc/mtab",
+            "/../main.rs",
+            "/assets/../../main.rs",
+            "/%2e%2e/main.rs",
+            "/./favicon.svg",
+        ] {
             let answer = get::<Present>(path);
-            let page = answer.status() == 404 || body(answer).await.contains("<title>A page</title>");
+            let page =
+                answer.status() == 404 || body(answer).await.contains("<title>A page</title>");
             assert!(page, "{path}");
         }
     }
@@ -197,12 +213,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_tells_what_went_wrong_and_is_no_place_for_anybodys_markup() {
-        let problem =
-            Problem::forbidden("It says </script><script>alert(1)</script>.").at("/auth/callback", "0a");
+        let problem = Problem::forbidden("It says </script><script>alert(1)</script>.")
+            .at("/auth/callback", "0a");
         let told = told::<Present>(&problem).unwrap();
-        assert_eq!((told.status(), header(&told, "cache-control")), (StatusCode::FORBIDDEN, "no-store"));
+        assert_eq!(
+            (told.status(), header(&told, "cache-control")),
+            (StatusCode::FORBIDDEN, "no-store")
+        );
         let page = body(told).await;
-        let (_, data) = page.split_once("<script type=\"application/json\" id=\"problem\">").unwrap();
+        let (_, data) =
+            page.split_once("<script type=\"application/json\" id=\"problem\">").unwrap();
         let (data, rest) = data.split_once("</script>").unwrap();
         assert!(!rest.contains("alert"), "{page}");
         let data: serde_json::Value = serde_json::from_str(data).unwrap();

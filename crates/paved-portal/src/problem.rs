@@ -225,7 +225,8 @@ impl Problem {
         if more > 0 {
             told.push(format!("and at least {more} other errors"));
         }
-        let mut problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{words}{}", told.join("; ")));
+        let mut problem =
+            Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{words}{}", told.join("; ")));
         errors.retain(|error| !error.field.is_empty());
         problem.0.errors = errors;
         problem
@@ -327,9 +328,13 @@ mod tests {
     #[test]
     fn problem_with_many_long_violations_is_short() {
         let error = |number: usize| {
-            FieldError::new(format!("spec.{number}{}", "x".repeat(10_000)), "is not known".repeat(1_000))
+            FieldError::new(
+                format!("spec.{number}{}", "x".repeat(10_000)),
+                "is not known".repeat(1_000),
+            )
         };
-        let problem = Problem::refused("StockPool a is rejected: ", (0..10_000).map(error).collect());
+        let problem =
+            Problem::refused("StockPool a is rejected: ", (0..10_000).map(error).collect());
         let answer = serde_json::to_vec(&problem).unwrap();
         assert!(answer.len() < 200_000, "{} bytes", answer.len());
         assert!(problem.0.errors.len() == TOLD && problem.detail().chars().count() <= DETAIL + 1);
@@ -350,7 +355,8 @@ mod tests {
     #[test]
     fn older_clients_find_their_words() {
         let told =
-            serde_json::to_value(Problem::conflict("it is there").called("Failed to create it.")).unwrap();
+            serde_json::to_value(Problem::conflict("it is there").called("Failed to create it."))
+                .unwrap();
         assert_eq!(
             (&told["error"], &told["details"]),
             (&json!("Failed to create it."), &json!("it is there"))

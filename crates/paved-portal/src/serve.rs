@@ -35,8 +35,12 @@ pub(super) struct Listener {
 impl Listener {
     /// Takes the address, and reads the certificate.
     pub(super) async fn bind(config: &Config) -> Result<Self, Failure> {
-        let taken =
-            |error| Failure::Usage(format!("--listen: found {}; it cannot be taken: {error}", config.listen));
+        let taken = |error| {
+            Failure::Usage(format!(
+                "--listen: found {}; it cannot be taken: {error}",
+                config.listen
+            ))
+        };
         let bound = TcpListener::bind(config.listen).map_err(taken)?;
         bound.set_nonblocking(true).map_err(taken)?;
         let address = bound.local_addr().map_err(taken)?;
@@ -88,8 +92,9 @@ impl Listener {
             renewing.abort();
             ended
         } else {
-            let mut server =
-                axum_server::from_tcp(self.bound)?.handle(handle).map(|acceptor| Timed { acceptor, limits });
+            let mut server = axum_server::from_tcp(self.bound)?
+                .handle(handle)
+                .map(|acceptor| Timed { acceptor, limits });
             limit(server.http_builder(), &limits);
             server.serve(service).await
         };

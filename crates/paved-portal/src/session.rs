@@ -62,7 +62,8 @@ impl Sessions {
         let keys = keys.map(|key| bound(key, oidc, public_url));
         Self {
             keys: keys.collect(),
-            ttl: SignedDuration::try_from(oidc.session_ttl).unwrap_or(SignedDuration::from_hours(1)),
+            ttl: SignedDuration::try_from(oidc.session_ttl)
+                .unwrap_or(SignedDuration::from_hours(1)),
             groups_prefix: oidc.groups_prefix.clone(),
             revoked,
         }
@@ -133,7 +134,9 @@ impl Sessions {
         username: &str,
     ) -> Result<(), Problem> {
         match self.session(headers) {
-            Some(session) if (session.issuer.as_str(), session.username.as_str()) != (issuer, username) => {
+            Some(session)
+                if (session.issuer.as_str(), session.username.as_str()) != (issuer, username) =>
+            {
                 self.revoke(&session).await
             }
             _ => Ok(()),
@@ -152,8 +155,9 @@ impl Sessions {
         content: &T,
         ttl: SignedDuration,
     ) -> Result<Option<HeaderValue>, Problem> {
-        let broken =
-            || Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.");
+        let broken = || {
+            Problem::new(http::StatusCode::INTERNAL_SERVER_ERROR, "The cookie cannot be written.")
+        };
         let text = serde_json::to_string(content).map_err(|_| broken())?;
         let mut jar = CookieJar::new();
         let key = self.keys.first().ok_or_else(broken)?;
@@ -167,7 +171,11 @@ impl Sessions {
     }
 
     /// What an encrypted cookie holds.
-    pub(super) fn open<T: DeserializeOwned>(&self, headers: &HeaderMap, name: &'static str) -> Option<T> {
+    pub(super) fn open<T: DeserializeOwned>(
+        &self,
+        headers: &HeaderMap,
+        name: &'static str,
+    ) -> Option<T> {
         let sent = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let sent: Vec<Cookie<'_>> = sent.flat_map(Cookie::split_parse).flatten().collect();
         let mut named = sent.into_iter().filter(|cookie| cookie.name() == name);
@@ -185,7 +193,15 @@ impl Sessions {
 /// The key of one portal's cookies. Portals that share a key file still tell their sessions apart: by whom the
 /// provider knows people, and by what Kubernetes calls them.
 fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
-    let Oidc { issuer, client_id, username_claim, groups_claim, username_prefix, groups_prefix, .. } = oidc;
+    let Oidc {
+        issuer,
+        client_id,
+        username_claim,
+        groups_claim,
+        username_prefix,
+        groups_prefix,
+        ..
+    } = oidc;
     let mut hash = Sha512::new();
     let texts = [
         issuer.as_str(),
@@ -249,8 +265,14 @@ mod tests {
         let sessions = sessions(&[1]);
         let cookie = begin(&sessions);
         let text = cookie.to_str().unwrap();
-        for flag in ["__Host-paved-session=", "HttpOnly", "Secure", "SameSite=Lax", "Path=/", "Max-Age=3600"]
-        {
+        for flag in [
+            "__Host-paved-session=",
+            "HttpOnly",
+            "Secure",
+            "SameSite=Lax",
+            "Path=/",
+            "Max-Age=3600",
+        ] {
             assert!(text.contains(flag), "{text}");
         }
         assert!(!text.contains("ada") && !text.contains("Domain"), "{text}");
@@ -268,7 +290,10 @@ mod tests {
             sessions(reader).person(&sent(&begin(&sessions(writer)))).is_some()
         };
         for (before, after) in [(old, added), (added, both), (both, new)] {
-            assert!(opens(before, after) && opens(after, before), "{before:?} is there beside {after:?}");
+            assert!(
+                opens(before, after) && opens(after, before),
+                "{before:?} is there beside {after:?}"
+            );
         }
         assert!(!opens(old, both), "a key comes first only once all replicas have it");
         assert!(!opens(new, old));
@@ -304,6 +329,12 @@ mod tests {
     #[test]
     fn too_many_groups_are_said() {
         let groups = (0..500).map(|number| format!("group-{number}")).collect();
-        assert!(sessions(&[1]).begin("i", "u", "u", groups).unwrap_err().detail().contains("500 groups"));
+        assert!(
+            sessions(&[1])
+                .begin("i", "u", "u", groups)
+                .unwrap_err()
+                .detail()
+                .contains("500 groups")
+        );
     }
 }

@@ -25,7 +25,8 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
 
 /// The phase as older clients know it: what was ready, and cannot be changed for the moment, still is to them.
 fn phase(entry: &Entry) -> String {
-    let own = || entry.view.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let own =
+        || entry.view.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
     match entry.view.phase.as_str() {
         "" => "Pending".to_owned(),
         "OutOfSync" => own(),
@@ -36,7 +37,9 @@ fn phase(entry: &Entry) -> String {
 /// Only these fields stand in a body.
 fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     match body.keys().find(|field| !known.contains(&field.as_str())) {
-        Some(field) => Err(Problem::field(field, format!("unknown field; allowed: {}", known.join(", ")))),
+        Some(field) => {
+            Err(Problem::field(field, format!("unknown field; allowed: {}", known.join(", "))))
+        }
         None => Ok(()),
     }
 }
@@ -46,7 +49,9 @@ pub(super) async fn failing(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let words = path.and_then(|path| failure(request.method(), path));
     let response = next.run(request).await;
-    let Some(words) = words.filter(|_| response.status().is_server_error()) else { return response };
+    let Some(words) = words.filter(|_| response.status().is_server_error()) else {
+        return response;
+    };
     let problem = response.extensions().get::<Problem>().cloned();
     let problem = problem.unwrap_or_else(|| Problem::new(response.status(), "The portal failed."));
     problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).called(words).into_response()

@@ -59,9 +59,9 @@ impl SignIn {
     fn oidc(&self) -> Result<Oidc<'_>, Problem> {
         match (&self.config.auth, &self.oidc) {
             (Auth::Oidc(oidc), Some((provider, sessions))) => Ok((oidc, provider, sessions)),
-            _ => {
-                Err(Problem::not_found("This portal has no sign-in: it acts as the user of the kubeconfig."))
-            }
+            _ => Err(Problem::not_found(
+                "This portal has no sign-in: it acts as the user of the kubeconfig.",
+            )),
         }
     }
 }
@@ -130,7 +130,10 @@ pub(super) async fn finish(
 /// Sign out: ends the session and its streams in all tabs and replicas.
 #[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
     responses((status = 204, description = "Signed out."), Refusals, Absent))]
-pub(super) async fn sign_out(State(sign_in): State<SignIn>, headers: HeaderMap) -> Result<Response, Problem> {
+pub(super) async fn sign_out(
+    State(sign_in): State<SignIn>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let (_, _, sessions) = sign_in.oidc()?;
     let ended = sessions.end(&headers).await;
     let mut response = match ended {

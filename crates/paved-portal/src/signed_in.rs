@@ -20,7 +20,8 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
         let (scheme, token) = text.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    let fits = |token: &&str| !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
+    let fits =
+        |token: &&str| !token.is_empty() && token.chars().all(|letter| letter.is_ascii_graphic());
     match token.filter(fits) {
         Some(token) => Ok(Some(Token::new(token))),
         None => Err(Problem::unauthorized(
@@ -61,7 +62,9 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let person = Callers::from_ref(state).person(&parts.headers).await?;
-        person.map(SignedIn).ok_or_else(|| Problem::unauthorized("Sign in, or send a token of Kubernetes."))
+        person
+            .map(SignedIn)
+            .ok_or_else(|| Problem::unauthorized("Sign in, or send a token of Kubernetes."))
     }
 }
 

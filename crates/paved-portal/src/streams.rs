@@ -142,7 +142,8 @@ impl Streams {
             let _ = stop.wait_for(|stop| *stop).await;
             End::Shutdown
         };
-        let (Some(revoked), Credential::Session { id, expires }) = (revoked, person.credential()) else {
+        let (Some(revoked), Credential::Session { id, expires }) = (revoked, person.credential())
+        else {
             return stopped.await;
         };
         let left = expires.duration_since(Timestamp::now()).unsigned_abs();
@@ -178,7 +179,10 @@ mod tests {
         let streams = streams();
         let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
         let mut slots: Vec<Slot> = (0..LIMITS.0).map(|_| streams.take(&ada).unwrap()).collect();
-        assert_eq!(streams.take(&ada).map(drop).unwrap_err().status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            streams.take(&ada).map(drop).unwrap_err().status(),
+            StatusCode::TOO_MANY_REQUESTS
+        );
         assert!(streams.take(&bob).is_ok());
         slots.pop();
         assert!(streams.take(&ada).is_ok());
@@ -195,20 +199,27 @@ mod tests {
         let slots: Vec<Slot> =
             (0..LIMITS.0).map(|number| streams.take(&by(number.to_string())).unwrap()).collect();
         let detail = streams.take(&by("another".into())).map(drop).unwrap_err().detail().to_owned();
-        assert_eq!(detail, format!("You have {} open streams. Close some, and try again.", slots.len()));
+        assert_eq!(
+            detail,
+            format!("You have {} open streams. Close some, and try again.", slots.len())
+        );
     }
 
     #[tokio::test]
     async fn stream_of_a_full_portal_is_rejected_and_not_counted() {
         let streams = streams();
-        let person = |number: usize| Person::for_tests(&format!("person-{}", number / LIMITS.0), &[]);
-        let slots: Vec<Slot> = (0..LIMITS.1).map(|number| streams.take(&person(number)).unwrap()).collect();
+        let person =
+            |number: usize| Person::for_tests(&format!("person-{}", number / LIMITS.0), &[]);
+        let slots: Vec<Slot> =
+            (0..LIMITS.1).map(|number| streams.take(&person(number)).unwrap()).collect();
         let late = streams.take(&Person::for_tests("late", &[])).map(drop).unwrap_err();
         assert!(late.detail().contains("limit of 7 open streams"), "{}", late.detail());
         assert_eq!(streams.counts.lock().unwrap().len(), LIMITS.1.div_ceil(LIMITS.0));
         assert!(streams.closed().now_or_never().is_none());
         drop(slots);
-        assert!(streams.closed().now_or_never().is_some() && streams.counts.lock().unwrap().is_empty());
+        assert!(
+            streams.closed().now_or_never().is_some() && streams.counts.lock().unwrap().is_empty()
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_slug_is_always_a_name() {
-        for (text, name) in [("Ada Lovelace", "ada-lovelace"), ("--a..b--", "a-b"), ("äöü", ""), ("", "")]
+        for (text, name) in
+            [("Ada Lovelace", "ada-lovelace"), ("--a..b--", "a-b"), ("äöü", ""), ("", "")]
         {
             assert_eq!(slug(text), name);
         }

@@ -38,7 +38,11 @@ impl Naming {
 
 impl Default for Naming {
     fn default() -> Self {
-        Self { issuer: KUBERNETES.to_owned(), username_prefix: String::new(), groups_prefix: String::new() }
+        Self {
+            issuer: KUBERNETES.to_owned(),
+            username_prefix: String::new(),
+            groups_prefix: String::new(),
+        }
     }
 }
 
@@ -123,7 +127,9 @@ impl Person {
             // Two tokens of one user need not mean the same rights.
             Credential::Bearer(token) => ("bearer", token.secret()),
         };
-        for part in [kind, token, issuer, username].into_iter().chain(groups.iter().map(String::as_str)) {
+        for part in
+            [kind, token, issuer, username].into_iter().chain(groups.iter().map(String::as_str))
+        {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
         }
@@ -209,7 +215,11 @@ mod tests {
     use super::*;
 
     fn naming(prefix: &str) -> Naming {
-        Naming { issuer: "https://id".into(), username_prefix: prefix.into(), groups_prefix: String::new() }
+        Naming {
+            issuer: "https://id".into(),
+            username_prefix: prefix.into(),
+            groups_prefix: String::new(),
+        }
     }
 
     #[test]

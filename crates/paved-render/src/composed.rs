@@ -24,7 +24,8 @@ pub type Slots = BTreeMap<String, Value>;
 pub fn slots(subject: &Subject, now: Timestamp) -> Result<Slots, Rejected> {
     let mut slots = Slots::new();
     for mut resource in render(subject, now)?.resources {
-        let slot = resource["metadata"]["annotations"][SLOT].as_str().unwrap_or_default().to_owned();
+        let slot =
+            resource["metadata"]["annotations"][SLOT].as_str().unwrap_or_default().to_owned();
         without_secrets(&mut resource);
         slots.insert(slot, resource);
     }
@@ -59,7 +60,8 @@ pub fn settle(subject: &mut Subject, now: Timestamp) -> Result<(), Rejected> {
     let mut provider = Provider::new(Pace::Instant);
     for _ in 0..LIMIT {
         let response = answer(subject, now)?;
-        let applied = subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
+        let applied =
+            subject.world.apply(&response).map_err(|error| subject.fatal(error.to_string()))?;
         let is_still = [applied.created, applied.changed, applied.deleted].concat().is_empty();
         if provider.answer(&mut subject.world).is_empty() && is_still {
             break;

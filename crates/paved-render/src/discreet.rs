@@ -22,9 +22,11 @@ pub fn discreet(violation: Violation, object: &Value) -> Violation {
 /// A fatal result's field, and what is said of it.
 pub fn fatal_violation(message: &str) -> Violation {
     let is_path = |path: &str| {
-        !path.contains(' ') && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
+        !path.contains(' ')
+            && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
     };
-    let (path, message) = message.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", message));
+    let (path, message) =
+        message.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", message));
     Violation { path: path.to_owned(), message: message.to_owned() }
 }
 
@@ -32,7 +34,8 @@ pub fn fatal_violation(message: &str) -> Violation {
 pub fn as_written(violation: Violation, written: &Written) -> Violation {
     const IN_QUOTES: &str = ", in quotes";
     let Some(text) = written.get(&violation.path) else { return violation };
-    let Some((_, rest)) = violation.message.strip_prefix("found ").and_then(|found| found.split_once("; "))
+    let Some((_, rest)) =
+        violation.message.strip_prefix("found ").and_then(|found| found.split_once("; "))
     else {
         return violation;
     };

@@ -43,7 +43,11 @@ const NEEDS: [Needs; 5] = [
     },
     Needs {
         api: "unified-environment",
-        always: &[(Provider::Aws, "s3"), (Provider::Aws, "cloudfront"), (Provider::Sql, "postgresql")],
+        always: &[
+            (Provider::Aws, "s3"),
+            (Provider::Aws, "cloudfront"),
+            (Provider::Sql, "postgresql"),
+        ],
         in_claims: &[OBJECTS],
         sometimes: &[(Provider::Aws, "rds")],
     },
@@ -63,7 +67,9 @@ const NEEDS: [Needs; 5] = [
 
 /// The kinds of providers that an API composes, and whether for everybody.
 pub fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
-    let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else { return Vec::new() };
+    let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else {
+        return Vec::new();
+    };
     let name = needs.api;
     let in_claims = if flavour == Flavour::Claims { needs.in_claims } else { &[] };
     let of = |(provider, service): &Service, needed: bool| {
@@ -139,9 +145,14 @@ mod tests {
             };
             let (always, sometimes) = (found(&composed.always), found(&composed.sometimes));
             let api = composed.api.info().name;
-            let today = known.iter().filter(|(kind, _)| !super::EARLIER.contains(&(api, kind.kind)));
+            let today =
+                known.iter().filter(|(kind, _)| !super::EARLIER.contains(&(api, kind.kind)));
             let ours = |needed| -> BTreeSet<(String, String)> {
-                today.clone().filter(|(_, one)| *one == needed).map(|(kind, _)| name(kind)).collect()
+                today
+                    .clone()
+                    .filter(|(_, one)| *one == needed)
+                    .map(|(kind, _)| name(kind))
+                    .collect()
             };
             assert_eq!(ours(true), always, "{api} {:?}", composed.flavour);
             assert_eq!(

@@ -57,7 +57,8 @@ impl Subject {
     /// Refuses a response with fatal results; what the function warns of may be the cause.
     pub fn check(&self, response: &RunFunctionResponse) -> Result<(), Rejected> {
         let Some(fatal) = function::fatal(response, &self.written) else { return Ok(()) };
-        let warnings = response.results.iter().filter(|result| result.severity() == Severity::Warning);
+        let warnings =
+            response.results.iter().filter(|result| result.severity() == Severity::Warning);
         let warnings = warnings.map(|warning| warning.message.clone()).collect();
         Err(Rejected { warnings, ..self.fatal(fatal) })
     }
@@ -73,7 +74,11 @@ impl Stored {
     }
 
     /// The same where somebody knows the flavour of a kind that the document leaves open.
-    pub fn in_flavour(document: &Value, seen: &Observed, known: Option<Flavour>) -> Result<Self, Violation> {
+    pub fn in_flavour(
+        document: &Value,
+        seen: &Observed,
+        known: Option<Flavour>,
+    ) -> Result<Self, Violation> {
         let target = kind::find_in(document, known)?;
         let xrd = target.xrd();
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
@@ -99,7 +104,8 @@ impl Stored {
             violations.push(violation("metadata.name", "is missing; allowed: a string".to_owned()));
             violations.sort();
         }
-        let violations = violations.into_iter().map(|violation| discreet(violation, &object)).collect();
+        let violations =
+            violations.into_iter().map(|violation| discreet(violation, &object)).collect();
         Ok(Self { target, object, violations, xrd })
     }
 
@@ -122,7 +128,8 @@ impl Stored {
                 object["spec"]["resourceRef"]["name"] = json!(name);
             }
             let refused = |message: String| vec![Violation { path: String::new(), message }];
-            object = composite_from_claim(&object, &self.xrd).map_err(|error| refused(error.to_string()))?;
+            object = composite_from_claim(&object, &self.xrd)
+                .map_err(|error| refused(error.to_string()))?;
         }
         let around = seen.surround(&mut object, &whose);
         Ok((object, around))

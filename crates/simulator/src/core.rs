@@ -105,7 +105,8 @@ impl World {
     pub fn select(mut self, composition: &Value) -> Self {
         let name = text(composition, &["metadata", "name"]).unwrap_or_default();
         self.set_machinery("compositionRef", json!({"name": name}));
-        let step = at(composition, &["spec", "pipeline"]).and_then(|steps| text(steps.get(0)?, &["step"]));
+        let step =
+            at(composition, &["spec", "pipeline"]).and_then(|steps| text(steps.get(0)?, &["step"]));
         if let Some(step) = step {
             step.clone_into(&mut self.step);
         }
@@ -205,7 +206,9 @@ impl World {
 
     /// The connection details that core finds for an owner of `spec.writeConnectionSecretToRef`.
     pub fn connection_details(&self, owner: &Value) -> ConnectionDetails {
-        secret_ref(owner).map(|(namespace, name)| self.secret_data(&namespace, &name)).unwrap_or_default()
+        secret_ref(owner)
+            .map(|(namespace, name)| self.secret_data(&namespace, &name))
+            .unwrap_or_default()
     }
 
     fn uid(&self) -> &str {
@@ -248,7 +251,8 @@ pub(crate) fn slot_of(document: &Value) -> Option<&str> {
 /// Where a resource's connection secret is: namespaced resources write it to their own namespace.
 pub(crate) fn secret_ref(owner: &Value) -> Option<(String, String)> {
     let reference = at(owner, &["spec", "writeConnectionSecretToRef"])?;
-    let namespace = text(owner, &["metadata", "namespace"]).or_else(|| text(reference, &["namespace"]))?;
+    let namespace =
+        text(owner, &["metadata", "namespace"]).or_else(|| text(reference, &["namespace"]))?;
     Some((namespace.to_owned(), text(reference, &["name"])?.to_owned()))
 }
 

@@ -160,8 +160,9 @@ impl Provider {
     pub fn is_at_work(&self, world: &World) -> bool {
         self.ages.iter().any(|(slot, age)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));
-            object
-                .is_some_and(|object| !self.failing.contains_key(slot) && *age < registry::of(object).rounds)
+            object.is_some_and(|object| {
+                !self.failing.contains_key(slot) && *age < registry::of(object).rounds
+            })
         })
     }
 
@@ -170,7 +171,9 @@ impl Provider {
         let mut changes = BTreeMap::new();
         for slot in before.resources().keys() {
             let state = self.work(slot, &before, world);
-            if world.resources().get(slot).map(unlabelled) != before.resources().get(slot).map(unlabelled) {
+            if world.resources().get(slot).map(unlabelled)
+                != before.resources().get(slot).map(unlabelled)
+            {
                 changes.insert(slot.clone(), state);
             }
         }

@@ -35,7 +35,8 @@ fn by(mut resource: Value, config: &str) -> Value {
 
 /// Provider configs for helm and kubernetes that read a kubeconfig, which an EKS cluster's ClusterAuth writes.
 fn with_cluster(mut resources: Value) -> Value {
-    let secret = json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
+    let secret =
+        json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
     let config = |provider: &str| {
         json!({"apiVersion": format!("{provider}.crossplane.io/v1beta1"), "kind": "ProviderConfig",
                "metadata": {"name": "inner"}, "spec": {"credentials": {"source": "Secret", "secretRef": secret}}})
@@ -44,7 +45,8 @@ fn with_cluster(mut resources: Value) -> Value {
     resources["helm-config"] = config("helm");
     resources["kubernetes-config"] = config("kubernetes");
     resources["cluster"] = eks("Cluster", json!({"region": "eu-west-1"}));
-    resources["auth"] = eks("ClusterAuth", json!({"region": "eu-west-1", "clusterNameSelector": SIBLING()}));
+    resources["auth"] =
+        eks("ClusterAuth", json!({"region": "eu-west-1", "clusterNameSelector": SIBLING()}));
     resources["auth"]["spec"]["writeConnectionSecretToRef"] = secret;
     resources
 }
@@ -57,8 +59,7 @@ fn at_once(resources: Value) -> World {
 
 #[test]
 fn a_kubeconfig_of_eks_comes_from_its_auth_and_lets_what_is_inside_begin() {
-    let inside =
-        json!({"app": by(release("app", "shop"), "inner"), "n": by(object(namespace("x")), "inner")});
+    let inside = json!({"app": by(release("app", "shop"), "inner"), "n": by(object(namespace("x")), "inner")});
     let mut world = world(with_cluster(inside));
     assert_eq!(rounds(&mut world, &["cluster", "auth", "n", "app"]), [4, 5, 6, 7]);
     let details = world.connection_details(&world.resources()["auth"]);
@@ -85,8 +86,7 @@ fn what_a_chart_brings_is_refused_until_its_release_is_ready() {
         ("knative-operator", "operator.knative.dev/v1beta1", "KnativeServing"),
     ];
     for (chart, version, kind) in add_ons {
-        let manifest =
-            json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}});
+        let manifest = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "n"}});
         let mut resources = json!({"inside": by(object(manifest), "inner")});
         let world = at_once(with_cluster(resources.clone()));
         let expected = format!("no matches for kind {kind:?} in version {version:?}");
@@ -113,20 +113,28 @@ fn add_ons_tell_how_they_are() {
     serving["spec"]["readiness"] = json!({"policy": "DeriveFromObject"});
     let mut world = world(json!({"application": application, "serving": serving}));
     assert_eq!(rounds(&mut world, &["application", "serving"]), [2, 2]);
-    let seen = |slot: &str| world.resources()[slot]["status"]["atProvider"]["manifest"]["status"].clone();
-    assert_eq!(seen("application"), json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced"}}));
+    let seen =
+        |slot: &str| world.resources()[slot]["status"]["atProvider"]["manifest"]["status"].clone();
+    assert_eq!(
+        seen("application"),
+        json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced"}})
+    );
 }
 
 #[test]
 fn a_secret_waits_for_the_namespace_that_an_object_makes() {
     let role = json!({"apiVersion": "postgresql.sql.crossplane.io/v1alpha1", "kind": "Role",
         "spec": {"forProvider": {}, "writeConnectionSecretToRef": {"name": "creds", "namespace": "shop-environment"}}});
-    let mut world = world(json!({"role": role, "namespace": object(namespace("shop-environment"))}));
+    let mut world =
+        world(json!({"role": role, "namespace": object(namespace("shop-environment"))}));
     let mut provider = Provider::new(Pace::Rounds);
     provider.answer(&mut world);
     assert_eq!(status(&world, "role", "Synced"), "False");
     let said = message(&world, "role", "Synced");
-    assert!(said.ends_with(r#"connection secret: namespaces "shop-environment" not found"#), "{said}");
+    assert!(
+        said.ends_with(r#"connection secret: namespaces "shop-environment" not found"#),
+        "{said}"
+    );
     assert!(world.secret("shop-environment", "creds").is_none());
     provider.answer(&mut world);
     assert_eq!(
@@ -139,7 +147,8 @@ fn a_secret_waits_for_the_namespace_that_an_object_makes() {
 
 #[test]
 fn what_lives_in_a_namespace_waits_for_it() {
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
+    let service =
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
     let mut release = release("app", "n");
     release["spec"]["forProvider"]["skipCreateNamespace"] = json!(true);
     let mut world = world(
@@ -154,7 +163,8 @@ fn what_lives_in_a_namespace_waits_for_it() {
 
 #[test]
 fn a_service_that_is_looked_at_has_its_address_once_its_release_made_it() {
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "v", "namespace": "n"}});
+    let service =
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "v", "namespace": "n"}});
     let mut looked_at = object(service);
     looked_at["spec"]["managementPolicies"] = json!(["Observe"]);
     let mut world = world(json!({"address": looked_at, "vcluster": release("vcluster", "n")}));
@@ -232,9 +242,10 @@ fn a_site_finds_its_access_control_and_is_deployed() {
 #[test]
 fn a_site_without_access_control_says_where_it_looks() {
     let origin = json!([{"originAccessControlIdSelector": SIBLING()}]);
-    let world =
-        at_once(json!({"site": {"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution",
-        "spec": {"forProvider": {"origin": origin}}}}));
+    let world = at_once(
+        json!({"site": {"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution",
+        "spec": {"forProvider": {"origin": origin}}}}),
+    );
     let expected = "cannot resolve references: mg.Spec.ForProvider.Origin[i3].OriginAccessControlID: no resources matched selector";
     assert_eq!(message(&world, "site", "Synced"), expected);
 }

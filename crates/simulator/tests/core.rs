@@ -106,17 +106,23 @@ fn a_claim_becomes_a_composite() {
         json!({"a": "b", "crossplane.io/claim-name": "demo", "crossplane.io/claim-namespace": "team"})
     );
     assert_eq!(composite["metadata"]["annotations"], json!({"note": "n"}));
-    let claim_ref =
-        json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demo", "name": "demo", "namespace": "team"});
+    let claim_ref = json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demo", "name": "demo", "namespace": "team"});
     let selector = json!({"matchLabels": {"provider": "aws"}});
-    assert_eq!(composite["spec"], json!({"size": 3, "compositionSelector": selector, "claimRef": claim_ref}));
+    assert_eq!(
+        composite["spec"],
+        json!({"size": 3, "compositionSelector": selector, "claimRef": claim_ref})
+    );
 }
 
 #[test]
 fn a_claim_of_another_kind_is_refused() {
-    let claim = json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demos", "metadata": {"name": "x"}});
+    let claim =
+        json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demos", "metadata": {"name": "x"}});
     let error = composite_from_claim(&claim, &xrd()).unwrap_err();
-    assert_eq!(error.to_string(), "kind: found Demos; the definition xdemos.acme.io has the claim Demo");
+    assert_eq!(
+        error.to_string(),
+        "kind: found Demos; the definition xdemos.acme.io has the claim Demo"
+    );
 }
 
 #[test]
@@ -127,8 +133,9 @@ fn core_fills_the_request() {
         "metadata": {"name": "old", "annotations": {"crossplane.io/composition-resource-name": "one"}},
         "spec": {"writeConnectionSecretToRef": {"name": "sec", "namespace": "ns"}}});
     let composite = legacy().composite().clone();
-    let world =
-        World::from_documents(composite, [secret, instance]).defined_by(&xrd()).select(&composition());
+    let world = World::from_documents(composite, [secret, instance])
+        .defined_by(&xrd())
+        .select(&composition());
     let request = world.request(Some(&json!({"a": 1})));
     let observed = request.observed.unwrap();
     assert_eq!(observed.resources["one"].connection_details["username"], b"admin");
@@ -140,7 +147,8 @@ fn core_fills_the_request() {
     let secret_ref =
         json!({"name": "8ba21b04-c0bc-50ea-801e-d85299a96bc7", "namespace": "crossplane-system"});
     assert_eq!(composite["spec"]["writeConnectionSecretToRef"], secret_ref);
-    let refs = json!([{"apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "Instance", "name": "old"}]);
+    let refs =
+        json!([{"apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "Instance", "name": "old"}]);
     assert_eq!(composite["spec"]["resourceRefs"], refs);
     assert_eq!(condition(&composite, "Responsive")["reason"], "WatchCircuitClosed");
     assert_eq!(request.meta.unwrap().capabilities, [1, 2, 3, 4, 5]);
@@ -165,7 +173,10 @@ fn a_function_gets_what_it_requires() {
     assert_eq!(requests.len(), 2);
     assert!(requests[0].required_resources.is_empty());
     for answered in [&requests[1].required_resources["new"], &requests[1].extra_resources["old"]] {
-        assert_eq!(struct_to_json(answered.items[0].resource.as_ref().unwrap())["data"], json!({"x": 1}));
+        assert_eq!(
+            struct_to_json(answered.items[0].resource.as_ref().unwrap())["data"],
+            json!({"x": 1})
+        );
     }
 }
 
@@ -251,18 +262,25 @@ fn a_namespaced_composite_keeps_its_resources_in_its_namespace() {
     assert!(rendered.composite["status"].get("claimConditionTypes").is_none());
     assert_eq!(condition(&rendered.composite, "Responsive")["observedGeneration"], 4);
     assert!(condition(&rendered.composite, "Provisioned").get("observedGeneration").is_none());
-    assert!(rendered.resources.iter().all(|resource| resource["metadata"]["namespace"] == "team-a"));
+    assert!(
+        rendered.resources.iter().all(|resource| resource["metadata"]["namespace"] == "team-a")
+    );
     let warning = "cannot create composed resource \"two\" in namespace \"default\", using XR namespace \"team-a\" instead";
     assert!(
-        rendered.results.iter().any(|result| result["message"] == warning && result["severity"] == "Warning")
+        rendered
+            .results
+            .iter()
+            .any(|result| result["message"] == warning && result["severity"] == "Warning")
     );
 }
 
 #[test]
 fn a_long_name_is_cut_before_its_hash() {
     for (name, prefix) in [("a".repeat(63), "a".repeat(50)), ("b".repeat(50), "b".repeat(50))] {
-        let composite = json!({"apiVersion": "acme.io/v1", "kind": "X", "metadata": {"name": name}});
-        let bucket = desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
+        let composite =
+            json!({"apiVersion": "acme.io/v1", "kind": "X", "metadata": {"name": name}});
+        let bucket =
+            desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
         let rendered = rendered(&World::new(composite), &bucket).unwrap();
         let made = rendered.resources[0]["metadata"]["name"].as_str().unwrap();
         assert_eq!((made.len(), &made[..51]), (63, format!("{prefix}-").as_str()));
@@ -271,7 +289,8 @@ fn a_long_name_is_cut_before_its_hash() {
 
 #[test]
 fn a_namespaced_composite_composes_no_cluster_scoped_kind() {
-    let bucket = desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
+    let bucket =
+        desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
     assert!(matches!(namespaced().apply(&bucket), Err(ComposeError::ClusterScoped { .. })));
     assert!(legacy().apply(&bucket).is_ok());
 }
@@ -279,7 +298,9 @@ fn a_namespaced_composite_composes_no_cluster_scoped_kind() {
 #[test]
 fn applying_merges_with_what_others_set_and_takes_back_what_was_ours() {
     let bucket = |spec: Value| {
-        desiring(json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket", "spec": spec}}))
+        desiring(
+            json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket", "spec": spec}}),
+        )
     };
     let mut world = legacy();
     let first = world.apply(&bucket(json!({"forProvider": {"a": 1, "b": {"c": 1}}}))).unwrap();
@@ -297,7 +318,8 @@ fn applying_merges_with_what_others_set_and_takes_back_what_was_ours() {
 fn what_is_no_longer_desired_is_deleted() {
     let mut world = legacy();
     world.apply(&response()).unwrap();
-    let left = desiring(json!({"three": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
+    let left =
+        desiring(json!({"three": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket"}}));
     assert_eq!(world.apply(&left).unwrap().deleted, ["one", "two"]);
     assert_eq!(world.composite()["spec"]["resourceRefs"].as_array().unwrap().len(), 1);
     assert!(world.is_ready());
@@ -315,7 +337,8 @@ fn a_fatal_response_changes_conditions_only() {
     assert_eq!(world.apply(&fatal).unwrap().fatal.as_deref(), Some("spec.x: bad"));
     assert_eq!(world.resources(), before.resources());
     assert_eq!(world.composite()["status"]["foo"], "bar");
-    let message = r#"cannot compose resources: pipeline step "s" returned a fatal result: spec.x: bad"#;
+    let message =
+        r#"cannot compose resources: pipeline step "s" returned a fatal result: spec.x: bad"#;
     assert_eq!(condition(world.composite(), "Synced")["message"], message);
     assert_eq!(condition(world.composite(), "Provisioned")["status"], "Unknown");
     assert_eq!(condition(world.composite(), "Ready"), condition(before.composite(), "Ready"));

@@ -10,12 +10,19 @@ use support::{SIBLING, aws, gcp, message, namespaced, rounds, status, world};
 
 #[test]
 fn an_unknown_managed_resource_is_ready_after_one_round() {
-    let mut world = world(json!({"a": {"apiVersion": "x.example.org/v1", "kind": "Thing", "spec": {}}}));
+    let mut world =
+        world(json!({"a": {"apiVersion": "x.example.org/v1", "kind": "Thing", "spec": {}}}));
     let changes = Provider::default().answer(&mut world);
     assert_eq!((changes[0].slot.as_str(), &changes[0].state), ("a", &State::Ready));
     let object = &world.resources()["a"];
-    assert_eq!(object["metadata"]["annotations"]["crossplane.io/external-name"], object["metadata"]["name"]);
-    assert_eq!((status(&world, "a", "Synced"), status(&world, "a", "Ready")), ("True".into(), "True".into()));
+    assert_eq!(
+        object["metadata"]["annotations"]["crossplane.io/external-name"],
+        object["metadata"]["name"]
+    );
+    assert_eq!(
+        (status(&world, "a", "Synced"), status(&world, "a", "Ready")),
+        ("True".into(), "True".into())
+    );
 }
 
 #[test]
@@ -47,8 +54,7 @@ fn a_machine_takes_its_rounds_and_its_security_group_comes_first() {
     let instance = &world.resources()["instance"];
     let id = instance["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap();
     assert!(id.starts_with("i-") && id.len() == 19, "{id}");
-    let group =
-        &world.resources()["security-group"]["metadata"]["annotations"]["crossplane.io/external-name"];
+    let group = &world.resources()["security-group"]["metadata"]["annotations"]["crossplane.io/external-name"];
     assert_eq!(instance["spec"]["forProvider"]["vpcSecurityGroupIds"], json!([group]));
     assert_eq!(instance["spec"]["forProvider"]["availabilityZone"], "eu-west-1a");
     let seen = &instance["status"]["atProvider"];
@@ -72,15 +78,21 @@ fn iam_resources_find_each_other() {
 
 #[test]
 fn what_cannot_resolve_a_reference_waits() {
-    let mut world = world(json!({"db": gcp("sql", "Database", json!({"instanceSelector": SIBLING()}))}));
+    let mut world =
+        world(json!({"db": gcp("sql", "Database", json!({"instanceSelector": SIBLING()}))}));
     let changes = Provider::new(Pace::Rounds).answer(&mut world);
-    let expected = "cannot resolve references: mg.Spec.ForProvider.Instance: no resources matched selector";
+    let expected =
+        "cannot resolve references: mg.Spec.ForProvider.Instance: no resources matched selector";
     assert_eq!(changes[0].state, State::Waiting(expected.into()));
     assert_eq!(
         (status(&world, "db", "Synced"), message(&world, "db", "Synced")),
         ("False".into(), expected.into())
     );
-    assert!(world.resources()["db"]["metadata"]["annotations"].get("crossplane.io/external-name").is_none());
+    assert!(
+        world.resources()["db"]["metadata"]["annotations"]
+            .get("crossplane.io/external-name")
+            .is_none()
+    );
 }
 
 #[test]
@@ -91,19 +103,25 @@ fn a_cluster_and_a_database_take_their_rounds_and_write_their_secrets() {
     let mut instance = gcp("sql", "DatabaseInstance", json!({"region": "us-central1"}));
     instance["spec"]["writeConnectionSecretToRef"] = secret("instance");
     let password = json!({"name": "given", "namespace": "crossplane-system", "key": "password"});
-    let mut user = gcp("sql", "User", json!({"instanceSelector": SIBLING(), "passwordSecretRef": password}));
+    let mut user =
+        gcp("sql", "User", json!({"instanceSelector": SIBLING(), "passwordSecretRef": password}));
     user["spec"]["writeConnectionSecretToRef"] = secret("user");
     let mut world = world(json!({
         "gke-cluster": cluster, "cloudsql-instance": instance, "database-user": user,
         "node-pool": gcp("container", "NodePool", json!({"clusterSelector": SIBLING()})),
         "bucket": gcp("storage", "Bucket", json!({"location": "US"})),
     }));
-    world.put_secret(json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="},
-        "metadata": {"name": "given", "namespace": "crossplane-system"}}));
+    world.put_secret(
+        json!({"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="},
+        "metadata": {"name": "given", "namespace": "crossplane-system"}}),
+    );
     let slots = ["gke-cluster", "cloudsql-instance", "database-user", "node-pool", "bucket"];
     assert_eq!(rounds(&mut world, &slots), [4, 3, 4, 6, 1]);
     let details = |slot: &str| world.connection_details(&world.resources()[slot]);
-    assert!(String::from_utf8_lossy(&details("gke-cluster")["kubeconfig"]).contains("https://198.51.100."));
+    assert!(
+        String::from_utf8_lossy(&details("gke-cluster")["kubeconfig"])
+            .contains("https://198.51.100.")
+    );
     assert!(
         String::from_utf8_lossy(&details("cloudsql-instance")["connectionName"])
             .starts_with("acme-dev:us-central1:")
@@ -116,8 +134,9 @@ fn a_cluster_and_a_database_take_their_rounds_and_write_their_secrets() {
 #[test]
 fn a_user_waits_for_the_key_of_its_password() {
     let password = json!({"name": "given", "namespace": "x", "key": "password"});
-    let mut world =
-        world(json!({"user": gcp("sql", "User", json!({"instance": "i", "passwordSecretRef": password}))}));
+    let mut world = world(
+        json!({"user": gcp("sql", "User", json!({"instance": "i", "passwordSecretRef": password}))}),
+    );
     let mut provider = Provider::new(Pace::Rounds);
     provider.answer(&mut world);
     assert_eq!(
@@ -135,13 +154,17 @@ fn a_user_waits_for_the_key_of_its_password() {
 
 #[test]
 fn a_leaf_can_be_made_to_fail_and_mended() {
-    let mut world =
-        world(json!({"i": aws("Instance", json!({})), "t": {"apiVersion": "x.org/v1", "kind": "T"}}));
+    let mut world = world(
+        json!({"i": aws("Instance", json!({})), "t": {"apiVersion": "x.org/v1", "kind": "T"}}),
+    );
     let mut provider = Provider::new(Pace::Instant);
     provider.fail("i", "VcpuLimitExceeded");
     provider.fail("t", "no");
     provider.answer(&mut world);
-    assert_eq!(message(&world, "i", "LastAsyncOperation"), "async create failed: VcpuLimitExceeded");
+    assert_eq!(
+        message(&world, "i", "LastAsyncOperation"),
+        "async create failed: VcpuLimitExceeded"
+    );
     assert_eq!(status(&world, "i", "Synced"), "True");
     assert_eq!(message(&world, "t", "Synced"), "create failed: no");
     provider.mend("i");
@@ -167,7 +190,8 @@ fn at_the_instant_pace_one_answer_is_enough() {
 
 #[test]
 fn a_deployment_has_its_replicas_after_two_rounds() {
-    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3}});
+    let deployment =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3}});
     let mut world = namespaced(json!({"d": deployment}));
     let mut provider = Provider::new(Pace::Rounds);
     provider.answer(&mut world);
@@ -195,7 +219,10 @@ fn an_object_is_ready_as_its_policy_says() {
         "never": query("object.status.availableReplicas == 7"),
         "derived": wrapped(json!({"policy": "DeriveFromObject"})),
     }));
-    assert_eq!(rounds(&mut world, &["created", "all-true", "query", "never", "derived"]), [1, 2, 2, 0, 0]);
+    assert_eq!(
+        rounds(&mut world, &["created", "all-true", "query", "never", "derived"]),
+        [1, 2, 2, 0, 0]
+    );
 }
 
 #[test]
@@ -269,7 +296,8 @@ fn a_kind_says_what_its_provider_writes() {
     let params = &written["spec"]["forProvider"];
     assert_eq!((&params["cluster"], &params["clusterRef"]), (&json!("x"), &json!({"name": "x"})));
     assert_eq!((&params["maxPodsPerNode"], &params["project"]), (&json!(110), &json!("acme-dev")));
-    let distribution = json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution"});
+    let distribution =
+        json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution"});
     let origin = json!([{"originAccessControlId": "x", "originAccessControlIdRef": {"name": "x"}}]);
     let written = Model::of(&distribution).written();
     assert_eq!(written["spec"]["forProvider"]["origin"], origin);

@@ -12,7 +12,12 @@ fn model(group: &str, kind: &str) -> Model {
     Model::of(&json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind}))
 }
 
-fn existing<'a>(group: &'a str, kind: &'a str, name: &'a str, parameters: &'a Value) -> Existing<'a> {
+fn existing<'a>(
+    group: &'a str,
+    kind: &'a str,
+    name: &'a str,
+    parameters: &'a Value,
+) -> Existing<'a> {
     Existing { group, kind, name, parameters, is_busy: false }
 }
 

@@ -21,7 +21,9 @@ pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Va
     let mut claim = claim.clone();
     hold(&mut claim, FINALIZER);
     let reference = ["apiVersion", "kind"].map(|field| (field, composite[field].clone()));
-    for (field, value) in reference.into_iter().chain([("name", composite["metadata"]["name"].clone())]) {
+    for (field, value) in
+        reference.into_iter().chain([("name", composite["metadata"]["name"].clone())])
+    {
         claim["spec"]["resourceRef"][field] = value;
     }
     claim["spec"]["compositionRef"] = composite["spec"]["compositionRef"].clone();

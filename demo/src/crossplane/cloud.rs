@@ -39,9 +39,9 @@ impl Quota {
     pub fn load() -> Result<Self> {
         let file = workspace::root().join("examples/gpu-workspace/observed/failing.yaml");
         let documents = yaml::read(&file)?;
-        let refused = documents
-            .iter()
-            .find_map(|one| find(one, "LastAsyncOperation").filter(|told| told["status"] == "False"));
+        let refused = documents.iter().find_map(|one| {
+            find(one, "LastAsyncOperation").filter(|told| told["status"] == "False")
+        });
         let message = refused
             .map(|told| text(told, "/message"))
             .context("the example of a failing workspace has no refusal")?;
@@ -49,7 +49,8 @@ impl Quota {
     }
 
     fn refuses(&self, object: &Value) -> Option<String> {
-        let is_machine = text(object, "/apiVersion").starts_with("ec2.") && object["kind"] == "Instance";
+        let is_machine =
+            text(object, "/apiVersion").starts_with("ec2.") && object["kind"] == "Instance";
         let is_beyond = text(object, "/spec/forProvider/instanceType").starts_with('p');
         (is_machine && is_beyond && !is_true(object, "Ready")).then(|| self.words.clone())
     }

@@ -66,7 +66,10 @@ impl Environment {
             alive.turn(recipe, &self.root, around, now)
         };
         // What was written just now may be asked about once more.
-        let after = around.store.get(&self.root).map(|object| object["metadata"]["resourceVersion"].clone());
+        let after = around
+            .store
+            .get(&self.root)
+            .map(|object| object["metadata"]["resourceVersion"].clone());
         let rests = !goes_on && after.as_ref() == Some(version);
         self.asleep = after.filter(|_| rests);
         self.alive = Some(alive);
@@ -76,7 +79,13 @@ impl Environment {
 
 impl Alive {
     /// Makes the composite, where people applied a claim, and chooses the Composition.
-    fn begin(recipe: &Recipe, root: &Key, object: &Value, around: &Around, now: Timestamp) -> Option<Self> {
+    fn begin(
+        recipe: &Recipe,
+        root: &Key,
+        object: &Value,
+        around: &Around,
+        now: Timestamp,
+    ) -> Option<Self> {
         let composite = if recipe.is_claim() {
             let wanted = composite_from_claim(object, &recipe.xrd).ok()?;
             let key = recipe.composite.key("", text(&wanted, "/metadata/name"));
@@ -94,7 +103,10 @@ impl Alive {
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
         let others = namespaces.chain([around.recipes.config.clone()]);
-        let world = World::new(given).defined_by(&recipe.xrd).select(&recipe.composition).with_others(others);
+        let world = World::new(given)
+            .defined_by(&recipe.xrd)
+            .select(&recipe.composition)
+            .with_others(others);
         let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
         Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
     }
@@ -141,7 +153,9 @@ impl Alive {
                 // What core refuses stands in the composite's conditions.
                 let _ = self.world.apply(&response);
             }
-            Err(error) => eprintln!("{} {}: the function has failed: {error}", root.resource, root.name),
+            Err(error) => {
+                eprintln!("{} {}: the function has failed: {error}", root.resource, root.name)
+            }
         }
         let at_work = self.cloud.work(&mut self.world, &around.quota, now);
         self.mirror.show(&self.world, around, now);
@@ -152,15 +166,19 @@ impl Alive {
     fn tell(&self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let composite = self.world.composite();
         let mut changed = false;
-        let version =
-            |key: &Key| around.store.get(key).map(|object| object["metadata"]["resourceVersion"].clone());
+        let version = |key: &Key| {
+            around.store.get(key).map(|object| object["metadata"]["resourceVersion"].clone())
+        };
         let before = version(&self.composite);
         around.store.put(&self.composite, now, |there| {
             let mut object = there?.clone();
             hold(&mut object, FINALIZER);
             // What people write is theirs: they may have written again meanwhile.
-            let own: &[&str] =
-                if recipe.is_claim() { &["/spec", "/metadata/labels"] } else { &["/spec/crossplane"] };
+            let own: &[&str] = if recipe.is_claim() {
+                &["/spec", "/metadata/labels"]
+            } else {
+                &["/spec/crossplane"]
+            };
             for place in own {
                 put(&mut object, place, composite.pointer(place).cloned().unwrap_or_default());
             }
@@ -170,7 +188,9 @@ impl Alive {
         changed |= before != version(&self.composite);
         if recipe.is_claim() {
             let secret = claim::publish(&self.world, root, around, now);
-            around.store.put(root, now, |there| Some(claim::told(there?, &self.world, secret, now)));
+            around
+                .store
+                .put(root, now, |there| Some(claim::told(there?, &self.world, secret, now)));
         }
         changed
     }

@@ -41,9 +41,11 @@ impl Leaving {
                 self.asked.insert(slot, now);
             }
         }
-        let is_over =
-            |(slot, since): &(&String, &Timestamp)| now >= **since + lasting(self.pace, slot, GOING);
-        let over: Vec<String> = self.asked.iter().filter(is_over).map(|(slot, _)| slot.clone()).collect();
+        let is_over = |(slot, since): &(&String, &Timestamp)| {
+            now >= **since + lasting(self.pace, slot, GOING)
+        };
+        let over: Vec<String> =
+            self.asked.iter().filter(is_over).map(|(slot, _)| slot.clone()).collect();
         for slot in over {
             if !waits(&slot, world) {
                 world.resources_mut().remove(&slot);
@@ -71,14 +73,20 @@ fn refers(end: &Value, object: &Value) -> bool {
 
 /// A Usage stays until what uses is gone.
 fn waits(slot: &str, world: &World) -> bool {
-    let usage =
-        world.resources().get(slot).filter(|one| one["kind"] == "Usage" || one["kind"] == "ClusterUsage");
-    usage.is_some_and(|usage| world.resources().values().any(|one| refers(&usage["spec"]["by"], one)))
+    let usage = world
+        .resources()
+        .get(slot)
+        .filter(|one| one["kind"] == "Usage" || one["kind"] == "ClusterUsage");
+    usage.is_some_and(|usage| {
+        world.resources().values().any(|one| refers(&usage["spec"]["by"], one))
+    })
 }
 
 fn ask(object: &mut Value, date: &str) {
     object["metadata"]["deletionTimestamp"] = json!(date);
-    if text(object, "/apiVersion").contains("upbound.io") || object["spec"]["forProvider"].is_object() {
+    if text(object, "/apiVersion").contains("upbound.io")
+        || object["spec"]["forProvider"].is_object()
+    {
         hold(object, MANAGED);
         conditions::set(object, date, "Ready", "False", "Deleting", "");
     }

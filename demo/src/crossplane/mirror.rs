@@ -30,7 +30,9 @@ impl Mirror {
 
     /// Takes everything away.
     pub fn clear(&mut self, around: &Around, now: Timestamp) {
-        for key in std::mem::take(&mut self.parts).into_iter().chain(std::mem::take(&mut self.secrets)) {
+        for key in
+            std::mem::take(&mut self.parts).into_iter().chain(std::mem::take(&mut self.secrets))
+        {
             around.store.put(&key, now, |_| None);
         }
     }

@@ -67,5 +67,7 @@ pub fn condition<'o>(object: &'o DynamicObject, kind: &str) -> &'o Value {
 }
 
 pub fn is_ready(object: &DynamicObject) -> bool {
-    ["Ready", "Synced", "Provisioned"].iter().all(|kind| condition(object, kind)["status"] == "True")
+    ["Ready", "Synced", "Provisioned"]
+        .iter()
+        .all(|kind| condition(object, kind)["status"] == "True")
 }

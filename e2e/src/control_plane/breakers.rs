@@ -28,7 +28,10 @@ impl Breakers {
         if plane.options.core != CoreVersion::Old {
             do_count(plane).await?;
         }
-        Ok(Self { core: plane.process("crossplane")?.pid(), opened: plane.metrics.samples(OPENED).await? })
+        Ok(Self {
+            core: plane.process("crossplane")?.pid(),
+            opened: plane.metrics.samples(OPENED).await?,
+        })
     }
 
     /// An error where one has opened since then; a core that was started again has counted from zero.
@@ -48,7 +51,10 @@ async fn do_count(plane: &ControlPlane) -> Result<()> {
     // In this order: what is reconciled now was heard before.
     let reconciled = plane.metrics.sum(RECONCILED, "controller=\"composite/").await?;
     let heard = plane.metrics.samples(HEARD).await?;
-    ensure!(reconciled < 1.0 || !heard.is_empty(), "core has reconciled composites, and no {HEARD}");
+    ensure!(
+        reconciled < 1.0 || !heard.is_empty(),
+        "core has reconciled composites, and no {HEARD}"
+    );
     Ok(())
 }
 
@@ -57,7 +63,10 @@ mod tests {
     use super::*;
 
     fn breakers(core: u32, opened: f64) -> Breakers {
-        Breakers { core: Some(core), opened: BTreeMap::from([("controller=\"a\"".to_owned(), opened)]) }
+        Breakers {
+            core: Some(core),
+            opened: BTreeMap::from([("controller=\"a\"".to_owned(), opened)]),
+        }
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub async fn pack(ground: &Ground) -> Result<PathBuf> {
         fs::create_dir_all(&target)?;
         let helm = Program::new("helm", &ground.tools.helm).arg("package");
         let charts = charts.iter().map(|chart| chart.display().to_string());
-        ground.run(helm.args(charts).arg("--destination").arg(target.display().to_string())).await?;
+        ground
+            .run(helm.args(charts).arg("--destination").arg(target.display().to_string()))
+            .await?;
         index(ground, &target).await?;
     }
     let target = sites.join(OURS);

@@ -7,7 +7,9 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use serde_json::json;
 
-use super::{NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers};
+use super::{
+    NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers,
+};
 use crate::stand_in::{self, configs};
 
 /// Its service account, and its process.

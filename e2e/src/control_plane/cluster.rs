@@ -83,8 +83,16 @@ impl Cluster {
         let client = client(content).await?;
         let authority = authority.pem().to_owned();
         let ground = ground.clone();
-        let cluster =
-            Self { name: name.to_owned(), port, kubeconfig, client, authority, token, folder, ground };
+        let cluster = Self {
+            name: name.to_owned(),
+            port,
+            kubeconfig,
+            client,
+            authority,
+            token,
+            folder,
+            ground,
+        };
         cluster.api_server(etcd).await?;
         cluster.ground.tell(&cluster.process_name("kube-apiserver"), start);
         cluster.controller_manager().await?;
@@ -103,7 +111,8 @@ impl Cluster {
         let folder = self.folder.join("accounts");
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("{namespace}-{name}.kubeconfig"));
-        let content = kubeconfig_of(&format!("https://127.0.0.1:{}", self.port), &self.authority, &token);
+        let content =
+            kubeconfig_of(&format!("https://127.0.0.1:{}", self.port), &self.authority, &token);
         fs::write(&path, content.to_string())?;
         Ok(path)
     }
@@ -111,13 +120,15 @@ impl Cluster {
     /// A client of a service account.
     pub async fn account_client(&self, namespace: &str, name: &str) -> Result<Client> {
         let token = self.account_token(namespace, name).await?;
-        client(kubeconfig_of(&format!("https://127.0.0.1:{}", self.port), &self.authority, &token)).await
+        client(kubeconfig_of(&format!("https://127.0.0.1:{}", self.port), &self.authority, &token))
+            .await
     }
 
     /// A client in the hands of a person: the API server answers by that person's rights.
     pub async fn person(&self, name: &str) -> Result<Client> {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         config.auth_info.impersonate = Some(name.to_owned());
         Ok(Client::try_from(config)?)
     }
@@ -137,7 +148,8 @@ impl Cluster {
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
         fs::write(file.path(), list.to_string())?;
         let path = file.path().display().to_string();
-        let args = ["apply", "--server-side", "--force-conflicts", "--field-manager=paved-road-setup"];
+        let args =
+            ["apply", "--server-side", "--force-conflicts", "--field-manager=paved-road-setup"];
         self.kubectl(args.into_iter().map(String::from).chain(["-f".to_owned(), path])).await?;
         Ok(())
     }
@@ -145,7 +157,8 @@ impl Cluster {
     /// A token of a service account, which has to exist.
     pub async fn account_token(&self, namespace: &str, name: &str) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
-        let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..Default::default() };
+        let spec =
+            TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..Default::default() };
         let request = TokenRequest { spec, ..TokenRequest::default() };
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
         let answer = answer.with_context(|| format!("a token for {namespace}/{name}"))?;
@@ -153,30 +166,38 @@ impl Cluster {
     }
 
     fn process_name(&self, component: &str) -> String {
-        if self.name == super::OUTER { component.to_owned() } else { format!("{component}-{}", self.name) }
+        if self.name == super::OUTER {
+            component.to_owned()
+        } else {
+            format!("{component}-{}", self.name)
+        }
     }
 
     async fn api_server(&self, etcd: u16) -> Result<()> {
         let file = |name: &str| self.folder.join(name).display().to_string();
-        let program = Program::new(self.process_name("kube-apiserver"), &self.ground.tools.api_server)
-            .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
-            .arg(format!("--etcd-prefix=/{}", self.name))
-            .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
-            .args(["--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16"])
-            .arg(format!("--secure-port={}", self.port))
-            .arg(format!("--cert-dir={}", self.folder.display()))
-            .arg(format!("--tls-cert-file={}", file("tls.crt")))
-            .arg(format!("--tls-private-key-file={}", file("tls.key")))
-            .arg("--service-account-issuer=https://kubernetes.default.svc")
-            .arg(format!("--service-account-key-file={}", file("sa.pub")))
-            .arg(format!("--service-account-signing-key-file={}", file("sa.key")))
-            .arg(format!("--token-auth-file={}", file("tokens.csv")))
-            .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
-            // Many controllers on one machine: none should wait for another.
-            .args(["--enable-priority-and-fairness=false", "--max-requests-inflight=3000"])
-            .arg("--max-mutating-requests-inflight=1000")
-            // Memory for time: a sixth of its time went into collecting garbage.
-            .env("GOGC", "300");
+        let program =
+            Program::new(self.process_name("kube-apiserver"), &self.ground.tools.api_server)
+                .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
+                .arg(format!("--etcd-prefix=/{}", self.name))
+                .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
+                .args([
+                    "--endpoint-reconciler-type=none",
+                    "--service-cluster-ip-range=10.96.0.0/16",
+                ])
+                .arg(format!("--secure-port={}", self.port))
+                .arg(format!("--cert-dir={}", self.folder.display()))
+                .arg(format!("--tls-cert-file={}", file("tls.crt")))
+                .arg(format!("--tls-private-key-file={}", file("tls.key")))
+                .arg("--service-account-issuer=https://kubernetes.default.svc")
+                .arg(format!("--service-account-key-file={}", file("sa.pub")))
+                .arg(format!("--service-account-signing-key-file={}", file("sa.key")))
+                .arg(format!("--token-auth-file={}", file("tokens.csv")))
+                .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
+                // Many controllers on one machine: none should wait for another.
+                .args(["--enable-priority-and-fairness=false", "--max-requests-inflight=3000"])
+                .arg("--max-mutating-requests-inflight=1000")
+                // Memory for time: a sixth of its time went into collecting garbage.
+                .env("GOGC", "300");
         let process = self.ground.start(program)?;
         self.ready(&process).await
     }
@@ -189,7 +210,10 @@ impl Cluster {
         let program = Program::new(&name, &self.ground.tools.controller_manager)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(["--controllers=*,-nodeipam", "--leader-elect=false", "--bind-address=127.0.0.1"])
-            .arg(format!("--service-account-private-key-file={}", self.folder.join("sa.key").display()))
+            .arg(format!(
+                "--service-account-private-key-file={}",
+                self.folder.join("sa.key").display()
+            ))
             .arg(format!("--secure-port={port}"))
             .arg(format!("--cert-dir={}", self.ground.subfolder(&name)?.display()))
             .args(["--kube-api-qps=200", "--kube-api-burst=400"])
@@ -205,14 +229,15 @@ impl Cluster {
     pub async fn nodes(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
-        let scheduler = Program::new(self.process_name("kube-scheduler"), &self.ground.tools.scheduler)
-            .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
-            .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
-            .arg(format!("--secure-port={port}"))
-            .arg(format!(
-                "--cert-dir={}",
-                self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()
-            ));
+        let scheduler =
+            Program::new(self.process_name("kube-scheduler"), &self.ground.tools.scheduler)
+                .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
+                .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
+                .arg(format!("--secure-port={port}"))
+                .arg(format!(
+                    "--cert-dir={}",
+                    self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()
+                ));
         let scheduler = self.ground.start(scheduler)?;
         let kubelets = ports::free()?;
         let kwok = Program::new(self.process_name("kwok"), &self.ground.tools.kwok)

@@ -51,7 +51,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
 
     let begin = Instant::now();
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let (server, client) = (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
+    let (server, client) =
+        (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
     certificate(&secrets, "crossplane-tls-server").await?.write(&server)?;
     certificate(&secrets, "crossplane-tls-client").await?.write(&client)?;
     let (health, metrics) = (ports::free()?, ports::free()?);
@@ -69,7 +70,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
         .env("KUBECONFIG", &account);
     let core = ground.start(core)?;
     rbac_manager(ground, cluster).await?;
-    core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await).await?;
+    core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await)
+        .await?;
     ground.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
     Ok(Core { authority: Authority::of(&root.chain, &root.key)?, metrics: Metrics::at(metrics)? })
@@ -87,8 +89,11 @@ async fn chart(
     let program = Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart]);
     let rendered = ground.run(program.args(version.helm_flags()?)).await?;
     let mut start = None;
-    let mut objects = vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
-    for object in serde_saphyr::from_multiple::<Value>(&rendered).context("reading Crossplane's chart")? {
+    let mut objects =
+        vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
+    for object in
+        serde_saphyr::from_multiple::<Value>(&rendered).context("reading Crossplane's chart")?
+    {
         let is_core = object["metadata"]["name"] == "crossplane";
         match object["kind"].as_str() {
             Some("Deployment") if is_core => start = Some(arguments(&object)?),
@@ -97,8 +102,9 @@ async fn chart(
             Some(_) => objects.push(object),
         }
     }
-    for object in
-        objects.iter_mut().filter(|object| object["kind"] == "Secret" || object["kind"] == "ServiceAccount")
+    for object in objects
+        .iter_mut()
+        .filter(|object| object["kind"] == "Secret" || object["kind"] == "ServiceAccount")
     {
         object["metadata"]["namespace"] = NAMESPACE.into();
     }

@@ -66,7 +66,8 @@ impl Function {
         let start = Instant::now();
         let certificates = ground.subfolder(&format!("{name}-server"))?;
         authority.sign(["127.0.0.1", "localhost"])?.write(&certificates)?;
-        let variables = container(manifests::FUNCTION)?["env"].as_array().cloned().unwrap_or_default();
+        let variables =
+            container(manifests::FUNCTION)?["env"].as_array().cloned().unwrap_or_default();
         let (mut replicas, mut backends) = (Vec::new(), Vec::new());
         for number in 0..count {
             let port = ports::free()?;
@@ -76,7 +77,8 @@ impl Function {
                 .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
             let program = variables.iter().try_fold(program, |program, variable| {
                 let (name, value) = (variable["name"].as_str(), variable["value"].as_str());
-                let (name, value) = name.zip(value).with_context(|| format!("{variable} has no value"))?;
+                let (name, value) =
+                    name.zip(value).with_context(|| format!("{variable} has no value"))?;
                 anyhow::Ok(program.env(name, value))
             })?;
             replicas.push(ground.start(program)?);
@@ -132,7 +134,11 @@ async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, stri
 }
 
 /// Leads a client to a server until either ends, or the connection is `struck` with a call in flight.
-async fn lead(mut client: TcpStream, mut server: TcpStream, struck: impl Fn() -> bool) -> io::Result<()> {
+async fn lead(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    struck: impl Fn() -> bool,
+) -> io::Result<()> {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let unanswered = AtomicUsize::new(0);

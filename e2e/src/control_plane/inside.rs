@@ -74,12 +74,14 @@ impl Part {
     async fn syncers(&self) -> Result<()> {
         let all: Api<StatefulSet> = Api::all(self.outer.clone());
         for set in all.list(&ListParams::default().labels("app=vcluster")).await? {
-            let (Some(namespace), Some(server)) = (set.namespace(), set.annotations().get(SERVER)) else {
+            let (Some(namespace), Some(server)) = (set.namespace(), set.annotations().get(SERVER))
+            else {
                 continue;
             };
             let secrets: Api<Secret> = Api::namespaced(self.outer.clone(), &namespace);
             let name = format!("vc-{}", set.name_any());
-            if set.metadata.deletion_timestamp.is_some() || secrets.get_opt(&name).await?.is_some() {
+            if set.metadata.deletion_timestamp.is_some() || secrets.get_opt(&name).await?.is_some()
+            {
                 continue;
             }
             let secret = json!({
@@ -129,7 +131,8 @@ impl Part {
             } else {
                 json!({"status": {"health": {"status": "Healthy"}, "sync": {"status": "Synced"}}})
             };
-            api.patch(&application.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+            api.patch(&application.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+                .await?;
         }
         Ok(())
     }
@@ -142,10 +145,14 @@ impl Part {
             if serving.data["status"]["conditions"].is_array() {
                 continue;
             }
-            let api: Api<DynamicObject> =
-                Api::namespaced_with(self.inner.clone(), &serving.namespace().unwrap_or_default(), &resource);
+            let api: Api<DynamicObject> = Api::namespaced_with(
+                self.inner.clone(),
+                &serving.namespace().unwrap_or_default(),
+                &resource,
+            );
             let patch = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-            api.patch_status(&serving.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+            api.patch_status(&serving.name_any(), &PatchParams::default(), &Patch::Merge(patch))
+                .await?;
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ pub struct Metrics {
 impl Metrics {
     /// Those at `/metrics` of a port.
     pub fn at(port: u16) -> Result<Self> {
-        let address = format!("http://127.0.0.1:{port}").parse().context("an address on loopback")?;
+        let address =
+            format!("http://127.0.0.1:{port}").parse().context("an address on loopback")?;
         Ok(Self { client: Client::try_from(Config::new(address))? })
     }
 
@@ -33,7 +34,11 @@ impl Metrics {
     /// The sum of those samples of a metric that have a label.
     pub async fn sum(&self, metric: &str, label: &str) -> Result<f64> {
         let samples = self.samples(metric).await?;
-        Ok(samples.into_iter().filter(|(labels, _)| labels.contains(label)).map(|(_, value)| value).sum())
+        Ok(samples
+            .into_iter()
+            .filter(|(labels, _)| labels.contains(label))
+            .map(|(_, value)| value)
+            .sum())
     }
 }
 
@@ -52,6 +57,9 @@ mod tests {
     #[test]
     fn samples_are_those_of_the_metric_of_that_very_name() {
         let text = "# HELP opens_total Opened.\nopens_total{controller=\"a\"} 2\nopens_total_created{controller=\"a\"} 1.7e+09\n";
-        assert_eq!(samples(text, "opens_total"), BTreeMap::from([("controller=\"a\"".to_owned(), 2.0)]));
+        assert_eq!(
+            samples(text, "opens_total"),
+            BTreeMap::from([("controller=\"a\"".to_owned(), 2.0)])
+        );
     }
 }

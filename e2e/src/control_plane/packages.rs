@@ -53,8 +53,12 @@ impl Registry {
     pub async fn start(ground: &Ground) -> Result<Self> {
         let port = ports::free()?;
         let address = format!("127.0.0.1:{port}");
-        let program =
-            Program::new("registry", &ground.tools.crane).args(["registry", "serve", "--address", &address]);
+        let program = Program::new("registry", &ground.tools.crane).args([
+            "registry",
+            "serve",
+            "--address",
+            &address,
+        ]);
         let process = ground.start(program)?;
         process.ready(Duration::from_secs(30), async || ports::answers(port).await).await?;
         Ok(Self { address })
@@ -102,9 +106,11 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
     };
     push(ground, registry, &args, &folder).await?;
     if built.is_some() {
-        let package = registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), &args));
+        let package =
+            registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), &args));
         let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
-        origin::check(&yaml::read(&contents)?, &args).with_context(|| folder.display().to_string())?;
+        origin::check(&yaml::read(&contents)?, &args)
+            .with_context(|| folder.display().to_string())?;
     }
     ground.tell("our packages", start);
     Ok(())
@@ -115,10 +121,17 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
 pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
     let args = Args::default();
     let package = registry.own(&tagged(&args.registry.function(), &args));
-    let crane = Program::new("crane", &ground.tools.crane).args(["--platform", PLATFORM, "config", &package]);
+    let crane = Program::new("crane", &ground.tools.crane).args([
+        "--platform",
+        PLATFORM,
+        "config",
+        &package,
+    ]);
     let config: Value = serde_json::from_str(&ground.run(crane).await?)?;
-    let entry = config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
-    let entry = entry.with_context(|| format!("the image of {package} does not say what to start"))?;
+    let entry =
+        config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
+    let entry =
+        entry.with_context(|| format!("the image of {package} does not say what to start"))?;
     taken(ground, &package, entry, "function-image").await
 }
 
@@ -128,7 +141,8 @@ async fn taken(ground: &Ground, package: &str, file: &str, folder: &str) -> Resu
     let files = folder.with_extension("tar").display().to_string();
     let crane = Program::new("crane", &ground.tools.crane);
     ground.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
-    let tar = Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
+    let tar =
+        Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
     ground.run(tar.arg(folder.display().to_string()).arg(file)).await?;
     Ok(folder.join(file))
 }
@@ -177,11 +191,17 @@ fn xpkgs(folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
         let file = entry?.path();
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let is_one = file.extension().is_some_and(|end| end == "xpkg");
-        if is_one && [name, &format!("{name}-amd64"), &format!("{name}-arm64")].contains(&stem.as_ref()) {
+        if is_one
+            && [name, &format!("{name}-amd64"), &format!("{name}-arm64")].contains(&stem.as_ref())
+        {
             files.push(file);
         }
     }
-    ensure!(!files.is_empty(), "{} has no {name}.xpkg. Run `cargo xtask package`", folder.display());
+    ensure!(
+        !files.is_empty(),
+        "{} has no {name}.xpkg. Run `cargo xtask package`",
+        folder.display()
+    );
     files.sort();
     Ok(files)
 }
@@ -199,7 +219,8 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
         for mut crd in yaml::read(&file?.path())? {
             let group = crd["spec"]["group"].as_str().unwrap_or_default();
             // `aws.m.upbound.io` is that of provider configs.
-            let family = || group.strip_suffix(".upbound.io").map(|cloud| cloud.trim_end_matches(".m"));
+            let family =
+                || group.strip_suffix(".upbound.io").map(|cloud| cloud.trim_end_matches(".m"));
             if let Some(package) = Package::serving(group).or_else(|| Package::family(family()?)) {
                 schema::widen(&mut crd);
                 packages.entry(package).or_default().push(crd);
@@ -213,7 +234,9 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
         let provider = Provider::of(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
         provider.build(ground, &output.join(&package.name), &file).await?;
-        registry.push(ground, &format!("{}:{}", package.reference(), provider.version), &[file]).await?;
+        registry
+            .push(ground, &format!("{}:{}", package.reference(), provider.version), &[file])
+            .await?;
     }
     ground.tell("packages of providers", start);
     Ok(())
@@ -232,9 +255,9 @@ impl Provider {
             "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
             "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),
             name => {
-                let needed = family
-                    .iter()
-                    .map(|family| json!({"provider": family.reference(), "version": family.versions()}));
+                let needed = family.iter().map(
+                    |family| json!({"provider": family.reference(), "version": family.versions()}),
+                );
                 let meta = json!({
                     "apiVersion": "meta.pkg.crossplane.io/v1",
                     "kind": "Provider",
@@ -248,7 +271,8 @@ impl Provider {
 
     /// What the provider's own module has in `package/`, without webhooks that convert: nothing of an old version is here.
     fn real(name: &str, tool: &tools::Tool) -> Result<Self> {
-        let source = tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
+        let source =
+            tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
         let meta = yaml::read(&source.join("crossplane.yaml"))?.into_iter().next();
         let mut crds = Vec::new();
         for file in fs::read_dir(source.join("crds"))? {
@@ -278,8 +302,10 @@ impl Provider {
 
 /// The objects by which a user installs our function and the Configurations. Those of a group of one's own stand beside the others.
 pub fn installation(args: &Args) -> Vec<Value> {
-    let installed = |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
-    let mut function = installed("Function", &args.registry.installed_function(), &args.registry.function());
+    let installed =
+        |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
+    let mut function =
+        installed("Function", &args.registry.installed_function(), &args.registry.function());
     function["spec"]["runtimeConfigRef"] = json!({"name": manifests::FUNCTION});
     let mut objects = vec![function];
     let prefix = if args.group.is_some() { "own-" } else { "" };
@@ -314,13 +340,16 @@ pub fn optional(args: &Args) -> Result<Vec<Value>> {
     }
     let alone = optional.difference(&needed);
     Ok(alone
-        .map(|one| installed("Provider", &one.name, &format!("{}:v{}.0", one.reference(), one.since)))
+        .map(|one| {
+            installed("Provider", &one.name, &format!("{}:v{}.0", one.reference(), one.since))
+        })
         .collect())
 }
 
 /// Has the providers that came with our packages run as those whom their rights are bound to: by runtime configs called like them.
 pub async fn configure(cluster: &Cluster) -> Result<()> {
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
+    let resource =
+        ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
     let providers: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
     for name in ["provider-kubernetes", "provider-helm"] {
         let patch = Patch::Merge(json!({"spec": {"runtimeConfigRef": {"name": name}}}));
@@ -337,12 +366,18 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
     let start = Instant::now();
     loop {
         let packages = all(cluster).await?;
-        let unhealthy =
-            packages.iter().filter_map(|(name, object)| missing(name, object, &["Installed", "Healthy"]));
-        let kinds = list(cluster, "apiextensions.crossplane.io", "CompositeResourceDefinition").await?;
+        let unhealthy = packages
+            .iter()
+            .filter_map(|(name, object)| missing(name, object, &["Installed", "Healthy"]));
+        let kinds =
+            list(cluster, "apiextensions.crossplane.io", "CompositeResourceDefinition").await?;
         let absent = kinds.iter().filter_map(|(name, object)| {
             let claimed = !object.data["spec"]["claimNames"].is_null();
-            missing(name, object, if claimed { &["Established", "Offered"] } else { &["Established"] })
+            missing(
+                name,
+                object,
+                if claimed { &["Established", "Offered"] } else { &["Established"] },
+            )
         });
         let waiting: Vec<_> = unhealthy.chain(absent).collect();
         // Dependencies appear one after another, and only with them the packages that wanted them become healthy.
@@ -351,7 +386,11 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
             return Ok(packages.len());
         }
         if start.elapsed() > PATIENCE {
-            bail!("packages are not healthy after {} s:\n{}", PATIENCE.as_secs(), waiting.join("\n"));
+            bail!(
+                "packages are not healthy after {} s:\n{}",
+                PATIENCE.as_secs(),
+                waiting.join("\n")
+            );
         }
         sleep(Duration::from_millis(500)).await;
     }
@@ -370,15 +409,17 @@ async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String,
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
     let objects = api.list(&ListParams::default()).await?.into_iter();
-    let named = objects
-        .map(|object| (format!("{kind} {}", object.metadata.name.as_deref().unwrap_or_default()), object));
+    let named = objects.map(|object| {
+        (format!("{kind} {}", object.metadata.name.as_deref().unwrap_or_default()), object)
+    });
     Ok(named.collect())
 }
 
 /// Which of these conditions something still waits for.
 fn missing(name: &str, object: &DynamicObject, wanted: &[&str]) -> Option<String> {
     let conditions = object.data["status"]["conditions"].as_array();
-    let of_type = |wanted: &str| conditions.and_then(|all| all.iter().find(|one| one["type"] == wanted));
+    let of_type =
+        |wanted: &str| conditions.and_then(|all| all.iter().find(|one| one["type"] == wanted));
     wanted.iter().find_map(|wanted| match of_type(wanted) {
         Some(condition) if condition["status"] == "True" => None,
         Some(condition) => Some(format!("{name}: not {wanted}: {}", condition["message"])),

@@ -40,7 +40,8 @@ impl Authority {
     /// One that exists: its certificate and its key.
     pub fn of(certificate: &str, key: &str) -> Result<Self> {
         let key = KeyPair::from_pem(key).context("the authority's key")?;
-        let issuer = Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;
+        let issuer =
+            Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;
         Ok(Self { issuer, pem: certificate.to_owned() })
     }
 
@@ -51,7 +52,8 @@ impl Authority {
 
     /// A certificate for servers and clients, for DNS names and addresses.
     pub fn sign<S: Into<String>>(&self, names: impl IntoIterator<Item = S>) -> Result<Certificate> {
-        let mut params = CertificateParams::new(names.into_iter().map(Into::into).collect::<Vec<_>>())?;
+        let mut params =
+            CertificateParams::new(names.into_iter().map(Into::into).collect::<Vec<_>>())?;
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;

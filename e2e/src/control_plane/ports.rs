@@ -17,7 +17,8 @@ const LAST: u16 = 32_000;
 /// A port of 127.0.0.1 that nobody listens on, and that is not given a second time.
 pub fn free() -> Result<u16> {
     static GIVEN: OnceLock<Mutex<HashSet<u16>>> = OnceLock::new();
-    let mut given = GIVEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let mut given =
+        GIVEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     // A random start, as other control planes of this machine look for ports too.
     let start = RandomState::new().hash_one(0) % u64::from(LAST - FIRST);
     let start = FIRST + u16::try_from(start)?;
@@ -49,7 +50,8 @@ pub struct Listener {
 /// Whoever listens by TCP among us and all that we have started.
 pub fn listeners() -> Result<Vec<Listener>> {
     let sockets = sockets()?;
-    let parents: HashMap<u32, u32> = processes()?.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let parents: HashMap<u32, u32> =
+        processes()?.filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let is_ours = |pid: u32| {
         let mut ancestors = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
         ancestors.any(|pid| pid == std::process::id())
@@ -62,7 +64,11 @@ pub fn listeners() -> Result<Vec<Listener>> {
         for address in targets.filter_map(|target| sockets.get(target.to_str()?)) {
             let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            found.push(Listener { address: address.clone(), is_loopback: is_loopback(address), command });
+            found.push(Listener {
+                address: address.clone(),
+                is_loopback: is_loopback(address),
+                command,
+            });
         }
     }
     Ok(found)

@@ -44,7 +44,10 @@ impl Postgres {
     /// their own, which another user than root can reach.
     pub async fn start(folder: &Path) -> Result<Self> {
         let programs = Programs::find()?;
-        let data = tempfile::Builder::new().prefix("postgres-").tempdir().context("cannot make a folder")?;
+        let data = tempfile::Builder::new()
+            .prefix("postgres-")
+            .tempdir()
+            .context("cannot make a folder")?;
         let port = ports::free()?;
         let password = pki::secret();
         programs.own(data.path())?;
@@ -65,7 +68,8 @@ impl Postgres {
     pub async fn names(&self) -> Result<BTreeSet<String>> {
         let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await?;
         let connection = tokio::spawn(connection);
-        let names = "select datname::text from pg_database union select rolname::text from pg_roles";
+        let names =
+            "select datname::text from pg_database union select rolname::text from pg_roles";
         let rows = client.query(names, &[]).await?;
         connection.abort();
         Ok(rows.iter().map(|row| row.get(0)).collect())
@@ -79,7 +83,9 @@ impl Postgres {
     async fn ready(&mut self, log: &Path) -> Result<()> {
         let start = Instant::now();
         loop {
-            let Err(error) = tokio_postgres::connect(&self.url(), NoTls).await else { return Ok(()) };
+            let Err(error) = tokio_postgres::connect(&self.url(), NoTls).await else {
+                return Ok(());
+            };
             let said = || fs::read_to_string(log).unwrap_or_default();
             if let Some(status) = self.server.try_wait()? {
                 bail!("postgres ended with {status}:\n{}", said());
@@ -93,7 +99,8 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let mut stop = self.programs.command("pg_ctl");
-        stop.args(["stop", "--mode=immediate", "--wait", "--silent", "--pgdata"]).arg(self.data.path());
+        stop.args(["stop", "--mode=immediate", "--wait", "--silent", "--pgdata"])
+            .arg(self.data.path());
         let stopped = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !stopped.is_ok_and(|status| status.success()) {
             // It ended by itself, or never began.
@@ -108,8 +115,11 @@ impl Programs {
         let in_path = std::env::var_os("PATH")
             .into_iter()
             .flat_map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
-        let versions =
-            fs::read_dir(DEBIAN).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
+        let versions = fs::read_dir(DEBIAN)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join("bin"));
         let has_all = |folder: &PathBuf| {
             ["initdb", "postgres", "pg_ctl"].iter().all(|program| folder.join(program).is_file())
         };
@@ -137,7 +147,8 @@ impl Programs {
     /// Gives a file or a folder to the user that the server runs as.
     fn own(&self, path: &Path) -> Result<()> {
         let Some((user, group)) = self.user else { return Ok(()) };
-        chown(path, Some(user), Some(group)).with_context(|| format!("cannot give {} away", path.display()))
+        chown(path, Some(user), Some(group))
+            .with_context(|| format!("cannot give {} away", path.display()))
     }
 
     fn initialise(&self, data: &Path, password: &str, log: &Path) -> Result<()> {
@@ -155,7 +166,11 @@ impl Programs {
         ]);
         initdb.arg("--pwfile").arg(secret.path()).arg("--pgdata").arg(data);
         let status = initdb.stdout(Stdio::null()).stderr(fs::File::create(log)?).status()?;
-        ensure!(status.success(), "initdb failed:\n{}", fs::read_to_string(log).unwrap_or_default());
+        ensure!(
+            status.success(),
+            "initdb failed:\n{}",
+            fs::read_to_string(log).unwrap_or_default()
+        );
         Ok(())
     }
 
@@ -183,11 +198,14 @@ fn unprivileged() -> Result<Option<(u32, u32)>> {
     }
     let users = fs::read_to_string("/etc/passwd").context("cannot read the users")?;
     let found = UNPRIVILEGED.iter().find_map(|name| {
-        let mut fields = users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').skip(2);
+        let mut fields =
+            users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
     let names = UNPRIVILEGED.join(" nor ");
-    found.map(Some).with_context(|| format!("postgres does not run as root, and there is neither {names}"))
+    found
+        .map(Some)
+        .with_context(|| format!("postgres does not run as root, and there is neither {names}"))
 }
 
 #[cfg(test)]

@@ -58,9 +58,16 @@ impl Program {
         let mut command = tokio::process::Command::new(&self.path);
         command.args(&self.args).envs(self.env.iter().cloned()).current_dir(folder);
         command.stdin(Stdio::null()).kill_on_drop(true);
-        let answer = command.output().await.with_context(|| format!("starting {}", self.path.display()))?;
+        let answer =
+            command.output().await.with_context(|| format!("starting {}", self.path.display()))?;
         let complaint = String::from_utf8_lossy(&answer.stderr);
-        ensure!(answer.status.success(), "{} {}: {}", self.name, self.args.join(" "), complaint.trim());
+        ensure!(
+            answer.status.success(),
+            "{} {}: {}",
+            self.name,
+            self.args.join(" "),
+            complaint.trim()
+        );
         String::from_utf8(answer.stdout).with_context(|| format!("{} printed no text", self.name))
     }
 }
@@ -107,7 +114,8 @@ impl Process {
     pub fn start_again(&self) -> Result<()> {
         ensure!(!self.is_running(), "{} runs already", self.name());
         let log = OpenOptions::new().create(true).append(true).open(&self.log)?;
-        let child = spawn(self.command(log)?).with_context(|| format!("starting {}", self.name()))?;
+        let child =
+            spawn(self.command(log)?).with_context(|| format!("starting {}", self.name()))?;
         *self.child() = Some(child);
         Ok(())
     }

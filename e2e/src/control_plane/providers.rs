@@ -24,7 +24,12 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const POLL: &str = "--poll=10m";
 
 /// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
-pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, proxy: &Proxy, runtime: &Runtime) -> Result<()> {
+pub async fn start(
+    ground: &Arc<Ground>,
+    cluster: &Cluster,
+    proxy: &Proxy,
+    runtime: &Runtime,
+) -> Result<()> {
     let start = Instant::now();
     for account in ["provider-kubernetes", "provider-helm"] {
         bound(cluster, account).await?;
@@ -63,7 +68,12 @@ pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
     loop {
         let found = bindings.list(&ListParams::default()).await?.into_iter().any(|binding| {
             let given = binding.role_ref.name.starts_with("crossplane:provider:");
-            given && binding.subjects.unwrap_or_default().iter().any(|subject| subject.name == account)
+            given
+                && binding
+                    .subjects
+                    .unwrap_or_default()
+                    .iter()
+                    .any(|subject| subject.name == account)
         });
         if found {
             return Ok(());

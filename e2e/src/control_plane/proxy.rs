@@ -137,7 +137,8 @@ impl Routes {
 
     /// A file of a chart repository.
     fn file(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let host =
+            request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.split(':').next().unwrap_or_default();
         let path = Path::new(request.uri().path().trim_start_matches('/'));
         let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -169,7 +170,8 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, rou
         let answer = open(request, &routes);
         async { Ok::<_, hyper::Error>(answer) }
     });
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), connect).with_upgrades().await;
+    let _ =
+        http1::Builder::new().serve_connection(TokioIo::new(stream), connect).with_upgrades().await;
 }
 
 fn open(request: Request<Incoming>, routes: &Arc<Routes>) -> Response<Full<Bytes>> {
@@ -196,8 +198,10 @@ fn answer(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
 }
 
 fn acceptor(certificate: &Certificate) -> Result<TlsAcceptor> {
-    let chain = CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect::<Result<_, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).context("the server's key")?;
+    let chain =
+        CertificateDer::pem_slice_iter(certificate.chain.as_bytes()).collect::<Result<_, _>>()?;
+    let key =
+        PrivateKeyDer::from_pem_slice(certificate.key.as_bytes()).context("the server's key")?;
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

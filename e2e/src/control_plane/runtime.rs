@@ -69,7 +69,11 @@ impl Runtime {
             let controller = Controller::new_with(revisions, watcher::Config::default(), resource)
                 .owns(deployments, watcher::Config::default())
                 .reconcile_all_on(changes(&part));
-            let work = controller.run(revision, |one, error, part| again(&one, error, &part), part.clone());
+            let work = controller.run(
+                revision,
+                |one, error, part| again(&one, error, &part),
+                part.clone(),
+            );
             tasks.spawn(work.for_each(|_| std::future::ready(())));
         }
         Self { part, tasks }
@@ -155,7 +159,8 @@ struct Failed(#[from] anyhow::Error);
 
 fn again(revision: &DynamicObject, error: &Failed, part: &Part) -> Action {
     // Core wrote in between: nothing is wrong.
-    let is_conflict = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
+    let is_conflict =
+        |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
     if error.0.downcast_ref().is_some_and(is_conflict) {
         return Action::requeue(Duration::from_millis(200));
     }
@@ -176,8 +181,10 @@ async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Actio
 
 impl Part {
     async fn play(&self, revision: &DynamicObject) -> Result<()> {
-        let package = revision.data["spec"]["image"].as_str().context("a revision without image")?;
-        let is_function = revision.types.as_ref().is_some_and(|types| types.kind == "FunctionRevision");
+        let package =
+            revision.data["spec"]["image"].as_str().context("a revision without image")?;
+        let is_function =
+            revision.types.as_ref().is_some_and(|types| types.kind == "FunctionRevision");
         // Crossplane 1.20 says which Secret it wants; newer ones take what the status names.
         let wanted = revision.data["spec"]["tlsServerSecretName"].as_str().map(str::to_owned);
         let secret = wanted.unwrap_or_else(|| format!("{}-tls-server", revision.name_any()));
@@ -186,7 +193,9 @@ impl Part {
         let config = match self.config(revision).await? {
             Config::None => Value::Null,
             Config::There(config) => config,
-            Config::Missing(complaint) => return self.tell(revision, status, Some(complaint)).await,
+            Config::Missing(complaint) => {
+                return self.tell(revision, status, Some(complaint)).await;
+            }
         };
         if is_function {
             status["endpoint"] = self.endpoint(package).into();
@@ -198,16 +207,22 @@ impl Part {
 
     /// The runtime config that a revision's package names.
     async fn config(&self, revision: &DynamicObject) -> Result<Config> {
-        let kind = revision.types.as_ref().map_or("", |types| types.kind.trim_end_matches("Revision"));
-        let api =
-            |version, kind| Api::<DynamicObject>::all_with(self.client.clone(), &resource(version, kind));
+        let kind =
+            revision.types.as_ref().map_or("", |types| types.kind.trim_end_matches("Revision"));
+        let api = |version, kind| {
+            Api::<DynamicObject>::all_with(self.client.clone(), &resource(version, kind))
+        };
         let Some(package) = revision.labels().get("pkg.crossplane.io/package") else {
             return Ok(Config::None);
         };
         let package = api("v1", kind).get_opt(package).await?;
-        let reference = package.map(|package| package.data["spec"]["runtimeConfigRef"]["name"].clone());
-        let Some(name) = reference.as_ref().and_then(Value::as_str) else { return Ok(Config::None) };
-        let complaint = format!("cannot get referenced deployment runtime config: {name} not found");
+        let reference =
+            package.map(|package| package.data["spec"]["runtimeConfigRef"]["name"].clone());
+        let Some(name) = reference.as_ref().and_then(Value::as_str) else {
+            return Ok(Config::None);
+        };
+        let complaint =
+            format!("cannot get referenced deployment runtime config: {name} not found");
         let config = api("v1beta1", "DeploymentRuntimeConfig").get_opt(name).await?;
         Ok(config.map_or(Config::Missing(complaint), |config| Config::There(config.data)))
     }
@@ -238,7 +253,8 @@ impl Part {
     async fn deployment(&self, revision: &DynamicObject, account: &str) -> Result<()> {
         let force = PatchParams::apply("package-runtime").force();
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let wanted = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        let wanted =
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
         accounts.patch(account, &force, &Patch::Apply(wanted)).await?;
         let name = revision.name_any();
         let labels = json!({"pkg.crossplane.io/revision": name});
@@ -274,7 +290,12 @@ impl Part {
     }
 
     /// Writes a revision's status, where it does not say so yet: that it runs, or what is wrong.
-    async fn tell(&self, revision: &DynamicObject, mut status: Value, wrong: Option<String>) -> Result<()> {
+    async fn tell(
+        &self,
+        revision: &DynamicObject,
+        mut status: Value,
+        wrong: Option<String>,
+    ) -> Result<()> {
         let said = &revision.data["status"];
         let mut conditions = said["conditions"].as_array().cloned().unwrap_or_default();
         let verdict = if wrong.is_some() { "False" } else { "True" };
@@ -294,9 +315,11 @@ impl Part {
         }));
         status["conditions"] = conditions.into();
         // The version makes a write of core's between our reading and our writing an error, after which we look again.
-        let patch = json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
+        let patch =
+            json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
         let kind = revision.types.as_ref().map_or("", |types| &types.kind);
-        let revisions: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource("v1", kind));
+        let revisions: Api<DynamicObject> =
+            Api::all_with(self.client.clone(), &resource("v1", kind));
         let patch = Patch::Merge(patch);
         revisions.patch_status(&revision.name_any(), &PatchParams::default(), &patch).await?;
         Ok(())
@@ -309,10 +332,14 @@ mod tests {
 
     #[test]
     fn providers_whose_programs_run_have_the_accounts_of_their_runtime_configs() {
-        let config = json!({"spec": {"serviceAccountTemplate": {"metadata": {"name": "helm-for-us"}}}});
+        let config =
+            json!({"spec": {"serviceAccountTemplate": {"metadata": {"name": "helm-for-us"}}}});
         let helm = "xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.6";
         assert_eq!(account(helm, &config, "provider-helm-1a2b"), "helm-for-us");
         assert_eq!(account(helm, &Value::Null, "provider-helm-1a2b"), "provider-helm-1a2b");
-        assert_eq!(account("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", &config, "x"), "stand-in");
+        assert_eq!(
+            account("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", &config, "x"),
+            "stand-in"
+        );
     }
 }

@@ -13,7 +13,8 @@ pub fn environment_config() -> Result<Value> {
     for example in examples()? {
         for composition in yaml::read(&example.join("composition.yaml"))? {
             let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned();
-            let sections = input.unwrap_or_default().into_iter().filter(|(_, value)| value.is_object());
+            let sections =
+                input.unwrap_or_default().into_iter().filter(|(_, value)| value.is_object());
             data.extend(sections);
         }
     }
@@ -34,7 +35,8 @@ pub fn namespaces() -> Result<Vec<Value>> {
             names.extend(claim["metadata"]["namespace"].as_str().map(str::to_owned));
         }
     }
-    let namespace = |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let namespace =
+        |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     Ok(names.into_iter().map(namespace).collect())
 }
 
@@ -60,7 +62,13 @@ mod tests {
         let sections: Vec<_> = config["data"].as_object().unwrap().keys().cloned().collect();
         assert_eq!(
             sections,
-            ["applicationEnvironment", "environment", "gpuWorkspace", "stockPool", "unifiedEnvironment"]
+            [
+                "applicationEnvironment",
+                "environment",
+                "gpuWorkspace",
+                "stockPool",
+                "unifiedEnvironment"
+            ]
         );
     }
 }

@@ -63,8 +63,8 @@ impl CoreVersion {
     /// Flags for Helm, as the operator's guide gives them. What is set there is for the newer one, which has circuit breakers.
     pub(super) fn helm_flags(self) -> Result<Vec<String>> {
         let guide = guide::text(OPERATIONS)?;
-        let mut flags =
-            flags(&guide).with_context(|| format!("the operator's guide has no `{INSTALLING}…`"))?;
+        let mut flags = flags(&guide)
+            .with_context(|| format!("the operator's guide has no `{INSTALLING}…`"))?;
         if self == Self::Old {
             flags.retain(|flag| !flag.starts_with("--set="));
         }
@@ -88,8 +88,9 @@ mod tests {
 
     #[test]
     fn crossplane_is_installed_as_the_guide_says() {
-        let guide =
-            format!("```console\n{INSTALLING}--namespace=a \\\n  --set='args={{--b=1,--c=2}}'\n```\nand on");
+        let guide = format!(
+            "```console\n{INSTALLING}--namespace=a \\\n  --set='args={{--b=1,--c=2}}'\n```\nand on"
+        );
         assert_eq!(flags(&guide).unwrap(), ["--namespace=a", "--set=args={--b=1,--c=2}"]);
         let all = CoreVersion::New.helm_flags().unwrap();
         let of_old = CoreVersion::Old.helm_flags().unwrap();

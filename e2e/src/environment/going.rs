@@ -61,7 +61,12 @@ impl Environment {
 
     async fn gone_within(&self, time: Duration) -> Result<()> {
         if !self.is_gone_within(time).await? {
-            bail!("{} was not gone within {} s:\n{}", self.name(), time.as_secs(), self.tree().await);
+            bail!(
+                "{} was not gone within {} s:\n{}",
+                self.name(),
+                time.as_secs(),
+                self.tree().await
+            );
         }
         Ok(())
     }
@@ -80,7 +85,8 @@ impl Environment {
     /// Parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
     async fn overlooked(&self) -> Vec<Value> {
         // It may go while it is looked at.
-        let (Ok(composite), Ok(mut overlooked)) = (self.composite().await, self.composed().await) else {
+        let (Ok(composite), Ok(mut overlooked)) = (self.composite().await, self.composed().await)
+        else {
             return Vec::new();
         };
         overlooked.retain(|part| is_overlooked(part, &composite));
@@ -98,8 +104,10 @@ impl Environment {
 
 /// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it did not know of the part by then.
 fn is_overlooked(part: &Value, composite: &Value) -> bool {
-    let time = |object: &Value, of: &str| object["metadata"][of].as_str()?.parse::<Timestamp>().ok();
-    let (Some(made), Some(deleted)) = (time(part, "creationTimestamp"), time(composite, "deletionTimestamp"))
+    let time =
+        |object: &Value, of: &str| object["metadata"][of].as_str()?.parse::<Timestamp>().ok();
+    let (Some(made), Some(deleted)) =
+        (time(part, "creationTimestamp"), time(composite, "deletionTimestamp"))
     else {
         return false;
     };
@@ -120,8 +128,7 @@ mod tests {
     fn only_what_was_just_made_is_overlooked() {
         let composite = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:00Z"}});
         let is_overlooked = |change: Value| {
-            let mut part =
-                json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});
+            let mut part = json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});
             merge_patch(&mut part, change);
             is_overlooked(&part, &composite)
         };

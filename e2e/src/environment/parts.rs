@@ -30,7 +30,8 @@ pub(super) fn written(object: &Value) -> String {
         }
         generation => generation.to_string(),
     };
-    let notes = [&metadata["labels"], &metadata["annotations"]].into_iter().filter_map(Value::as_object);
+    let notes =
+        [&metadata["labels"], &metadata["annotations"]].into_iter().filter_map(Value::as_object);
     for (key, value) in notes.flatten() {
         if !key.starts_with("crossplane.io/") || key == names::EXTERNAL_NAME {
             _ = write!(written, " {key}={value}");
@@ -65,9 +66,13 @@ mod tests {
                 "status": {"conditions": [synced]},
             })
         };
-        assert!(is_in_sync(&part(json!({"type": "Synced", "status": "True", "observedGeneration": 2}))));
+        assert!(is_in_sync(&part(
+            json!({"type": "Synced", "status": "True", "observedGeneration": 2})
+        )));
         assert!(is_in_sync(&part(json!({"type": "Synced", "status": "True"}))));
-        assert!(!is_in_sync(&part(json!({"type": "Synced", "status": "True", "observedGeneration": 1}))));
+        assert!(!is_in_sync(&part(
+            json!({"type": "Synced", "status": "True", "observedGeneration": 1})
+        )));
         assert!(!is_in_sync(&part(json!({"type": "Ready", "status": "True"}))));
         assert!(is_in_sync(&json!({"kind": "Service"})));
     }

@@ -30,7 +30,8 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     let environments: Vec<Environment> = (0..HUNDRED)
         .map(|number| {
             let (api, flavour) = kinds[number % kinds.len()];
-            let name = format!("{}-{number}", if flavour == Flavour::Claims { "claim" } else { "direct" });
+            let name =
+                format!("{}-{number}", if flavour == Flavour::Claims { "claim" } else { "direct" });
             let mut own = deletion::named(api, flavour);
             if flavour == Flavour::Claims && !api.info().connection_keys.is_empty() {
                 let secret = json!({"name": format!("{name}-conn")});
@@ -51,9 +52,11 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     let ready = begin.elapsed();
     try_join_all(environments.iter().map(|environment| user.delete(&environment.manifest))).await?;
     within(&stage, "a hundred environments are gone", <[Value]>::is_empty).await?;
-    let (applied, ready, gone) = (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
+    let (applied, ready, gone) =
+        (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
     let time = processor_time(&stage).saturating_sub(time);
-    let memory = stage.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
+    let memory =
+        stage.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
     println!(
         "    the function: {:.1} s of a processor, {:.0} ms for each environment, {} MiB at most",
         time.as_secs_f64(),
@@ -101,7 +104,9 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
         for (api, flavour) in examples::all() {
             let example = examples::example(api.info().name, flavour, &stage.namespace)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
-            found.extend(stage.objects.list(text("apiVersion"), text("kind"), &stage.namespace).await?);
+            found.extend(
+                stage.objects.list(text("apiVersion"), text("kind"), &stage.namespace).await?,
+            );
         }
         if is(&found) {
             return Ok(());

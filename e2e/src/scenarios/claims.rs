@@ -26,12 +26,15 @@ pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Re
 }
 
 async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
-    let (mut examples, mut clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+    let (mut examples, mut clusters) =
+        try_join(stage.standing_examples(), stage.standing_clusters()).await?;
     examples.retain(|(_, of, _)| *of == flavour);
     clusters.retain(|(_, of, _)| *of == flavour);
-    let examples = examples.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment));
-    let clusters =
-        clusters.iter().map(|(cluster, _, environment)| cluster_tells(stage, cluster, flavour, environment));
+    let examples =
+        examples.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment));
+    let clusters = clusters
+        .iter()
+        .map(|(cluster, _, environment)| cluster_tells(stage, cluster, flavour, environment));
     try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
 }
 
@@ -48,7 +51,12 @@ pub(super) async fn becomes_ready(
 }
 
 /// An environment that is ready tells what its owner needs.
-async fn tells(stage: &Stage, api: &dyn AnyApi, flavour: Flavour, environment: &Environment) -> Result<()> {
+async fn tells(
+    stage: &Stage,
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    environment: &Environment,
+) -> Result<()> {
     let name = api.info().name;
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(name, environment).await?;
@@ -65,11 +73,15 @@ async fn cluster_tells(
     flavour: Flavour,
     environment: &Environment,
 ) -> Result<()> {
-    let api = APIS.iter().find(|api| api.info().name == "virtual-environment").context("no such API")?;
+    let api =
+        APIS.iter().find(|api| api.info().name == "virtual-environment").context("no such API")?;
     let object = environment.object().await?;
     tells_its_status(api.info().name, &object).with_context(|| cluster.to_owned())?;
     let status = &object["status"];
-    ensure!(status["phase"] == "Ready" && status["type"] == cluster, "no {cluster} that is ready: {status}");
+    ensure!(
+        status["phase"] == "Ready" && status["type"] == cluster,
+        "no {cluster} that is ready: {status}"
+    );
     let endpoint = status["endpoint"].as_str().unwrap_or_default();
     ensure!(is_endpoint_of(cluster, endpoint), "{cluster} is not reached at {endpoint:?}");
     ensure!(status["url"] == endpoint, "{cluster} has another url than its endpoint: {status}");
@@ -175,7 +187,10 @@ fn own_cells(api: &str) -> Vec<Cell> {
             ("AVAILABLE", |cell| cell == "2"),
         ],
         "virtual-environment" => {
-            vec![("TYPE", |cell| cell == "vcluster"), ("ENDPOINT", |cell| cell.starts_with("https://"))]
+            vec![
+                ("TYPE", |cell| cell == "vcluster"),
+                ("ENDPOINT", |cell| cell.starts_with("https://")),
+            ]
         }
         _ => vec![],
     }
@@ -199,7 +214,8 @@ async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
     let shown = eventually("kubectl get shows what its reader needs", async || {
         table = environment.table().await?;
         let cells = cells(&table)?;
-        let is_shown = |(head, is): &Cell| cells.iter().any(|(column, cell)| column == head && is(cell));
+        let is_shown =
+            |(head, is): &Cell| cells.iter().any(|(column, cell)| column == head && is(cell));
         Ok(own.iter().chain(&HOW_FAR).all(is_shown).then_some(()))
     });
     shown.await.with_context(|| format!("{api}:\n{table}"))
@@ -207,7 +223,8 @@ async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
 
 /// What a table of one row shows in each of its columns, which begin where their heads do.
 fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
-    let (mut heads, mut row) = table.trim_end().split_once('\n').context("kubectl get printed no row")?;
+    let (mut heads, mut row) =
+        table.trim_end().split_once('\n').context("kubectl get printed no row")?;
     let mut cells = Vec::new();
     while !heads.is_empty() {
         let gap = heads.find("  ").unwrap_or(heads.len());
@@ -295,7 +312,8 @@ pub(super) async fn connection_secret(
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
         let secret = objects.get("v1", "Secret", environment.namespace(), &name).await?;
         Ok(secret.filter(|secret| {
-            keys.iter().all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))
+            keys.iter()
+                .all(|key| secret["data"][key].as_str().is_some_and(|value| !value.is_empty()))
         }))
     })
     .await
@@ -309,9 +327,9 @@ mod tests {
 
     #[test]
     fn an_empty_cell_is_empty() {
-        let table =
-            "NAME   ADDRESS        CONNECTION-SECRET   AGE\nada                   ada-conn            7s\n";
-        let told = [("NAME", "ada"), ("ADDRESS", ""), ("CONNECTION-SECRET", "ada-conn"), ("AGE", "7s")];
+        let table = "NAME   ADDRESS        CONNECTION-SECRET   AGE\nada                   ada-conn            7s\n";
+        let told =
+            [("NAME", "ada"), ("ADDRESS", ""), ("CONNECTION-SECRET", "ada-conn"), ("AGE", "7s")];
         assert_eq!(cells(table).unwrap(), told);
     }
 

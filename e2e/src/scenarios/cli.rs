@@ -22,8 +22,7 @@ use crate::stand_in::behaviour::Rule;
 
 const API: &str = "gpu-workspace";
 
-const REFUSAL: &str =
-    "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
+const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 /// A workspace with a name of its own, in a flavour.
 fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Result<Environment> {
@@ -56,7 +55,8 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
     in_both_flavours(async |flavour| {
         let edge = Edge::start().await?;
         let name = format!("shop-{flavour:?}").to_lowercase();
-        let shop = stage.example("unified-environment", flavour, json!({"metadata": {"name": name}}))?;
+        let shop =
+            stage.example("unified-environment", flavour, json!({"metadata": {"name": name}}))?;
         let folder = tempfile::tempdir()?;
         for (path, text) in [
             ("environment/claim.yaml", shop.manifest.to_string().as_str()),
@@ -77,7 +77,11 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
         // Whatever fails ends it.
         std::fs::remove_dir_all(folder.path().join("dist"))?;
         let ran = run().await?;
-        ensure!(ran.code == 1 && !ran.told.contains("+ curl"), "it went on without a site: {}", ran.told);
+        ensure!(
+            ran.code == 1 && !ran.told.contains("+ curl"),
+            "it went on without a site: {}",
+            ran.told
+        );
         Ok(())
     })
     .await
@@ -101,7 +105,10 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
         let json = paved.run(&["status", &address, "-o", "json"]).await?;
         let object: Value = serde_json::from_str(&json.told)?;
         ensure!(object["status"]["phase"] == "Ready", "{object}");
-        paved.run(&["delete", &address, "--wait", "--timeout", "8m"]).await?.is(0, &["deleted after"])?;
+        paved
+            .run(&["delete", &address, "--wait", "--timeout", "8m"])
+            .await?
+            .is(0, &["deleted after"])?;
         ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
         let again = ["delete", &address, "--yes", "--ignore-not-found"];
@@ -117,7 +124,10 @@ pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
         let flags = ["--wait", "--patience", "2s", "--timeout", "8m"];
-        paved.apply(&slow, &flags).await?.is(0, &["instance (Instance", "Creating", "is ready after"])
+        paved
+            .apply(&slow, &flags)
+            .await?
+            .is(0, &["instance (Instance", "Creating", "is ready after"])
     })
     .await
 }
@@ -157,7 +167,9 @@ pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Resu
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
     let environments = environments.into_iter().collect::<Result<Vec<_>>>()?;
-    let waits = environments.iter().map(async |poor| paved.apply(poor, &["--wait", "--timeout", "8m"]).await);
+    let waits = environments
+        .iter()
+        .map(async |poor| paved.apply(poor, &["--wait", "--timeout", "8m"]).await);
     let raised = async {
         for poor in &environments {
             while poor.found().await?.is_none() {
@@ -169,7 +181,8 @@ pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Resu
     };
     let (ran, raised) = futures::future::join(join_all(waits), raised).await;
     raised?;
-    ran.into_iter().try_for_each(|ran| ran?.is(0, &["Failed: ", "VcpuLimitExceeded", "is ready after"]))
+    ran.into_iter()
+        .try_for_each(|ran| ran?.is(0, &["Failed: ", "VcpuLimitExceeded", "is ready after"]))
 }
 
 pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
@@ -191,10 +204,14 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
         let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
         let flags = ["--no-validate", "--wait", "--timeout", "8m"];
         paved.apply(&wrong, &flags).await?.is(3, &words)?;
-        let refused = conditions::get(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
+        let refused =
+            conditions::get(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
         let refused: Timestamp = serde_json::from_value(refused).context("when it was refused")?;
         let waited = Timestamp::now().duration_since(refused);
-        ensure!(waited < SignedDuration::from_secs(30), "went on for {waited:#} when it was refused");
+        ensure!(
+            waited < SignedDuration::from_secs(30),
+            "went on for {waited:#} when it was refused"
+        );
         let right = workspace(&stage, flavour, "wrong", json!({}))?;
         paved
             .apply(&right, &["--wait", "--timeout", "8m"])
@@ -209,10 +226,12 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
 pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
     let paved = Paved::of(&stage)?;
     let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
-    let bad = workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
+    let bad =
+        workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
     let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
     let elsewhere = workspace(&stage, Flavour::Claims, "elsewhere", elsewhere)?;
-    let foreign = json!({"apiVersion": "v1", "kind": "GpuWorkspaceClaim", "metadata": {"name": "foreign"}});
+    let foreign =
+        json!({"apiVersion": "v1", "kind": "GpuWorkspaceClaim", "metadata": {"name": "foreign"}});
     let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
     let odd = workspace(&stage, Flavour::Claims, "odd", odd)?;
     for (second, code, words) in [
@@ -226,10 +245,10 @@ pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Resul
         paved.start(&["apply", "-"], &text).await?.ends().await?.is(code, &words)?;
         ensure!(good.found().await?.is_none(), "a document of a refused file was applied");
     }
-    paved
-        .apply(&good, &["--dry-run=server", "--diff"])
-        .await?
-        .is(0, &["created (server dry run)", "+ kind:", "is not compared: you may not read Compositions"])?;
+    paved.apply(&good, &["--dry-run=server", "--diff"]).await?.is(
+        0,
+        &["created (server dry run)", "+ kind:", "is not compared: you may not read Compositions"],
+    )?;
     stage.show_catalogue().await?;
     let parts = ["parts\n+ ", "+ instance Instance", "+ egress SecurityGroupEgressRule"];
     paved.apply(&good, &["--dry-run=server", "--diff"]).await?.is(0, &parts)?;
@@ -248,7 +267,10 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
     paved.apply(&theirs, &[]).await?.is(2, &words)?;
     let changes = ["of its parts 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
     let operator = paved.by(stage.operator().person.as_deref());
-    operator.apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"]).await?.is(0, &changes)?;
+    operator
+        .apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"])
+        .await?
+        .is(0, &changes)?;
     paved
         .apply(&theirs, &["--force-conflicts", "--diff"])
         .await?
@@ -331,7 +353,10 @@ pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Re
         let words = ["timed out", "instance (Instance", "termination protection"];
         operator.run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
         no_rule(&stage).await?;
-        paved.run(&["wait", &address, "--for=deleted", "--timeout", "8m"]).await?.is(0, &["is gone"])?;
+        paved
+            .run(&["wait", &address, "--for=deleted", "--timeout", "8m"])
+            .await?
+            .is(0, &["is gone"])?;
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use crate::stage::Stage;
 
 pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) -> Result<()> {
     let options = Options { core: CoreVersion::Old, ..stage.plane.beside() };
-    let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane 1.20")?;
+    let plane =
+        ControlPlane::start(&options).await.context("a control plane with Crossplane 1.20")?;
     let old = Stage::set(Arc::new(plane), "compatibility").await?.with_rights().await?;
     portrayed(come_and_go(&old).await, &old, "compatibility").await
 }

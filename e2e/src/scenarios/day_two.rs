@@ -93,7 +93,8 @@ pub(super) async fn what_vanished_from_a_cloud_comes_back(stage: Stage) -> Resul
             .await?;
         let machine = environment.slot("instance").await?;
         ensure!(
-            machine["metadata"]["annotations"][names::EXTERNAL_NAME] == after["status"]["instanceId"],
+            machine["metadata"]["annotations"][names::EXTERNAL_NAME]
+                == after["status"]["instanceId"],
             "the environment names another machine than it has: {}",
             after["status"]
         );
@@ -134,7 +135,10 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
         }
     }
     try_join_all(late.iter().map(|environment| environment.provisioned("Creating"))).await?;
-    ensure!(desired(&standing).await? == before, "what ran before is another while providers are down");
+    ensure!(
+        desired(&standing).await? == before,
+        "what ran before is another while providers are down"
+    );
     providers.iter().try_for_each(|provider| provider.start_again())?;
     try_join_all(late.iter().map(Environment::ready)).await?;
     settled(&standing).await
@@ -146,7 +150,8 @@ const STRIKES: usize = 5;
 /// While environments are made, a replica is killed again and again that is about to answer: its calls are lost.
 pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
     let made = async {
-        let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+        let (examples, clusters) =
+            try_join(stage.standing_examples(), stage.standing_clusters()).await?;
         let examples = examples.into_iter().map(|(_, _, environment)| environment);
         let clusters = clusters.into_iter().map(|(_, _, environment)| environment);
         let environments: Vec<_> = examples.chain(clusters).collect();
@@ -156,8 +161,10 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
     };
     let struck = async {
         let all = examples::all().count() + examples::clusters().count();
-        eventually("all are applied", async || Ok((stage.applied_of_standing().await? == all).then_some(())))
-            .await?;
+        eventually("all are applied", async || {
+            Ok((stage.applied_of_standing().await? == all).then_some(()))
+        })
+        .await?;
         killed(&stage.plane.function).await
     };
     // Whatever becomes of the environments, the replica that is down is started again.
@@ -184,8 +191,8 @@ pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) 
 async fn killed(function: &Function) -> Result<()> {
     for number in 0..STRIKES {
         let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
-        let replica =
-            struck.with_context(|| format!("{number} calls were cut off, and no other was made"))??;
+        let replica = struck
+            .with_context(|| format!("{number} calls were cut off, and no other was made"))??;
         tokio::time::sleep(Duration::from_secs(1)).await;
         replica.start_again()?;
     }
@@ -244,7 +251,8 @@ pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {
         // Until it listens, there is nothing to count.
-        let count = stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
+        let count =
+            stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
         Ok((count.unwrap_or_default() > SEVERAL).then_some(()))
     })
     .await

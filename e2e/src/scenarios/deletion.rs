@@ -29,7 +29,8 @@ use crate::stand_in::behaviour::Rule;
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     stage.standing().await?;
-    let (examples, clusters) = try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+    let (examples, clusters) =
+        try_join(stage.standing_examples(), stage.standing_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
         let traces = Traces::of(environment).await?;
         let usages = usages(api.info().name, *flavour);
@@ -119,8 +120,10 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
 /// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after it, in their order.
 pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) -> Result<()> {
     let flavour = Flavour::Namespaced;
-    let examples = APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
-    let (examples, cluster) = (examples.collect::<Result<Vec<_>>>()?, stage.cluster("eks", flavour)?);
+    let examples =
+        APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
+    let (examples, cluster) =
+        (examples.collect::<Result<Vec<_>>>()?, stage.cluster("eks", flavour)?);
     let all: Vec<&Environment> = examples.iter().chain([&cluster]).collect();
     let going = all.iter().map(async |environment| {
         environment.apply().await?;
@@ -131,10 +134,15 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
         }
         let traces = Traces::of(environment).await?;
         let order = Order::of(&stage.objects, environment).await?;
-        let (composite, parts) = begins_to_go(environment, environment.delete_in_background()).await?;
+        let (composite, parts) =
+            begins_to_go(environment, environment.delete_in_background()).await?;
         environment.gone().await?;
         if !held.is_empty() {
-            ensure!(!still_there(&stage, &parts).await?.is_empty(), "{} went last", environment.resource());
+            ensure!(
+                !still_there(&stage, &parts).await?.is_empty(),
+                "{} went last",
+                environment.resource()
+            );
         }
         anyhow::Ok((traces, (order, composite, parts)))
     });
@@ -172,7 +180,8 @@ pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> R
     let traces = Traces::of(environment).await?;
     let order = Order::of_half_made(&stage.objects, environment).await?;
     let freed =
-        leaves_nothing(stage, environment, environment.delete(), stage.gone_or_freed(environment)).await?;
+        leaves_nothing(stage, environment, environment.delete(), stage.gone_or_freed(environment))
+            .await?;
     order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
     Ok(traces)
 }
@@ -183,8 +192,8 @@ fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
         let name = api.info().name;
         Ok((name, stage.example(name, flavour, named(api, flavour))?))
     });
-    let clusters =
-        examples::clusters().map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
+    let clusters = examples::clusters()
+        .map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
     examples.chain(clusters).collect()
 }
 
@@ -279,7 +288,8 @@ pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<
         let all = stage.in_the_clouds(&composite).await?;
         eventually("every part is told to leave what it holds", async || {
             let composed = environment.composed().await?;
-            let mut managed = composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
+            let mut managed =
+                composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
             let stays = |object: &Value| {
                 let policies = &object["spec"]["managementPolicies"];
                 object["spec"]["deletionPolicy"] == "Orphan"
@@ -293,7 +303,10 @@ pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<
         environment.delete().await?;
         environment.gone().await?;
         let left = stage.in_the_clouds(&composite).await?;
-        ensure!(left == all && !all.is_empty(), "{flavour:?}: in the clouds were {all:?}, left are {left:?}");
+        ensure!(
+            left == all && !all.is_empty(),
+            "{flavour:?}: in the clouds were {all:?}, left are {left:?}"
+        );
         Ok(())
     })
     .await
@@ -361,7 +374,8 @@ async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for object in objects {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-        let found = stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
+        let found =
+            stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
         if found["metadata"]["uid"] == object["metadata"]["uid"] {
             there.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
         }
@@ -375,7 +389,8 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
     let mut slots = Vec::new();
     for usage in composed.iter().filter(|object| is_usage(object)) {
         let used = &usage["spec"]["of"];
-        let (kind, name) = (resource(used), used["resourceRef"]["name"].as_str().unwrap_or_default());
+        let (kind, name) =
+            (resource(used), used["resourceRef"]["name"].as_str().unwrap_or_default());
         let mut args = vec!["delete", &kind, name, "--dry-run=server"];
         if let Some(namespace) = usage["metadata"]["namespace"].as_str() {
             args.extend(["-n", namespace]);

@@ -11,18 +11,22 @@ use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
-const REFUSAL: &str =
-    "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
+const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| named_and_recovers(&stage, flavour).await).await
 }
 
 async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
-    let mut quota =
-        Rule { kind: Some("Instance".to_owned()), create: Some(REFUSAL.to_owned()), ..Rule::default() };
+    let mut quota = Rule {
+        kind: Some("Instance".to_owned()),
+        create: Some(REFUSAL.to_owned()),
+        ..Rule::default()
+    };
     match flavour {
-        Flavour::Claims => drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone())),
+        Flavour::Claims => {
+            drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone()))
+        }
         Flavour::Namespaced => quota.namespace = Some(stage.namespace.clone()),
     }
     let name = format!("quota-{flavour:?}").to_lowercase();
@@ -95,8 +99,11 @@ pub(super) async fn each_common_cause_ends_the_wait_with_what_helps(stage: Stage
 
 async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
     let name = format!("{}-{flavour:?}", cause.name).to_lowercase();
-    let mut rule =
-        Rule { kind: Some(cause.kind.to_owned()), create: Some(cause.says.to_owned()), ..Rule::default() };
+    let mut rule = Rule {
+        kind: Some(cause.kind.to_owned()),
+        create: Some(cause.says.to_owned()),
+        ..Rule::default()
+    };
     let mut own = json!({"metadata": {"name": name}});
     match flavour {
         Flavour::Claims => {

@@ -58,9 +58,13 @@ impl Counts {
             Flavour::Claims => &info.composite,
             Flavour::Namespaced => &info.namespaced,
         };
-        let controller = format!("controller=\"composite/{}.{}\"", names.plural, flavour.default_group());
+        let controller =
+            format!("controller=\"composite/{}.{}\"", names.plural, flavour.default_group());
         Ok(Self {
-            reconciles: plane.metrics.sum("controller_runtime_reconcile_total", &controller).await?,
+            reconciles: plane
+                .metrics
+                .sum("controller_runtime_reconcile_total", &controller)
+                .await?,
             events: plane.metrics.sum("circuit_breaker_events_total", &controller).await?,
         })
     }
@@ -74,7 +78,8 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
     is_light(&program).await?;
     let inner = &stage.plane.inner;
     let objects = Objects::new(inner.client.clone());
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
     objects.apply(&namespace).await?;
     let environments = stage.standing().await?;
     copy_kinds(&stage.objects, &objects).await?;
@@ -105,7 +110,8 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, examples::all().count(), names.len()).with_context(|| format!("paved {what}"))?;
+        cost.is_fair(code, examples::all().count(), names.len())
+            .with_context(|| format!("paved {what}"))?;
     }
     Ok(())
 }
@@ -141,13 +147,19 @@ async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
 fn released() -> Result<PathBuf> {
     let released = workspace::target().join("release/paved");
     let is_there = released.exists();
-    ensure!(is_there, "{} does not exist. Run `cargo build --release --bin paved`", released.display());
+    ensure!(
+        is_there,
+        "{} does not exist. Run `cargo build --release --bin paved`",
+        released.display()
+    );
     Ok(released)
 }
 
 /// Gives another cluster the kinds of environment, without a subresource for the status.
 async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
-    for mut definition in from.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await? {
+    for mut definition in
+        from.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await?
+    {
         let categories = definition["spec"]["names"]["categories"].as_array();
         if !categories.is_some_and(|all| all.iter().any(|one| one == "paved")) {
             continue;
@@ -189,7 +201,11 @@ impl Cost {
         let lists = u32::try_from(environments / 100 + kinds)?;
         ensure!(asked("LIST") <= f64::from(lists), "{lists} pages are listed: {:?}", self.requests);
         let watches = u32::try_from(kinds)?;
-        ensure!(asked("WATCH") <= f64::from(watches), "{watches} kinds are watched: {:?}", self.requests);
+        ensure!(
+            asked("WATCH") <= f64::from(watches),
+            "{watches} kinds are watched: {:?}",
+            self.requests
+        );
         Ok(())
     }
 
@@ -213,8 +229,9 @@ impl Cost {
         let memory = tokio::spawn(async move {
             let mut peak = 0.0;
             while let Ok(status) = tokio::fs::read_to_string(&status).await {
-                let high =
-                    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+                let high = status
+                    .lines()
+                    .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
                 let Some(high) = high.and_then(|high| high.parse::<f64>().ok()) else { break };
                 peak = high / 1024.0;
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -240,9 +257,9 @@ async fn requests(metrics: &Metrics) -> Result<BTreeMap<String, f64>> {
     let mut requests = BTreeMap::new();
     for (labels, count) in metrics.samples("apiserver_request_total").await? {
         let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
-        if label("group")
-            .is_some_and(|group| Flavour::ALL.iter().any(|flavour| flavour.default_group() == group))
-        {
+        if label("group").is_some_and(|group| {
+            Flavour::ALL.iter().any(|flavour| flavour.default_group() == group)
+        }) {
             *requests.entry(label("verb").unwrap_or_default().to_owned()).or_default() += count;
         }
     }

@@ -20,7 +20,10 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         let deployments = stage.app_inside(&environment).await?;
-        ensure!(!deployments.is_empty(), "{flavour:?}: nothing of the app is inside the virtual cluster");
+        ensure!(
+            !deployments.is_empty(),
+            "{flavour:?}: nothing of the app is inside the virtual cluster"
+        );
         Ok(())
     })
     .await
@@ -29,7 +32,10 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
 pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
-        ensure!(!stage.app_inside(&environment).await?.is_empty(), "{flavour:?}: the app is not there yet");
+        ensure!(
+            !stage.app_inside(&environment).await?.is_empty(),
+            "{flavour:?}: the app is not there yet"
+        );
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is uninstalled inside the virtual cluster", async || {
             Ok(stage.app_inside(&environment).await?.is_empty().then_some(()))
@@ -47,11 +53,15 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
         let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
         let environment = stage.ready(API, flavour, change).await?;
         let release = environment.slot("vcluster").await?;
-        let namespace = release["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
+        let namespace =
+            release["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
         stage.plane.proxy.cut(namespace);
         deletion::goes(&stage, &environment).await?;
         let host = stage.objects.get("v1", "Namespace", "", namespace).await?;
-        ensure!(host.is_none(), "{flavour:?}: the cluster is gone, and its namespace {namespace} is left");
+        ensure!(
+            host.is_none(),
+            "{flavour:?}: the cluster is gone, and its namespace {namespace} is left"
+        );
         Ok(())
     })
     .await
@@ -63,7 +73,8 @@ pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Re
         let environment = stage.ready(API, flavour, json!({})).await?;
         let object = object_inside(&stage, &environment, flavour).await?;
         let (app, cluster) = (environment.slot("app").await?, environment.slot("vcluster").await?);
-        let namespace = cluster["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
+        let namespace =
+            cluster["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
         stage.plane.proxy.cut(namespace);
         stage.objects.delete(&object).await?;
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
@@ -85,7 +96,11 @@ pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Re
 }
 
 /// Makes an Object in the virtual cluster, and waits until it is there.
-async fn object_inside(stage: &Stage, environment: &Environment, flavour: Flavour) -> Result<Value> {
+async fn object_inside(
+    stage: &Stage,
+    environment: &Environment,
+    flavour: Flavour,
+) -> Result<Value> {
     let config = environment.slot("kubernetes-config").await?;
     let (name, namespace) = (&config["metadata"]["name"], &config["metadata"]["namespace"]);
     let mut reference = json!({"name": name});
@@ -128,10 +143,14 @@ async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
     let operator = stage.operator().person.context("the operator is nobody")?;
     let patch = patch.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
-    let lines = [list, &patch].map(|line| line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1));
+    let lines = [list, &patch]
+        .map(|line| line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1));
     let programs = stage.plane.kubectl_path().with_file_name("");
-    let script =
-        format!("kubectl() {{ {} \"$@\"; }}\n{}", stage.plane.kubectl_path().display(), lines.join("\n"));
+    let script = format!(
+        "kubectl() {{ {} \"$@\"; }}\n{}",
+        stage.plane.kubectl_path().display(),
+        lines.join("\n")
+    );
     let environment = [("KUBECONFIG", stage.plane.kubeconfig())];
     let printed = operations::run(&script, workspace::root(), &programs, &environment).await?;
     ensure!(printed.contains(text("name")), "{list} does not show it:\n{printed}");

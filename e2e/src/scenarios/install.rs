@@ -38,7 +38,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
     for (api, flavour) in examples::all() {
         let needed = providers(api.info().name, flavour)?;
-        let of_provider = |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
+        let of_provider =
+            |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
         let mut lines: BTreeSet<_> = needed.iter().copied().map(of_provider).collect();
         lines.insert(function.clone());
         let name = names::configuration(api, flavour);
@@ -46,7 +47,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
         ensure!(told == lines, "{name} depends on {told:?}; wanted: {lines:?}");
         wanted.extend(needed.into_iter().map(|(name, _)| name));
     }
-    let wanted: BTreeSet<_> = wanted.into_iter().map(|name| format!("{PROVIDERS}/{name}")).collect();
+    let wanted: BTreeSet<_> =
+        wanted.into_iter().map(|name| format!("{PROVIDERS}/{name}")).collect();
     let package = |provider: &Value| {
         let (package, _) = provider["spec"]["package"].as_str()?.rsplit_once(':')?;
         Some(package.to_owned())
@@ -161,14 +163,22 @@ fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     ensure!(build.len() == 1, "the guide has other commands by now:\n{block}");
     let build = build[0].replace("$REGISTRY", here);
     let Documented { args } = Documented::try_parse_from(build.split_whitespace().skip(2))?;
-    ensure!(!args.parts.is_empty(), "the guide has all that is released built, which takes Node.js: {build}");
+    ensure!(
+        !args.parts.is_empty(),
+        "the guide has all that is released built, which takes Node.js: {build}"
+    );
     let output = folder.join(args.output.as_deref().unwrap_or(Path::new("target/packages")));
     std::fs::create_dir_all(&output)?;
     for part in &args.parts {
         match part {
             Part::Function => {
                 for architecture in args.architectures() {
-                    package::function::pack(architecture.name().as_bytes(), &args, architecture, &output)?;
+                    package::function::pack(
+                        architecture.name().as_bytes(),
+                        &args,
+                        architecture,
+                        &output,
+                    )?;
                 }
             }
             Part::Configurations => drop(package::configuration::packages(&args, &output)?),
@@ -182,14 +192,18 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
     for (api, flavour, environment) in stage.standing_examples().await? {
         let composite = environment.composite().await?;
         let name = composition(&composite)["name"].as_str().unwrap_or_default();
-        let found = stage.objects.get("apiextensions.crossplane.io/v1", "Composition", "", name).await?;
+        let found =
+            stage.objects.get("apiextensions.crossplane.io/v1", "Composition", "", name).await?;
         let provider = found.unwrap_or_default()["metadata"]["labels"]["provider"].clone();
         let info = api.info();
         ensure!(provider == info.provider, "{} in {flavour:?} has {name} of {provider}", info.name);
     }
     // A claim has no word of it but `paved`'s.
-    let claim =
-        stage.example("stock-pool", Flavour::Claims, examples::selecting(Flavour::Claims, "nobody"))?;
+    let claim = stage.example(
+        "stock-pool",
+        Flavour::Claims,
+        examples::selecting(Flavour::Claims, "nobody"),
+    )?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
     Paved::of(&stage)?
         .apply(&claim, &flags)
@@ -215,7 +229,11 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
 
 fn composition(composite: &Value) -> &Value {
     let spec = &composite["spec"];
-    if spec["crossplane"].is_null() { &spec["compositionRef"] } else { &spec["crossplane"]["compositionRef"] }
+    if spec["crossplane"].is_null() {
+        &spec["compositionRef"]
+    } else {
+        &spec["crossplane"]["compositionRef"]
+    }
 }
 
 /// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is there, in a place of their own.
@@ -243,13 +261,20 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     }
     packages::healthy(&stage.plane.outer).await?;
     let own = APIS.iter().map(async |api| {
-        let mut environment =
-            stage.example(api.info().name, Flavour::Namespaced, json!({"metadata": {"name": "own"}}))?;
-        environment.manifest["apiVersion"] = function_paved_road::manifests::api_version(group).into();
+        let mut environment = stage.example(
+            api.info().name,
+            Flavour::Namespaced,
+            json!({"metadata": {"name": "own"}}),
+        )?;
+        environment.manifest["apiVersion"] =
+            function_paved_road::manifests::api_version(group).into();
         // The command line finds the kinds by what the cluster says of them.
         let paved = Paved::of(&stage)?;
         let address = address(&environment);
-        paved.apply(&environment, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])?;
+        paved
+            .apply(&environment, &["--wait", "--timeout", "8m"])
+            .await?
+            .is(0, &["is ready after"])?;
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
         // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
         environment.manifest["metadata"]["labels"]["edited"] = "true".into();
@@ -279,7 +304,8 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
 /// The roles for people and the admission policies that are written beside the packages.
 async fn roles(output: PathBuf) -> Result<Vec<Value>> {
     tokio::task::spawn_blocking(move || {
-        let [people, policy] = ["people.yaml", "policy.yaml"].map(|file| yaml::read(&output.join(file)));
+        let [people, policy] =
+            ["people.yaml", "policy.yaml"].map(|file| yaml::read(&output.join(file)));
         Ok([people?, policy?].concat())
     })
     .await?

@@ -27,7 +27,8 @@ use crate::{examples, kubectl, later};
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let options = Options { install: false, packages: None, ..stage.plane.beside() };
-    let plane = ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
+    let plane =
+        ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
     let plane = Arc::new(plane);
     let stage = Stage::set(plane.clone(), "operations").await?;
     let team = Team::with(&stage).await?;
@@ -40,7 +41,8 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     };
     let result = match result.await {
         Err(error) => {
-            let packages = plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
+            let packages =
+                plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
             let team = stage.in_namespace(TEAM).portrait().await;
             Err(anyhow!("{error:#}\n{packages}\n{team}"))
         }
@@ -91,7 +93,8 @@ impl Team {
         let mut looked = 0;
         for block in blocks {
             let printed = self.runs(&format!("{variables}\n{block}")).await?;
-            looked += usize::from(self.look(&block, &printed, flavour).await.context(block.clone())?);
+            looked +=
+                usize::from(self.look(&block, &printed, flavour).await.context(block.clone())?);
             if block.contains("kind: Function") {
                 self.runs(&looks.join("\n")).await?;
             }
@@ -105,10 +108,14 @@ impl Team {
         let has = |part: &'static str| move |block: &String| block.contains(part);
         let guide = guide::text(INSTALLATION)?;
         let (manifest, commands) = (fenced(&guide, |line| line == "```yaml"), blocks(&guide));
-        let manifest =
-            manifest.into_iter().find(has("kind: Configuration")).context("the guide installs nothing")?;
-        let commands =
-            commands.into_iter().find(has("-f install.yaml")).context("the guide applies nothing")?;
+        let manifest = manifest
+            .into_iter()
+            .find(has("kind: Configuration"))
+            .context("the guide installs nothing")?;
+        let commands = commands
+            .into_iter()
+            .find(has("-f install.yaml"))
+            .context("the guide applies nothing")?;
         let file = self.programs.join("install.yaml");
         std::fs::write(&file, located(&manifest)?)?;
         self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
@@ -116,7 +123,8 @@ impl Team {
         let api = find("GpuDevWorkspace").context("there are no workspaces")?.info();
         let api = format!("{}.{}", api.composite.plural, Flavour::Claims.default_group());
         self.runs(&format!("kubectl wait --for=condition=Offered --timeout=1m xrd {api}")).await?;
-        self.configured(&["default", "function-paved-road", "provider-helm", "provider-kubernetes"]).await
+        self.configured(&["default", "function-paved-road", "provider-helm", "provider-kubernetes"])
+            .await
     }
 
     /// As the cluster's administrator, in the clone.
@@ -128,7 +136,9 @@ impl Team {
     /// Looks at what a block has led to; whether it is one that something is known of.
     async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
         match block {
-            _ if block.contains("kind: Function") => self.has(flavour, &Args::default().release).await?,
+            _ if block.contains("kind: Function") => {
+                self.has(flavour, &Args::default().release).await?
+            }
             _ if block.contains(NEXT) => self.upgraded(flavour).await?,
             _ if block.contains("kubectl get paved") => {
                 ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
@@ -174,13 +184,17 @@ impl Team {
     async fn upgraded(&self, flavour: Flavour) -> Result<()> {
         self.has(flavour, NEXT).await?;
         for api in APIS {
-            let names =
-                if flavour == Flavour::Claims { &api.info().composite } else { &api.info().namespaced };
+            let names = if flavour == Flavour::Claims {
+                &api.info().composite
+            } else {
+                &api.info().namespaced
+            };
             let name = format!("{}.{}", names.plural, flavour.default_group());
             let kind = "CompositeResourceDefinition";
             let xrd = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name).await?;
             let xrd = xrd.with_context(|| format!("there is no XRD {name}"))?;
-            let schema = &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+            let schema =
+                &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
             ensure!(schema["properties"][later::FIELD].is_object(), "{name} is not of {NEXT}");
         }
         Ok(())
@@ -191,7 +205,11 @@ impl Team {
     async fn has(&self, flavour: Flavour, release: &str) -> Result<()> {
         let registry = Args::default().registry;
         let apis = APIS.iter().map(|api| {
-            ("Configuration", names::configuration(*api, flavour), registry.configuration(*api, flavour))
+            (
+                "Configuration",
+                names::configuration(*api, flavour),
+                registry.configuration(*api, flavour),
+            )
         });
         let function = ("Function", registry.installed_function(), registry.function());
         for (kind, name, package) in apis.chain([function]) {
@@ -218,7 +236,10 @@ impl Team {
         self.objects.apply(&composite).await?;
         let printed = self.runs(block).await?;
         self.objects.delete(&composite).await?;
-        ensure!(printed.contains("without-claim"), "a composite without a claim is not shown:\n{printed}");
+        ensure!(
+            printed.contains("without-claim"),
+            "a composite without a claim is not shown:\n{printed}"
+        );
         eventually("the composite is gone", async || {
             Ok(self.objects.referred(&reference(&composite), "").await?.is_none().then_some(()))
         })
@@ -229,9 +250,14 @@ impl Team {
     async fn without_apis(&self, flavour: Flavour) -> Result<()> {
         eventually("the APIs are gone", async || {
             let group = flavour.default_group();
-            let xrds = self.objects.list("apiextensions.crossplane.io/v1", "CompositeResourceDefinition", "");
+            let xrds = self.objects.list(
+                "apiextensions.crossplane.io/v1",
+                "CompositeResourceDefinition",
+                "",
+            );
             let is_left = |xrd: &Value| xrd["spec"]["group"] == group;
-            let compositions = self.objects.list("apiextensions.crossplane.io/v1", "Composition", "").await?;
+            let compositions =
+                self.objects.list("apiextensions.crossplane.io/v1", "Composition", "").await?;
             Ok((!xrds.await?.iter().any(is_left) && compositions.is_empty()).then_some(()))
         })
         .await
@@ -239,8 +265,11 @@ impl Team {
 
     /// What is ours alone is gone; the providers, which others may use, are as well as before.
     async fn without_function(&self) -> Result<()> {
-        for role in ["paved-road-catalogue", "paved-road-viewer", "paved-road-user", "paved-road-operator"] {
-            let found = self.objects.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", role).await?;
+        for role in
+            ["paved-road-catalogue", "paved-road-viewer", "paved-road-user", "paved-road-operator"]
+        {
+            let found =
+                self.objects.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", role).await?;
             ensure!(found.is_none(), "{role} is left");
         }
         let functions = self.objects.list("pkg.crossplane.io/v1", "Function", "").await?;
@@ -251,9 +280,11 @@ impl Team {
 
     /// The providers run as any others do, each as an account of its own that has no rights of ours.
     async fn without_rights(&self) -> Result<()> {
-        let roles = self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
-        let ours =
-            |role: &Value| role["metadata"]["name"].as_str().is_some_and(|name| name.contains("paved-road"));
+        let roles =
+            self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
+        let ours = |role: &Value| {
+            role["metadata"]["name"].as_str().is_some_and(|name| name.contains("paved-road"))
+        };
         ensure!(!roles.iter().any(ours), "rights are left");
         self.configured(&["default"]).await?;
         self.run_as(|account| account.starts_with("crossplane-contrib-provider-")).await?;
@@ -266,8 +297,9 @@ impl Team {
             let deployments = self.objects.list("apps/v1", "Deployment", NAMESPACE).await?;
             let accounts = deployments.iter().filter_map(|one| {
                 let name = one["metadata"]["name"].as_str()?;
-                let is_ours =
-                    ["kubernetes", "helm"].iter().any(|end| name.contains(&format!("-provider-{end}-")));
+                let is_ours = ["kubernetes", "helm"]
+                    .iter()
+                    .any(|end| name.contains(&format!("-provider-{end}-")));
                 one["spec"]["template"]["spec"]["serviceAccountName"].as_str().filter(|_| is_ours)
             });
             Ok((accounts.filter(|account| is(account)).count() == 2).then_some(()))
@@ -277,8 +309,10 @@ impl Team {
 
     /// Which runtime configs there are.
     async fn configured(&self, expected: &[&str]) -> Result<()> {
-        let configs = self.objects.list("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "").await?;
-        let mut names: Vec<_> = configs.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
+        let configs =
+            self.objects.list("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "").await?;
+        let mut names: Vec<_> =
+            configs.iter().filter_map(|one| one["metadata"]["name"].as_str()).collect();
         names.sort_unstable();
         ensure!(names == expected, "there are the runtime configs {names:?}");
         Ok(())
@@ -335,7 +369,8 @@ fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
 
 /// The commands within a document's sentences that look at something.
 fn looks_of(document: &str) -> Vec<String> {
-    let looks = document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
+    let looks =
+        document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
     looks.map(str::to_owned).collect()
 }
 

@@ -36,14 +36,18 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     bob.sign_in(second, PEOPLE[1]).await?;
     // The session counts at every replica.
     let (_, me) = ada.ask("GET", second, "/api/v1/me", &Value::Null).await?;
-    ensure!(me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]), "who is signed in: {me}");
+    ensure!(
+        me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]),
+        "who is signed in: {me}"
+    );
     let mut changes = ada.watch(second)?;
     let mut other = bob.watch(first)?;
 
     let pool = json!({"name": THEIRS, "specName": "g1.1", "replicas": 1});
     let (status, told) = bob.ask("POST", second, "/api/v1/operator/stockpools", &pool).await?;
     ensure!(status == 202, "{status}: {told}");
-    let (heard, not_heard) = (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
+    let (heard, not_heard) =
+        (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
     let made = make(&stage, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
     let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
@@ -58,11 +62,17 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         .await?;
     }
     let not_told = not_heard.told()?;
-    ensure!(not_told.iter().all(|one| one["name"] != *shop), "the WebSocket tells bob {not_told:?}");
+    ensure!(
+        not_told.iter().all(|one| one["name"] != *shop),
+        "the WebSocket tells bob {not_told:?}"
+    );
     for (who, is_own) in [(&ada, false), (&bob, true)] {
         let (status, list) = who.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
         let all = list["items"].as_array().with_context(|| format!("{status}: {list}"))?;
-        ensure!(all.iter().all(|one| (one["name"] == THEIRS) == is_own), "somebody sees another's: {list}");
+        ensure!(
+            all.iter().all(|one| (one["name"] == THEIRS) == is_own),
+            "somebody sees another's: {list}"
+        );
     }
     let theirs = path_of(&bob, first, THEIRS).await?;
     is_hidden(&ada, [first, second], &theirs).await?;
@@ -70,7 +80,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         is_hidden(&bob, [first, second], &path_of(&ada, first, name).await?).await?;
     }
 
-    let workspace = made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
+    let workspace =
+        made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
     shapes(&ada, &bob, second, workspace).await?;
     for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);
@@ -100,7 +111,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     until(&mut changes, &pool, |_, view| view["status"]["available"] == 1).await?;
     let label = json!({"metadata": {"labels": {"stage": "trial"}}});
     for name in &made {
-        let (status, said) = ada.ask("PATCH", first, &path_of(&ada, first, name).await?, &label).await?;
+        let (status, said) =
+            ada.ask("PATCH", first, &path_of(&ada, first, name).await?, &label).await?;
         ensure!(status == 200, "the label of {name} is answered by {status}: {said}");
     }
     until(&mut changes, &made, |_, view| view["labels"]["stage"] == "trial").await?;
@@ -116,15 +128,20 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         let path = if name == workspace { format!("/api/workspaces/{name}") } else { path };
         let (status, said) = ada.ask("DELETE", first, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
-        going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
+        going.push(Environment::new(
+            stage.admin.clone(),
+            stage.objects.clone(),
+            one["object"].clone(),
+        ));
     }
     try_join_all(going.iter().map(Environment::gone)).await?;
     until(&mut changes, &made, |event, _| event == "deleted").await?;
 
     let (status, _) = ada.ask("POST", first, "/auth/sign-out", &Value::Null).await?;
     ensure!(status == 204, "signing out is answered by {status}");
-    let told =
-        timeout(PATIENCE, ends(&mut changes)).await.context("the stream goes on after signing out")??;
+    let told = timeout(PATIENCE, ends(&mut changes))
+        .await
+        .context("the stream goes on after signing out")??;
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
     ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob was told of {seen:?}");
@@ -135,7 +152,10 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
 async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Result<()> {
     for (method, replica) in [("GET", first), ("DELETE", second)] {
         let (status, _) = who.ask(method, replica, path, &Value::Null).await?;
-        ensure!(status == 403 || status == 404, "another's {method} of {path} is answered by {status}");
+        ensure!(
+            status == 403 || status == 404,
+            "another's {method} of {path} is answered by {status}"
+        );
     }
     Ok(())
 }
@@ -154,7 +174,8 @@ async fn team(stage: &Stage, group: &str) -> Result<Stage> {
     let kind = format!("stockpools.{}", Flavour::Namespaced.default_group());
     let whoever = format!("--as-group={group}");
     let can = ["auth", "can-i", "create", &kind, "--as=somebody", &whoever, "-n", group];
-    eventually("the group may make environments", async || Ok(stage.admin.run(&can).await.ok())).await?;
+    eventually("the group may make environments", async || Ok(stage.admin.run(&can).await.ok()))
+        .await?;
     Ok(stage.in_namespace(group))
 }
 
@@ -165,7 +186,8 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     let (status, told) = ada.ask("POST", portal, "/api/workspaces", &workspace).await?;
     ensure!(status == 202, "{status}: {told}");
     made.insert(told["metadata"]["name"].as_str().context("a workspace's name")?.to_owned());
-    let (status, told) = ada.ask("POST", portal, "/api/environments/", &json!({"name": "shop"})).await?;
+    let (status, told) =
+        ada.ask("POST", portal, "/api/environments/", &json!({"name": "shop"})).await?;
     ensure!(status == 202 && told["status"] == "creating", "{status}: {told}");
     made.insert(told["name"].as_str().context("an application environment's name")?.to_owned());
     let pool = json!({"name": "render", "specName": "g1.1", "replicas": 2});

@@ -31,7 +31,9 @@ pub(super) async fn nothing_is_written_while_nothing_happens(stage: Stage) -> Re
         let written: Vec<_> = after
             .iter()
             .filter(|(name, object)| before.get(*name).map(version) != Some(version(object)))
-            .map(|(name, object)| format!("{name}, before: {:?}, after: {object}", before.get(name)))
+            .map(|(name, object)| {
+                format!("{name}, before: {:?}, after: {object}", before.get(name))
+            })
             .collect();
         ensure!(written.is_empty(), "written in {} s: {}", SILENCE.as_secs(), written.join("; "));
         let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<_>>();

@@ -57,10 +57,26 @@ fn fixed() -> [(&'static str, Value, &'static str); 10] {
     [
         ("gpu-workspace", parameters(json!({"region": "eu-west-1"})), "region cannot be changed"),
         ("gpu-workspace", parameters(json!({"diskGB": 80})), "diskGB can only grow"),
-        ("gpu-workspace", parameters(json!({"opencvVersion": "4.9.0"})), "opencvVersion cannot be changed"),
-        ("gpu-workspace", parameters(json!({"sshPublicKeys": keys})), "sshPublicKeys cannot be changed"),
-        ("application-environment", parameters(json!({"storageGB": 10})), "storageGB can only grow"),
-        ("application-environment", parameters(json!({"region": "us-east1"})), "region cannot be changed"),
+        (
+            "gpu-workspace",
+            parameters(json!({"opencvVersion": "4.9.0"})),
+            "opencvVersion cannot be changed",
+        ),
+        (
+            "gpu-workspace",
+            parameters(json!({"sshPublicKeys": keys})),
+            "sshPublicKeys cannot be changed",
+        ),
+        (
+            "application-environment",
+            parameters(json!({"storageGB": 10})),
+            "storageGB can only grow",
+        ),
+        (
+            "application-environment",
+            parameters(json!({"region": "us-east1"})),
+            "region cannot be changed",
+        ),
         (
             "unified-environment",
             json!({"spec": {"frontend": {"appName": "other"}}}),
@@ -85,7 +101,10 @@ pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
     for (cluster, _, environment) in stage.standing_clusters().await? {
         if cluster != "gke" {
             let refusal = environment.refuses(&larger).await?;
-            ensure!(refusal.contains("size cannot be changed on eks and aks"), "{cluster}: {refusal}");
+            ensure!(
+                refusal.contains("size cannot be changed on eks and aks"),
+                "{cluster}: {refusal}"
+            );
         }
     }
     in_both_flavours(async |flavour| {
@@ -104,7 +123,8 @@ pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
 /// of an application environment.
 fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
-    let elsewhere = json!({"repoURL": "https://git.example.org/preview.git", "path": "../elsewhere"});
+    let elsewhere =
+        json!({"repoURL": "https://git.example.org/preview.git", "path": "../elsewhere"});
     [
         (
             "gpu-workspace",
@@ -163,9 +183,13 @@ type All = (Desired, Value, Option<Vec<u8>>);
 async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<All> {
     let mut status = environment.composite().await?["status"].clone();
     // Core's own, and what tells of an edit itself: which one was seen last, and when.
-    for other in
-        ["conditions", "claimConditionTypes", "connectionDetails", "observedGeneration", "lastSyncTime"]
-    {
+    for other in [
+        "conditions",
+        "claimConditionTypes",
+        "connectionDetails",
+        "observedGeneration",
+        "lastSyncTime",
+    ] {
         status.as_object_mut().map(|status| status.remove(other));
     }
     let name = environment.manifest["spec"]["writeConnectionSecretToRef"]["name"].as_str();

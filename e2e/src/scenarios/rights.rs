@@ -28,7 +28,10 @@ pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<(
             ] {
                 for (verb, allowed) in verbs.into_iter().zip(allowed) {
                     let can = stage.can(kubectl, verb, &kind).await?;
-                    ensure!(can == allowed, "{who} can {verb} {kind}: {can}, and should: {allowed}");
+                    ensure!(
+                        can == allowed,
+                        "{who} can {verb} {kind}: {can}, and should: {allowed}"
+                    );
                 }
             }
         }
@@ -55,17 +58,25 @@ pub(super) async fn an_operator_looks_after_everything_but_secrets(stage: Stage)
         let can = stage.can(&operator, verb, kind).await?;
         ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
     }
-    let (get, list) = (stage.can(&stage.user, "get", "secrets"), stage.can(&stage.user, "list", "secrets"));
+    let (get, list) =
+        (stage.can(&stage.user, "get", "secrets"), stage.can(&stage.user, "list", "secrets"));
     ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
     Ok(())
 }
 
 pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) -> Result<()> {
-    let elsewhere =
-        stage.example("stock-pool", Flavour::Claims, json!({"metadata": {"namespace": "default"}}))?;
+    let elsewhere = stage.example(
+        "stock-pool",
+        Flavour::Claims,
+        json!({"metadata": {"namespace": "default"}}),
+    )?;
     let refusal = elsewhere.is_refused().await?;
-    ensure!(refusal.contains("forbidden"), "refused for another reason than its namespace: {refusal}");
-    for kind in ["instances.ec2.aws.m.upbound.io", "objects.kubernetes.m.crossplane.io", "secrets"] {
+    ensure!(
+        refusal.contains("forbidden"),
+        "refused for another reason than its namespace: {refusal}"
+    );
+    for kind in ["instances.ec2.aws.m.upbound.io", "objects.kubernetes.m.crossplane.io", "secrets"]
+    {
         ensure!(!stage.can(&stage.user, "delete", kind).await?, "a user can delete {kind}");
     }
     Ok(())
@@ -78,8 +89,7 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
         let group = Flavour::Claims.default_group();
         json!({"apiVersion": function_paved_road::manifests::api_version(group), "kind": "XStockPool", "name": name})
     };
-    let attack =
-        json!({"metadata": {"name": "innocent"}, "spec": {"resourceRef": reference("team-payments")}});
+    let attack = json!({"metadata": {"name": "innocent"}, "spec": {"resourceRef": reference("team-payments")}});
     let innocent = stage.example("stock-pool", Flavour::Claims, attack)?;
     is_crossplanes(&innocent.is_refused().await?, "spec.resourceRef")?;
 
@@ -94,10 +104,12 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
 
     let composite = claim.composite().await?;
     let operator = stage.operator();
-    let foreign =
-        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "payments", "namespace": "default"}]);
-    for (field, value) in [("claimRef", json!({"name": "innocent"})), ("resourceRefs", foreign.clone())] {
-        let refusal = patch_is_refused(&operator, &composite, &json!({"spec": {field: value}})).await?;
+    let foreign = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "payments", "namespace": "default"}]);
+    for (field, value) in
+        [("claimRef", json!({"name": "innocent"})), ("resourceRefs", foreign.clone())]
+    {
+        let refusal =
+            patch_is_refused(&operator, &composite, &json!({"spec": {field: value}})).await?;
         is_crossplanes(&refusal, &format!("spec.{field}"))?;
     }
     let pool = stage.ready("stock-pool", Flavour::Namespaced, json!({})).await?;

@@ -24,7 +24,8 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
     let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
     contributor.uses(&kubeconfig).await?;
-    let pid = up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
+    let pid =
+        up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
     kill_process(pid, Signal::INT)?;
     let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
@@ -36,7 +37,10 @@ pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
         ports::listeners()?.into_iter().partition(|listener| listener.is_loopback);
     ensure!(others.is_empty(), "these are reached from other machines: {others:#?}");
     let core = stage.plane.ground().tools.core.display().to_string();
-    ensure!(own.iter().any(|listener| listener.command.starts_with(&core)), "core listens nowhere: {own:#?}");
+    ensure!(
+        own.iter().any(|listener| listener.command.starts_with(&core)),
+        "core listens nowhere: {own:#?}"
+    );
     Ok(())
 }
 
@@ -44,19 +48,28 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
     let contributor = Contributor::new(&stage)?;
     let detach = ["up", "--detach"];
     let result = async {
-        let printed =
-            contributor.types(&detach).await?.map_err(|said| anyhow!("it does not start: {said}"))?;
-        let kubeconfig = printed.lines().find_map(exported).context("it does not say how it is used")?;
+        let printed = contributor
+            .types(&detach)
+            .await?
+            .map_err(|said| anyhow!("it does not start: {said}"))?;
+        let kubeconfig =
+            printed.lines().find_map(exported).context("it does not say how it is used")?;
         contributor.follows(&printed, &kubeconfig).await?;
         let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
-        ensure!(said.contains("runs already") && said.contains("cargo xtask down"), "a second one: {said}");
+        ensure!(
+            said.contains("runs already") && said.contains("cargo xtask down"),
+            "a second one: {said}"
+        );
         contributor.uses(&kubeconfig).await?;
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
         contributor.nothing_is_left()
     };
     result.await?;
     let again = contributor.types(&["down"]).await?;
-    ensure!(again.is_err_and(|said| said.contains("no control plane was started")), "it is ended twice");
+    ensure!(
+        again.is_err_and(|said| said.contains("no control plane was started")),
+        "it is ended twice"
+    );
     Ok(())
 }
 
@@ -75,21 +88,32 @@ impl Contributor {
         let target = stage.plane.ground().subfolder(&stage.namespace)?;
         // PostgreSQL is another user than root.
         let mut temporary = tempfile::Builder::new();
-        let temporary = temporary.prefix("up-").permissions(Permissions::from_mode(0o755)).tempdir()?;
-        Ok(Self { target, temporary, tools: tools::folder()?, kubectl: stage.admin.program.clone() })
+        let temporary =
+            temporary.prefix("up-").permissions(Permissions::from_mode(0o755)).tempdir()?;
+        Ok(Self {
+            target,
+            temporary,
+            tools: tools::folder()?,
+            kubectl: stage.admin.program.clone(),
+        })
     }
 
     fn command(&self, args: &[&str]) -> Command {
         // This very program, of which `cargo xtask up` is made.
         let mut command = Command::new("/proc/self/exe");
-        command.args(args).env("CARGO_TARGET_DIR", &self.target).env("PAVED_ROAD_TOOLS", &self.tools);
+        command
+            .args(args)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("PAVED_ROAD_TOOLS", &self.tools);
         command.env("TMPDIR", self.temporary.path()).stdin(Stdio::null()).kill_on_drop(true);
         command
     }
 
     /// What it prints; where it fails, what it says then.
     async fn types(&self, args: &[&str]) -> Result<Result<String, String>> {
-        let output = timeout(PATIENCE, self.command(args).output()).await.context("it does not return")??;
+        let output = timeout(PATIENCE, self.command(args).output())
+            .await
+            .context("it does not return")??;
         let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Ok(if status.success() { Ok(text(&stdout)) } else { Err(text(&stderr)) })
@@ -116,7 +140,9 @@ impl Contributor {
             .filter_map(|line| line.trim().strip_prefix("kubectl "))
             .map(|command| command.split(' ').collect())
             .collect();
-        let [apply, get] = &commands[..] else { bail!("it says otherwise how it is used: {printed}") };
+        let [apply, get] = &commands[..] else {
+            bail!("it says otherwise how it is used: {printed}")
+        };
         kubectl.run(apply).await?;
         eventually("what was applied is ready", async || {
             let table = kubectl.run(get).await?;

@@ -58,7 +58,8 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
                 newcomer = Some(made_by_the_later(&stage).await.context(step)?);
             }
             let all = environments.iter().chain(&newcomer);
-            let checks = all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
+            let checks =
+                all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
             try_join_all(checks).await.context(step)?;
         }
         Ok(())
@@ -70,12 +71,18 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
 }
 
 /// Looks once a second, for as long as the future is polled, and fails where an environment is not ready that stood before.
-async fn stay_ready<'e>(environments: impl Iterator<Item = &'e Environment> + Clone) -> Result<Infallible> {
+async fn stay_ready<'e>(
+    environments: impl Iterator<Item = &'e Environment> + Clone,
+) -> Result<Infallible> {
     loop {
         for environment in environments.clone() {
             let object = environment.object().await?;
             let ready = conditions::get(&object, "Ready");
-            ensure!(ready["status"] == "True", "{} is not ready meanwhile: {ready}", environment.resource());
+            ensure!(
+                ready["status"] == "True",
+                "{} is not ready meanwhile: {ready}",
+                environment.resource()
+            );
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -177,7 +184,8 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
 pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Function> {
     let binary = workspace::built("function-later")?;
     let authority = plane.runtime.authority();
-    let later = Function::start(plane.ground(), authority, &binary, "function-later", replicas).await?;
+    let later =
+        Function::start(plane.ground(), authority, &binary, "function-later", replicas).await?;
     plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
     Ok(later)
 }
@@ -206,7 +214,8 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
             let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
-            let is_refused = health["status"] == "False" && words.contains("incompatible dependencies");
+            let is_refused =
+                health["status"] == "False" && words.contains("incompatible dependencies");
             Ok((if is_held { is_refused } else { health["status"] == "True" }).then_some(()))
         })
         .await
@@ -237,10 +246,12 @@ async fn follows(stage: &Stage, environment: &Environment, release: Release) -> 
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };
         let name = of["compositionRevisionRef"]["name"].as_str().unwrap_or_default();
-        let revision =
-            stage.objects.get("apiextensions.crossplane.io/v1", "CompositionRevision", "", name).await?;
-        let label =
-            revision.map(|revision| revision["metadata"]["labels"]["app.kubernetes.io/version"].clone());
+        let revision = stage
+            .objects
+            .get("apiextensions.crossplane.io/v1", "CompositionRevision", "", name)
+            .await?;
+        let label = revision
+            .map(|revision| revision["metadata"]["labels"]["app.kubernetes.io/version"].clone());
         Ok(label.is_some_and(|label| label == release).then_some(()))
     })
     .await
@@ -251,7 +262,8 @@ async fn writes_its_status(environment: &Environment, says_more: bool) -> Result
     environment.poke().await?;
     eventually("the function has written the status", async || {
         let status = &environment.composite().await?["status"];
-        Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more).then_some(()))
+        Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more)
+            .then_some(()))
     })
     .await?;
     environment.until("ready again", is_ready).await.map(drop)

@@ -21,16 +21,24 @@ impl AddOns {
     /// Gives them to an environment, and waits until they are there.
     pub async fn join(&self, environment: &Environment) -> Result<()> {
         environment.edit(&self.change()).await?;
-        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().all(|one| is_part(object, one));
-        environment.until("ready with add-ons", |object| is_ready(object) && with(object)).await.map(drop)
+        let with =
+            |object: &Value| ["argocd", "gitops", "knative"].iter().all(|one| is_part(object, one));
+        environment
+            .until("ready with add-ons", |object| is_ready(object) && with(object))
+            .await
+            .map(drop)
     }
 
     /// Takes them from an environment, and waits until they are gone.
     pub async fn leave(self, environment: &Environment) -> Result<()> {
         let without = json!({"gitops": null, "knative": null});
         environment.edit(&json!({"spec": {"parameters": without}})).await?;
-        let with = |object: &Value| ["argocd", "gitops", "knative"].iter().any(|one| is_part(object, one));
-        environment.until("ready without add-ons", |object| is_ready(object) && !with(object)).await.map(drop)
+        let with =
+            |object: &Value| ["argocd", "gitops", "knative"].iter().any(|one| is_part(object, one));
+        environment
+            .until("ready without add-ons", |object| is_ready(object) && !with(object))
+            .await
+            .map(drop)
     }
 }
 

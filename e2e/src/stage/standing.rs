@@ -15,9 +15,11 @@ impl Stage {
     /// Every example and every managed cluster in both flavours, ready, for those who look on while something else changes. The virtual
     /// environment that was made from a claim has add-ons: nobody else can have them at that time.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
-        let (examples, clusters) = try_join(self.standing_examples(), self.standing_clusters()).await?;
+        let (examples, clusters) =
+            try_join(self.standing_examples(), self.standing_clusters()).await?;
         for (api, flavour, environment) in &examples {
-            let has_add_ons = (api.info().name, *flavour) == ("virtual-environment", Flavour::Claims);
+            let has_add_ons =
+                (api.info().name, *flavour) == ("virtual-environment", Flavour::Claims);
             if has_add_ons && !is_part(&environment.object().await?, "argocd") {
                 self.add_ons().await?.join(environment).await?;
             }
@@ -27,7 +29,9 @@ impl Stage {
     }
 
     /// The examples among those that stand. They ask for Compositions of their provider.
-    pub async fn standing_examples(&self) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
+    pub async fn standing_examples(
+        &self,
+    ) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
         let stage = self.of_standing().await?;
         let standing = examples::all().map(async |(api, flavour)| {
             let info = api.info();

@@ -60,26 +60,29 @@ pub struct Behaviour(BTreeMap<String, Rule>);
 impl Behaviour {
     /// The rules of the ConfigMap's data; what cannot be read is named, and is no rule.
     fn read(data: &BTreeMap<String, String>) -> Self {
-        let parsed = data.iter().filter_map(|(name, source)| match serde_saphyr::from_str(source) {
-            Ok(rule) => Some((name.clone(), rule)),
-            Err(error) => {
-                eprintln!("stand-in: rule {name:?} of ConfigMap {CONFIG_MAP:?}: {error}");
-                None
-            }
-        });
+        let parsed =
+            data.iter().filter_map(|(name, source)| match serde_saphyr::from_str(source) {
+                Ok(rule) => Some((name.clone(), rule)),
+                Err(error) => {
+                    eprintln!("stand-in: rule {name:?} of ConfigMap {CONFIG_MAP:?}: {error}");
+                    None
+                }
+            });
         Self(parsed.collect())
     }
 
     /// What holds for an object: of several rules that say the same thing, the first by name.
     pub fn of(&self, object: &Value) -> Rule {
-        self.0.values().filter(|rule| rule.is_about(object)).fold(Rule::default(), |all, rule| Rule {
-            create: all.create.or_else(|| rule.create.clone()),
-            update: all.update.or_else(|| rule.update.clone()),
-            delete: all.delete.or_else(|| rule.delete.clone()),
-            unavailable: all.unavailable.or_else(|| rule.unavailable.clone()),
-            reports: all.reports.or_else(|| rule.reports.clone()),
-            seconds: all.seconds.or(rule.seconds),
-            ..Rule::default()
+        self.0.values().filter(|rule| rule.is_about(object)).fold(Rule::default(), |all, rule| {
+            Rule {
+                create: all.create.or_else(|| rule.create.clone()),
+                update: all.update.or_else(|| rule.update.clone()),
+                delete: all.delete.or_else(|| rule.delete.clone()),
+                unavailable: all.unavailable.or_else(|| rule.unavailable.clone()),
+                reports: all.reports.or_else(|| rule.reports.clone()),
+                seconds: all.seconds.or(rule.seconds),
+                ..Rule::default()
+            }
         })
     }
 }
@@ -87,8 +90,9 @@ impl Behaviour {
 impl Rule {
     fn is_about(&self, object: &Value) -> bool {
         let group = text(object, "/apiVersion").split('/').next();
-        let is =
-            |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.is_none() || wanted.as_deref() == found
+        };
         let labels = &object["metadata"]["labels"];
         is(&self.kind, object["kind"].as_str())
             && is(&self.group, group)
@@ -105,7 +109,9 @@ pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
     let mut events = std::pin::pin!(watcher(api, only).default_backoff());
     while let Some(event) = events.next().await {
         let found = match event {
-            Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => map.data.unwrap_or_default(),
+            Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => {
+                map.data.unwrap_or_default()
+            }
             Ok(watcher::Event::Delete(_)) => BTreeMap::new(),
             // A watch that broke begins anew by itself.
             Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
@@ -120,8 +126,7 @@ pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Re
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;
     let data: BTreeMap<_, _> = source.into_iter().map(|source| (name, source)).collect();
-    let map =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
     let writer = PatchParams::apply(&format!("{MANAGER}-{name}")).force();
     api.patch(CONFIG_MAP, &writer, &Patch::Apply(&map))
         .await
@@ -141,7 +146,10 @@ pub async fn clear(client: &Client, beginning: &str) -> anyhow::Result<()> {
 
 /// A signal for every change of the rules.
 pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Send + 'static {
-    stream::unfold(rules, |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) })
+    stream::unfold(
+        rules,
+        |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) },
+    )
 }
 
 #[cfg(test)]
@@ -149,7 +157,9 @@ mod tests {
     use super::*;
 
     fn behaviour(rules: &[(&str, &str)]) -> Behaviour {
-        Behaviour::read(&rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).to_owned())).collect())
+        Behaviour::read(
+            &rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).to_owned())).collect(),
+        )
     }
 
     fn instance(composite: &str) -> Value {
@@ -175,6 +185,9 @@ mod tests {
             ("c", "{kind: Instance, creat: misspelt}"),
         ]);
         let rule = rules.of(&instance("demo"));
-        assert_eq!((rule.seconds, rule.delete.as_deref(), rule.create), (Some(2.5), Some("no"), None));
+        assert_eq!(
+            (rule.seconds, rule.delete.as_deref(), rule.create),
+            (Some(2.5), Some("no"), None)
+        );
     }
 }

@@ -101,11 +101,13 @@ impl Cloud {
                 }
                 watcher::Event::InitDone => {
                     let newest = listed.values().copied().max().unwrap_or_default();
-                    self.write().retain(|key, (version, _)| listed.contains_key(key) || *version > newest);
+                    self.write()
+                        .retain(|key, (version, _)| listed.contains_key(key) || *version > newest);
                 }
                 watcher::Event::Apply(map) => self.learn(&map),
                 watcher::Event::Delete(map) => {
-                    self.write().retain(|key, (known, _)| *key != name(&map) || *known > version(&map));
+                    self.write()
+                        .retain(|key, (known, _)| *key != name(&map) || *known > version(&map));
                 }
             }
         }
@@ -173,7 +175,9 @@ impl Cloud {
                     externals.insert(name(map), (version(map), external));
                 }
             }
-            Err(error) => eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map)),
+            Err(error) => {
+                eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map))
+            }
         }
     }
 
@@ -207,7 +211,8 @@ impl External {
         if !self.owner.composite.is_empty() {
             labels[COMPOSITE_LABEL] = json!(self.owner.composite);
         }
-        let entry = serde_json::to_string_pretty(self).context("an external resource that is no JSON")?;
+        let entry =
+            serde_json::to_string_pretty(self).context("an external resource that is no JSON")?;
         let map = json!({
             "metadata": {"name": self.key(), "namespace": NAMESPACE, "labels": labels}, "data": {ENTRY: entry},
         });
@@ -237,5 +242,9 @@ fn name(map: &ConfigMap) -> String {
 
 /// The API server counts its writes: a higher number is a later one.
 fn version(map: &ConfigMap) -> u64 {
-    map.metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
+    map.metadata
+        .resource_version
+        .as_deref()
+        .and_then(|version| version.parse().ok())
+        .unwrap_or_default()
 }

@@ -68,7 +68,8 @@ impl Named {
             None => group,
         };
         let is_namespaced = group.split('.').any(|label| label == "m");
-        let or = |found: &str, default: &str| if found.is_empty() { default } else { found }.to_owned();
+        let or =
+            |found: &str, default: &str| if found.is_empty() { default } else { found }.to_owned();
         let kind = or(
             text(object, "/spec/providerConfigRef/kind"),
             if is_namespaced { "ClusterProviderConfig" } else { "ProviderConfig" },
@@ -86,7 +87,8 @@ impl Named {
 
     fn api(&self, client: &Client) -> Api<DynamicObject> {
         let version = if self.group.ends_with("upbound.io") { "v1beta1" } else { "v1alpha1" };
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&self.group, version, &self.kind));
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk(&self.group, version, &self.kind));
         if self.namespace.is_empty() {
             Api::all_with(client.clone(), &resource)
         } else {
@@ -99,14 +101,18 @@ impl Named {
 pub fn of_the_guide() -> anyhow::Result<Vec<Value>> {
     let text = guide::text(OPERATIONS)?;
     let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
-    let blocks: Vec<_> = blocks.filter(|block| block.contains("kind: ClusterProviderConfig")).collect();
+    let blocks: Vec<_> =
+        blocks.filter(|block| block.contains("kind: ClusterProviderConfig")).collect();
     let namespaced = blocks.join("\n---\n");
     let claims = namespaced.replace(".m.", ".").replace("kind: Cluster", "kind: ");
     let both = format!("{namespaced}\n---\n{claims}");
-    let mut configs: Vec<Value> = serde_saphyr::from_multiple(&both).context("the operator's guide")?;
+    let mut configs: Vec<Value> =
+        serde_saphyr::from_multiple(&both).context("the operator's guide")?;
     // The programs of these run here, and get what leads them here.
     let is_played = |config: &Value| {
-        !["kubernetes.", "helm."].iter().any(|family| self::text(config, "/apiVersion").starts_with(family))
+        !["kubernetes.", "helm."]
+            .iter()
+            .any(|family| self::text(config, "/apiVersion").starts_with(family))
     };
     configs.retain(is_played);
     Ok(configs)
@@ -123,12 +129,17 @@ mod tests {
     fn a_resource_names_one_of_its_family() {
         let named = |api_version: &str, reference: Value| {
             let object = json!({"apiVersion": api_version, "metadata": {"namespace": "team"}, "spec": {"providerConfigRef": reference}});
-            Named::by(&object).map(|named| [named.group, named.kind, named.namespace, named.name].join(" "))
+            Named::by(&object)
+                .map(|named| [named.group, named.kind, named.namespace, named.name].join(" "))
         };
         let of = |text: &str| Some(text.to_owned());
         let own = json!({"kind": "ProviderConfig", "name": "own"});
         for (api_version, reference, expected) in [
-            ("ec2.aws.upbound.io/v1beta1", json!({"name": "a"}), of("aws.upbound.io ProviderConfig  a")),
+            (
+                "ec2.aws.upbound.io/v1beta1",
+                json!({"name": "a"}),
+                of("aws.upbound.io ProviderConfig  a"),
+            ),
             (
                 "ec2.aws.m.upbound.io/v1beta1",
                 json!(null),

@@ -48,9 +48,9 @@ pub async fn run(
             let upjet = upjet.clone();
             Some(tokio::spawn(control(kind, scope, shared.clone(), upjet)))
         }
-        Provider::Sql => {
-            postgres.clone().map(|postgres| tokio::spawn(control(kind, scope, shared.clone(), postgres)))
-        }
+        Provider::Sql => postgres
+            .clone()
+            .map(|postgres| tokio::spawn(control(kind, scope, shared.clone(), postgres))),
         // Their real programs run.
         Provider::Kubernetes | Provider::Helm => None,
     });
@@ -103,13 +103,18 @@ async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: 
     shared.stores.write().unwrap_or_else(PoisonError::into_inner).insert(key, controller.store());
     let rules = changes(shared.behaviour.clone());
     let is_namespaced = scope == Scope::Namespaced;
-    let context =
-        Arc::new(Context { shared, outside, resource, is_namespaced, schema, written: Mutex::default() });
-    let run = controller.with_config(Config::default().concurrency(16)).reconcile_all_on(rules).run(
-        look,
-        |_, trouble, context| after_trouble(trouble, &context),
-        context,
-    );
+    let context = Arc::new(Context {
+        shared,
+        outside,
+        resource,
+        is_namespaced,
+        schema,
+        written: Mutex::default(),
+    });
+    let run = controller
+        .with_config(Config::default().concurrency(16))
+        .reconcile_all_on(rules)
+        .run(look, |_, trouble, context| after_trouble(trouble, &context), context);
     run.for_each(|_| future::ready(())).await;
 }
 
@@ -136,7 +141,10 @@ async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value
 }
 
 /// Looks at one resource.
-async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -> Result<Action, Trouble> {
+async fn look<O: Outside>(
+    found: Arc<DynamicObject>,
+    context: Arc<Context<O>>,
+) -> Result<Action, Trouble> {
     let Shared { client, options, behaviour, configs, stores } = &context.shared;
     if context.is_outdated(&found) {
         return Ok(Action::await_change());
@@ -148,7 +156,8 @@ async fn look<O: Outside>(found: Arc<DynamicObject>, context: Arc<Context<O>>) -
     let mut world = World::new(json!({"metadata": {"name": text(&object, "/metadata/name")}}));
     world.set_now(super::resource::seconds(jiff::Timestamp::now()));
     secrets.documents().for_each(|secret| world.put_secret(secret));
-    for (key, sibling) in siblings(&object, &stores.read().unwrap_or_else(PoisonError::into_inner)) {
+    for (key, sibling) in siblings(&object, &stores.read().unwrap_or_else(PoisonError::into_inner))
+    {
         world.resources_mut().insert(key, sibling);
     }
     let api = match text(&object, "/metadata/namespace") {
@@ -175,7 +184,9 @@ impl<O> Context<O> {
         let uid = found.metadata.uid.as_deref().unwrap_or_default();
         let version = found.metadata.resource_version.as_deref().unwrap_or_default();
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get(uid).is_some_and(|written| version.parse::<u64>().is_ok_and(|found| found < *written))
+        written
+            .get(uid)
+            .is_some_and(|written| version.parse::<u64>().is_ok_and(|found| found < *written))
     }
 
     fn note(&self, resource: &Resource, is_gone: bool) {
@@ -194,7 +205,8 @@ fn siblings(object: &Value, stores: &Stores) -> Vec<(String, Value)> {
     let family = |group: &str| group.split_once('.').map(|(_, family)| family.to_owned());
     let own = family(text(object, "/apiVersion").split('/').next().unwrap_or_default());
     let related = stores.iter().filter(|((group, _), _)| family(group) == own);
-    let all = related.flat_map(|((_, kind), store)| store.state().into_iter().map(move |one| (kind, one)));
+    let all = related
+        .flat_map(|((_, kind), store)| store.state().into_iter().map(move |one| (kind, one)));
     all.filter(|(_, one)| {
         let owners = one.metadata.owner_references.iter().flatten();
         owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == composite)

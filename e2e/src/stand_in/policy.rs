@@ -50,7 +50,10 @@ mod tests {
     #[test]
     fn everything_is_allowed_unless_the_object_says_otherwise() {
         assert_eq!(of(&json!({})), (true, true, true));
-        assert_eq!(of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})), (true, true, true));
+        assert_eq!(
+            of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})),
+            (true, true, true)
+        );
         assert_eq!(
             of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Orphan"})),
             (true, true, false)
@@ -60,9 +63,11 @@ mod tests {
     #[test]
     fn what_is_not_named_is_not_done() {
         assert_eq!(of(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
-        let but_deleting = json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});
+        let but_deleting =
+            json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});
         assert_eq!(of(&but_deleting), (true, true, false));
-        let named = json!({"managementPolicies": ["Observe", "Delete"], "deletionPolicy": "Orphan"});
+        let named =
+            json!({"managementPolicies": ["Observe", "Delete"], "deletionPolicy": "Orphan"});
         assert_eq!(of(&named), (false, false, true));
     }
 }

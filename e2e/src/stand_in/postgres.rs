@@ -52,7 +52,9 @@ impl Outside for Postgres {
     async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
         match resource.text("/kind") {
             "Role" => self.observe_role(resource).await.map_err(doing("cannot select role")),
-            "Database" => self.observe_database(resource).await.map_err(doing("cannot select database")),
+            "Database" => {
+                self.observe_database(resource).await.map_err(doing("cannot select database"))
+            }
             _ => self.observe_grant(resource).await.map_err(doing("cannot select grant")),
         }
     }
@@ -60,7 +62,9 @@ impl Outside for Postgres {
     async fn create(&self, resource: &mut Resource, _: &Rule) -> Result<(), Trouble> {
         match resource.text("/kind") {
             "Role" => self.create_role(resource).await.map_err(doing("cannot create role")),
-            "Database" => self.create_database(resource).await.map_err(doing("cannot create database")),
+            "Database" => {
+                self.create_database(resource).await.map_err(doing("cannot create database"))
+            }
             _ => self.create_grant(resource).await.map_err(doing("cannot create grant")),
         }
     }
@@ -68,7 +72,9 @@ impl Outside for Postgres {
     async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
         match resource.text("/kind") {
             "Role" => self.update_role(resource).await.map_err(doing("cannot alter role")),
-            "Database" => self.update_database(resource).await.map_err(doing("cannot alter database")),
+            "Database" => {
+                self.update_database(resource).await.map_err(doing("cannot alter database"))
+            }
             // What a Grant does not find as it shall be, it makes anew.
             _ => Ok(()),
         }
@@ -77,7 +83,9 @@ impl Outside for Postgres {
     async fn delete(&self, resource: &mut Resource, _: &Rule) -> Result<(), Trouble> {
         match resource.text("/kind") {
             "Role" => self.delete_role(resource).await.map_err(doing("cannot drop role")),
-            "Database" => self.delete_database(resource).await.map_err(doing("cannot drop database")),
+            "Database" => {
+                self.delete_database(resource).await.map_err(doing("cannot drop database"))
+            }
             _ => self.delete_grant(resource).await.map_err(doing("cannot revoke grant")),
         }
     }
@@ -92,7 +100,11 @@ impl Session {
         self.0.batch_execute(statements).await.map_err(|error| refused(&error))
     }
 
-    async fn row(&self, query: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>, Trouble> {
+    async fn row(
+        &self,
+        query: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, Trouble> {
         self.0.query_opt(query, values).await.map_err(|error| refused(&error))
     }
 }
@@ -115,7 +127,9 @@ fn literal(text: &str) -> String {
 /// What the server said, as Go's driver puts it.
 fn refused(error: &tokio_postgres::Error) -> Trouble {
     Trouble::Refused(
-        error.as_db_error().map_or_else(|| error.to_string(), |said| format!("pq: {}", said.message())),
+        error
+            .as_db_error()
+            .map_or_else(|| error.to_string(), |said| format!("pq: {}", said.message())),
     )
 }
 
@@ -138,8 +152,12 @@ mod tests {
 
     #[test]
     fn a_server_is_given_by_host_and_port() {
-        let server = Postgres::new("postgres://postgres:x@127.0.0.1:5433").map_err(|error| error.to_string());
-        assert_eq!(server.map(|server| (server.endpoint, server.port)), Ok(("127.0.0.1".to_owned(), 5433)));
+        let server = Postgres::new("postgres://postgres:x@127.0.0.1:5433")
+            .map_err(|error| error.to_string());
+        assert_eq!(
+            server.map(|server| (server.endpoint, server.port)),
+            Ok(("127.0.0.1".to_owned(), 5433))
+        );
         assert!(Postgres::new("postgres:///only").is_err());
     }
 }

@@ -16,7 +16,10 @@ use super::{Rule, Trouble};
 /// Where external resources are: a provider's client.
 pub trait Outside: Send + Sync + 'static {
     /// Looks whether there is one. Of one that is made it writes into the object and its world what a provider would.
-    fn observe(&self, resource: &mut Resource) -> impl Future<Output = Result<Seen, Trouble>> + Send;
+    fn observe(
+        &self,
+        resource: &mut Resource,
+    ) -> impl Future<Output = Result<Seen, Trouble>> + Send;
     /// Makes one.
     fn create(
         &self,
@@ -113,7 +116,9 @@ async fn step(
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     if seen == Seen::Missing {
         if !policies.create {
-            return Err(Trouble::Refused("observe failed: external resource does not exist".to_owned()));
+            return Err(Trouble::Refused(
+                "observe failed: external resource does not exist".to_owned(),
+            ));
         }
         if let Err(refused) = create(resource, outside, rule).await {
             let Trouble::Refused(why) = refused else { return Err(refused) };
@@ -126,7 +131,11 @@ async fn step(
     settle(resource, outside, secrets, policies, rule, seen).await
 }
 
-async fn create(resource: &mut Resource, outside: &impl Outside, rule: &Rule) -> Result<(), Trouble> {
+async fn create(
+    resource: &mut Resource,
+    outside: &impl Outside,
+    rule: &Rule,
+) -> Result<(), Trouble> {
     resource.condition("Ready", "False", "Creating", "");
     resource.note_pending();
     resource.save().await?;
@@ -222,7 +231,11 @@ async fn delete(
 }
 
 /// Tells a refusal of what is there; one that the provider was too busy to ask for has not begun.
-fn refuse(resource: &mut Resource, operation: Operation, refused: Trouble) -> Result<Next, Trouble> {
+fn refuse(
+    resource: &mut Resource,
+    operation: Operation,
+    refused: Trouble,
+) -> Result<Next, Trouble> {
     match refused {
         Trouble::Refused(why) => resource.refuse(operation, &why, true),
         Trouble::Busy(why) => resource.refuse(operation, &why, false),

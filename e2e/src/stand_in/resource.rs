@@ -110,7 +110,8 @@ impl Resource {
 
     /// Notes that the external resource is about to be made.
     pub fn note_pending(&mut self) {
-        let (pending, succeeded) = (self.annotation(CREATE_PENDING), self.annotation(CREATE_SUCCEEDED));
+        let (pending, succeeded) =
+            (self.annotation(CREATE_PENDING), self.annotation(CREATE_SUCCEEDED));
         // Times of one zone and precision sort as texts do.
         if pending <= succeeded {
             self.annotate(CREATE_PENDING, &now());
@@ -239,7 +240,9 @@ pub fn until(then: Timestamp) -> Option<Duration> {
 }
 
 fn same(one: &Value, other: &Value, parts: &[&str]) -> bool {
-    parts.iter().all(|part| one.get(part).unwrap_or(&Value::Null) == other.get(part).unwrap_or(&Value::Null))
+    parts.iter().all(|part| {
+        one.get(part).unwrap_or(&Value::Null) == other.get(part).unwrap_or(&Value::Null)
+    })
 }
 
 fn decode(object: &Value) -> Result<DynamicObject, Trouble> {

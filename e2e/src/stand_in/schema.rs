@@ -26,7 +26,9 @@ pub fn widen(crd: &mut Value) {
 
 /// Lets `schema` take what `sample` holds, wherever it says nothing about it.
 fn admit(schema: &mut Value, sample: &Value) {
-    if schema["x-kubernetes-preserve-unknown-fields"] == true || schema["additionalProperties"].is_object() {
+    if schema["x-kubernetes-preserve-unknown-fields"] == true
+        || schema["additionalProperties"].is_object()
+    {
         return;
     }
     match sample {
@@ -67,9 +69,9 @@ fn cut(value: &Value, schema: &Value) -> Value {
                 let named = schema["properties"].get(field);
                 named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_object()))
             };
-            let kept = fields
-                .iter()
-                .filter_map(|(field, value)| known(field).map(|schema| (field.clone(), cut(value, schema))));
+            let kept = fields.iter().filter_map(|(field, value)| {
+                known(field).map(|schema| (field.clone(), cut(value, schema)))
+            });
             Value::Object(kept.collect::<Map<_, _>>())
         }
         Value::Array(items) => items.iter().map(|item| cut(item, &schema["items"])).collect(),

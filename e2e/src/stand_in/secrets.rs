@@ -25,7 +25,11 @@ pub struct Secrets<'o> {
 
 impl<'o> Secrets<'o> {
     /// Reads the Secret that a resource writes its connection details to, and all that its parameters refer to.
-    pub async fn read(client: Client, object: &Value, clusters: Option<&'o Value>) -> Result<Self, Trouble> {
+    pub async fn read(
+        client: Client,
+        object: &Value,
+        clusters: Option<&'o Value>,
+    ) -> Result<Self, Trouble> {
         let mut found = BTreeMap::new();
         for (namespace, name) in named(object) {
             let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
@@ -48,15 +52,21 @@ impl<'o> Secrets<'o> {
     pub async fn publish(&self, resource: &Resource) -> Result<(), Trouble> {
         for secret in resource.world.secrets() {
             let secret = &self.leading_somewhere(secret, resource)?;
-            let key =
-                (text(secret, "/metadata/namespace").to_owned(), text(secret, "/metadata/name").to_owned());
+            let key = (
+                text(secret, "/metadata/namespace").to_owned(),
+                text(secret, "/metadata/name").to_owned(),
+            );
             let before = self.found.get(&key);
             let is_connection = connection_ref(&resource.object).as_ref() == Some(&key);
             if before.is_some_and(|before| before["data"] == secret["data"]) {
                 continue;
             }
-            if is_connection && let Some(why) = before.and_then(|before| not_ours(before, resource.uid())) {
-                return Err(Trouble::Refused(format!("cannot create or update connection secret: {why}")));
+            if is_connection
+                && let Some(why) = before.and_then(|before| not_ours(before, resource.uid()))
+            {
+                return Err(Trouble::Refused(format!(
+                    "cannot create or update connection secret: {why}"
+                )));
             }
             self.write(&key, secret, before.is_some(), is_connection, resource).await?;
         }
@@ -74,7 +84,8 @@ impl<'o> Secrets<'o> {
     /// With credentials where AWS gives some: `ClusterAuth` is what makes a token.
     fn leading_somewhere(&self, secret: &Value, resource: &Resource) -> Result<Value, Trouble> {
         let mut secret = secret.clone();
-        let (Some(clusters), "ClusterAuth") = (self.clusters, text(&resource.object, "/kind")) else {
+        let (Some(clusters), "ClusterAuth") = (self.clusters, text(&resource.object, "/kind"))
+        else {
             return Ok(secret);
         };
         let Some(encoded) = secret["data"]["kubeconfig"].as_str() else { return Ok(secret) };
@@ -100,7 +111,8 @@ impl<'o> Secrets<'o> {
             "uid": resource.uid(), "controller": is_connection, "blockOwnerDeletion": is_connection,
         }]);
         // What somebody else made is filled, not taken along on deletion.
-        let metadata = if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
+        let metadata =
+            if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
         let mut document = json!({"metadata": metadata, "data": secret["data"]});
         let written = if exists {
             api.patch(name, &PatchParams::apply(MANAGER), &Patch::Merge(&document)).await
@@ -111,10 +123,9 @@ impl<'o> Secrets<'o> {
             api.create(&written(), &made).await
         };
         match written {
-            Err(kube::Error::Api(status)) if status.is_not_found() => Err(Trouble::Refused(format!(
-                "cannot create or update connection secret: {}",
-                status.message
-            ))),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Err(Trouble::Refused(
+                format!("cannot create or update connection secret: {}", status.message),
+            )),
             other => other.map(drop).map_err(Trouble::from),
         }
     }
@@ -172,7 +183,9 @@ mod tests {
     fn a_secret_of_somebody_else_is_not_taken() {
         let owned = |uid: &str| json!({"type": CONNECTION, "metadata": {"ownerReferences": [{"uid": uid, "controller": true}]}});
         assert_eq!(not_ours(&owned("me"), "me"), None);
-        assert!(not_ours(&owned("you"), "me").is_some_and(|why| why.contains("not controlled by UID")));
+        assert!(
+            not_ours(&owned("you"), "me").is_some_and(|why| why.contains("not controlled by UID"))
+        );
         assert!(not_ours(&json!({"type": "Opaque", "metadata": {}}), "me").is_some());
         assert_eq!(not_ours(&json!({"type": CONNECTION, "metadata": {}}), "me"), None);
     }

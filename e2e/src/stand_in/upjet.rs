@@ -58,7 +58,8 @@ impl Outside for Upjet {
         let (name, parameters) = as_identified(&identity, resource, |resource| {
             let mut made = resource.object.clone();
             resource.model.identify(&mut made);
-            let name = made["metadata"]["annotations"][names::EXTERNAL_NAME].as_str().unwrap_or_default();
+            let name =
+                made["metadata"]["annotations"][names::EXTERNAL_NAME].as_str().unwrap_or_default();
             (name.to_owned(), resource.model.completed(&made, &resource.world))
         });
         if let Some(why) = resource.model.forbids_creation(&wanted) {
@@ -85,7 +86,9 @@ impl Outside for Upjet {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
         if resource.model.is_asynchronous() && self.is_making(&external, resource, rule) {
             let since = resource.create_began();
-            return Err(Trouble::Busy(format!("create operation that started at {since} is still running")));
+            return Err(Trouble::Busy(format!(
+                "create operation that started at {since} is still running"
+            )));
         }
         let refusal = self.cloud.look(|all| {
             let all = all.iter().map(|one| existing(one));
@@ -164,7 +167,11 @@ fn show(resource: &mut Resource) {
 }
 
 /// Works on a resource under the identity that its external resource has; ids and addresses follow from it.
-fn as_identified<T>(identity: &str, resource: &mut Resource, work: impl FnOnce(&mut Resource) -> T) -> T {
+fn as_identified<T>(
+    identity: &str,
+    resource: &mut Resource,
+    work: impl FnOnce(&mut Resource) -> T,
+) -> T {
     let uid = std::mem::replace(&mut resource.object["metadata"]["uid"], json!(identity));
     let worked = work(resource);
     resource.object["metadata"]["uid"] = uid;

@@ -47,7 +47,8 @@ impl State {
 
     /// That of a process that has only been started: it removes by itself what it has on disk.
     fn of(pid: u32) -> Result<Self> {
-        let started = started(pid).context("finding out when the control plane's process was started")?;
+        let started =
+            started(pid).context("finding out when the control plane's process was started")?;
         Ok(Self { pid, started, folder: None, postgres: None, keep: false })
     }
 
@@ -66,13 +67,16 @@ impl State {
         }
         let text = fs::read_to_string(file())?;
         let read = serde_json::from_str(&text);
-        read.with_context(|| format!("{} is not what `up` writes: remove it", file().display())).map(Some)
+        read.with_context(|| format!("{} is not what `up` writes: remove it", file().display()))
+            .map(Some)
     }
 
     /// Why no other is started.
     fn refusal(&self) -> String {
-        let where_it_is =
-            self.folder.as_ref().map_or("it is starting".to_owned(), |folder| folder.display().to_string());
+        let where_it_is = self
+            .folder
+            .as_ref()
+            .map_or("it is starting".to_owned(), |folder| folder.display().to_string());
         format!(
             "a control plane runs already (process {}, {where_it_is}): `cargo xtask down` ends it",
             self.pid
@@ -91,7 +95,11 @@ impl State {
             if self.is_running() {
                 self.signal(Signal::KILL);
             }
-            println!("ended process {} and its own, in {:.1} s", self.pid, start.elapsed().as_secs_f64());
+            println!(
+                "ended process {} and its own, in {:.1} s",
+                self.pid,
+                start.elapsed().as_secs_f64()
+            );
         } else {
             println!("process {} had ended already", self.pid);
         }
@@ -152,7 +160,9 @@ fn spawn(args: &Args, output: fs::File) -> Result<Child> {
     command.args(["--pace", &args.pace.to_string()]);
     let core = args.core_version.to_possible_value();
     command.args(core.iter().flat_map(|core| ["--core-version", core.get_name()]));
-    command.args(args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]));
+    command.args(
+        args.packages.iter().flat_map(|folder| [OsStr::new("--packages"), folder.as_os_str()]),
+    );
     command.args(args.no_install.then_some("--no-install"));
     command.args(args.keep.then_some("--keep"));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
@@ -201,7 +211,8 @@ mod tests {
         let own = std::process::id();
         assert!(started(own).is_some_and(|ticks| ticks.parse::<u64>().is_ok()));
         assert_eq!(started(u32::MAX), None);
-        let other = State { pid: own, started: "1".to_owned(), folder: None, postgres: None, keep: false };
+        let other =
+            State { pid: own, started: "1".to_owned(), folder: None, postgres: None, keep: false };
         assert!(!other.is_running(), "another process had this id before");
     }
 }

@@ -8,7 +8,9 @@ use e2e::control_plane::postgres::Postgres;
 use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
 use e2e::stand_in::{NAMESPACE, Options, behaviour, configs, run, schema};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -74,8 +76,9 @@ impl Bench {
         for file in fs::read_dir(folder).unwrap() {
             for mut crd in xtask::yaml::read(&file.unwrap().path()).unwrap() {
                 schema::widen(&mut crd);
-                let [group, kind, plural] = ["/spec/group", "/spec/names/kind", "/spec/names/plural"]
-                    .map(|pointer| crd.pointer(pointer).unwrap().as_str().unwrap().to_owned());
+                let [group, kind, plural] =
+                    ["/spec/group", "/spec/names/kind", "/spec/names/plural"]
+                        .map(|pointer| crd.pointer(pointer).unwrap().as_str().unwrap().to_owned());
                 self.plurals.insert((group, kind), plural);
                 self.create(crd).await;
             }
@@ -111,7 +114,10 @@ impl Bench {
     }
 
     pub async fn patch(&self, object: &Value, change: Value) {
-        self.api(object).patch(name(object), &PatchParams::default(), &Patch::Merge(&change)).await.unwrap();
+        self.api(object)
+            .patch(name(object), &PatchParams::default(), &Patch::Merge(&change))
+            .await
+            .unwrap();
     }
 
     pub async fn delete(&self, object: &Value) {
@@ -124,7 +130,8 @@ impl Bench {
         until(&what, || async {
             let found = self.get(object).await;
             let said = condition(&found, kind);
-            let text = ["reason", "message"].map(|part| said[part].as_str().unwrap_or_default()).join(" ");
+            let text =
+                ["reason", "message"].map(|part| said[part].as_str().unwrap_or_default()).join(" ");
             if said["status"] == *status && text.contains(words) {
                 Ok(found)
             } else {
@@ -167,7 +174,8 @@ impl Bench {
     }
 
     fn api(&self, object: &Value) -> Api<DynamicObject> {
-        let (group, version) = crossplane::api_version::split(object["apiVersion"].as_str().unwrap());
+        let (group, version) =
+            crossplane::api_version::split(object["apiVersion"].as_str().unwrap());
         let gvk = GroupVersionKind::gvk(group, version, object["kind"].as_str().unwrap());
         let plural = self.plurals.get(&(gvk.group.clone(), gvk.kind.clone()));
         let resource = plural.map_or_else(
@@ -215,11 +223,17 @@ pub fn condition(object: &Value, kind: &str) -> Value {
 }
 
 pub fn external_name(object: &Value) -> String {
-    object["metadata"]["annotations"]["crossplane.io/external-name"].as_str().unwrap_or_default().to_owned()
+    object["metadata"]["annotations"]["crossplane.io/external-name"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Tries until it works; what it said last tells why it did not.
-pub async fn until<T, F: Future<Output = Result<T, String>>>(what: &str, attempt: impl Fn() -> F) -> T {
+pub async fn until<T, F: Future<Output = Result<T, String>>>(
+    what: &str,
+    attempt: impl Fn() -> F,
+) -> T {
     let start = Instant::now();
     loop {
         match attempt().await {

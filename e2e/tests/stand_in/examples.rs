@@ -28,7 +28,10 @@ pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
         }
         met.extend(live_and_die(all).await);
     }
-    let played = KINDS.iter().map(|info| info.kind.kind).filter(|kind| !["Object", "Release"].contains(kind));
+    let played = KINDS
+        .iter()
+        .map(|info| info.kind.kind)
+        .filter(|kind| !["Object", "Release"].contains(kind));
     let missing: Vec<_> = played.filter(|kind| !met.contains(*kind)).collect();
     assert!(missing.is_empty(), "never tried: {missing:?}");
 }
@@ -46,7 +49,12 @@ fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
     let pool = json!({"name": "default", "vmSize": "Standard_B2s", "nodeCount": 1});
     vec![
         composite.resource("rds.aws.upbound.io/v1beta3", "Instance", "rds", rds),
-        composite.resource("iam.aws.upbound.io/v1beta1", "Role", "role", json!({"assumeRolePolicy": "{}"})),
+        composite.resource(
+            "iam.aws.upbound.io/v1beta1",
+            "Role",
+            "role",
+            json!({"assumeRolePolicy": "{}"}),
+        ),
         composite.resource(
             "iam.aws.upbound.io/v1beta1",
             "RolePolicy",
@@ -84,7 +92,12 @@ fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
             json!({"region": region, "clusterNameSelector": sibling, "nodeRoleArn": "arn:n",
             "subnetIds": ["s"], "scalingConfig": {"desiredSize": 1, "maxSize": 1, "minSize": 1}}),
         ),
-        eks("ClusterAuth", "v1beta1", "auth", json!({"region": region, "clusterNameSelector": sibling})),
+        eks(
+            "ClusterAuth",
+            "v1beta1",
+            "auth",
+            json!({"region": region, "clusterNameSelector": sibling}),
+        ),
         composite.resource(
             "containerservice.azure.upbound.io/v1beta2",
             "KubernetesCluster",
@@ -96,12 +109,15 @@ fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
 
 /// Makes the resources of all composites at once and deletes them. Returns their kinds.
 async fn live_and_die(all: Vec<(Composite<'_>, Vec<Value>)>) -> BTreeSet<String> {
-    let resources =
-        || all.iter().flat_map(|(composite, resources)| resources.iter().map(move |one| (composite, one)));
+    let resources = || {
+        all.iter()
+            .flat_map(|(composite, resources)| resources.iter().map(move |one| (composite, one)))
+    };
     for (composite, resource) in resources() {
         provide(composite.bench, resource).await;
     }
-    join_all(all.iter().map(|(composite, resources)| live_and_die_together(composite, resources))).await;
+    join_all(all.iter().map(|(composite, resources)| live_and_die_together(composite, resources)))
+        .await;
     resources().map(|(_, resource)| resource["kind"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -116,18 +132,26 @@ async fn live_and_die_together(composite: &Composite<'_>, resources: &[Value]) {
     for last in [None, Some("Database"), Some("Role")] {
         let is_last = |one: &&Value| {
             let in_postgres = one["apiVersion"].as_str().unwrap().starts_with("postgresql");
-            last == Some(one["kind"].as_str().unwrap()).filter(|kind| in_postgres && *kind != "Grant")
+            last == Some(one["kind"].as_str().unwrap())
+                .filter(|kind| in_postgres && *kind != "Grant")
         };
         let going: Vec<_> = made.iter().filter(is_last).collect();
         join_all(going.iter().map(|resource| bench.delete(resource))).await;
         join_all(going.iter().map(|resource| bench.gone(resource))).await;
     }
-    assert_eq!(bench.cloud(&composite.name).await, Vec::<Value>::new(), "{} left something", composite.name);
+    assert_eq!(
+        bench.cloud(&composite.name).await,
+        Vec::<Value>::new(),
+        "{} left something",
+        composite.name
+    );
 }
 
 /// A password that the provider makes up lies where the resource refers to, and in its connection Secret if it has one.
 async fn has_generated_passwords(bench: &Bench, made: &[Value]) {
-    for resource in made.iter().filter(|one| one["spec"]["forProvider"]["autoGeneratePassword"] == true) {
+    for resource in
+        made.iter().filter(|one| one["spec"]["forProvider"]["autoGeneratePassword"] == true)
+    {
         let reference = &resource["spec"]["forProvider"]["passwordSecretRef"];
         let secret = json!({"apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": reference["name"], "namespace": reference["namespace"]}});
@@ -148,7 +172,8 @@ fn resources(composite: &Composite<'_>, file: &Path) -> Vec<Value> {
     let remade = played.map(|document| {
         let metadata = &document["metadata"];
         let api_version = document["apiVersion"].as_str().unwrap();
-        let mut resource = composite.resource(api_version, document["kind"].as_str().unwrap(), "", json!({}));
+        let mut resource =
+            composite.resource(api_version, document["kind"].as_str().unwrap(), "", json!({}));
         resource["metadata"]["name"] = metadata["name"].clone();
         if metadata["namespace"].is_string() {
             resource["metadata"]["namespace"] = metadata["namespace"].clone();
@@ -192,7 +217,8 @@ async fn provide(bench: &Bench, resource: &Value) {
         &resource["spec"]["forProvider"]["passwordSecretRef"],
     ];
     for namespace in references.iter().map(|reference| &reference["namespace"]).chain([own]) {
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         if namespace["metadata"]["name"].is_string() && bench.get(&namespace).await.is_null() {
             bench.create(namespace).await;
         }

@@ -88,7 +88,10 @@ async fn siblings_find_each_other_and_go_in_the_clouds_order(bench: &Bench) {
     let group_id = external_name(&bench.ready(&group).await);
     assert!(group_id.starts_with("sg-"));
     assert_eq!(seen["spec"]["forProvider"]["vpcSecurityGroupIds"], json!([group_id]));
-    assert_eq!(seen["spec"]["forProvider"]["vpcSecurityGroupIdRefs"], json!([{"name": "siblings-group"}]));
+    assert_eq!(
+        seen["spec"]["forProvider"]["vpcSecurityGroupIdRefs"],
+        json!([{"name": "siblings-group"}])
+    );
     assert_eq!(seen["spec"]["forProvider"]["tenancy"], "default", "late initialisation");
     assert_eq!(seen["status"]["atProvider"]["id"], json!(external_name(&seen)));
     assert_eq!(seen["status"]["atProvider"]["instanceState"], "running");
@@ -139,8 +142,9 @@ async fn a_refusal_is_told_and_recovers(bench: &Bench) {
     let quota = "kind: SecurityGroup\nlabels: {crossplane.io/composite: refused}\ncreate: The maximum number has been reached";
     bench.rule("refused", Some(quota)).await;
     let group = composite.make(security_group(&composite)).await;
-    let refused =
-        bench.told(&group, "LastAsyncOperation", "False", "async create failed: The maximum number").await;
+    let refused = bench
+        .told(&group, "LastAsyncOperation", "False", "async create failed: The maximum number")
+        .await;
     assert_eq!(condition(&refused, "Ready")["reason"], "Creating");
     assert_eq!(bench.cloud("refused").await, Vec::<Value>::new());
     bench.rule("refused", None).await;
@@ -165,8 +169,9 @@ async fn what_is_being_made_cannot_be_deleted_yet(bench: &Bench) {
     let group = composite.make(security_group(&composite)).await;
     bench.told(&group, "Ready", "False", "Creating").await;
     bench.delete(&group).await;
-    let refused =
-        bench.told(&group, "Synced", "False", "delete failed: create operation that started at 2").await;
+    let refused = bench
+        .told(&group, "Synced", "False", "delete failed: create operation that started at 2")
+        .await;
     assert_eq!(condition(&refused, "Ready")["reason"], "Deleting");
     assert_eq!(condition(&refused, "LastAsyncOperation"), Value::Null, "no deletion has begun");
     assert_eq!(bench.cloud("slow").await.len(), 1);
@@ -184,7 +189,9 @@ async fn what_cannot_change_is_told_and_what_can_is_changed(bench: &Bench) {
     let refused = bench.told(&group, "Synced", "False", words).await;
     assert_eq!(condition(&refused, "LastAsyncOperation")["reason"], "AsyncUpdateFailure");
     assert_eq!(condition(&refused, "Ready")["status"], "True");
-    bench.patch(&group, json!({"spec": {"forProvider": {"description": "d", "tags": {"a": "1"}}}})).await;
+    bench
+        .patch(&group, json!({"spec": {"forProvider": {"description": "d", "tags": {"a": "1"}}}}))
+        .await;
     bench.told(&group, "Synced", "True", "").await;
     until("the change in the cloud", || async {
         let cloud = bench.cloud("changed").await;
@@ -230,7 +237,9 @@ async fn what_may_only_be_looked_at_must_be_there(bench: &Bench) {
     let mut bucket = bucket(&composite);
     bucket["spec"]["managementPolicies"] = json!(["Observe"]);
     let bucket = composite.make(bucket).await;
-    bench.told(&bucket, "Synced", "False", "observe failed: external resource does not exist").await;
+    bench
+        .told(&bucket, "Synced", "False", "observe failed: external resource does not exist")
+        .await;
     bench.delete(&bucket).await;
     bench.gone(&bucket).await;
 }

@@ -15,10 +15,16 @@ async fn app(composite: &Composite<'_>) -> [Value; 4] {
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         params
     };
-    let mut role =
-        composite.resource(SQL, "Role", "role", json!({"privileges": {"login": true}, "connectionLimit": 3}));
-    role["spec"]["writeConnectionSecretToRef"] = json!({"name": composite.name, "namespace": "default"});
-    let on_database = both(json!({"privileges": ["CONNECT", "TEMPORARY"], "revokePublicOnDb": true}));
+    let mut role = composite.resource(
+        SQL,
+        "Role",
+        "role",
+        json!({"privileges": {"login": true}, "connectionLimit": 3}),
+    );
+    role["spec"]["writeConnectionSecretToRef"] =
+        json!({"name": composite.name, "namespace": "default"});
+    let on_database =
+        both(json!({"privileges": ["CONNECT", "TEMPORARY"], "revokePublicOnDb": true}));
     let on_schema = both(json!({"privileges": ["USAGE", "CREATE"], "schema": "public"}));
     [
         composite.make(composite.resource(SQL, "Grant", "schema-grant", on_schema)).await,
@@ -35,7 +41,8 @@ async fn connect(bench: &Bench, composite: &str) -> Result<Client, tokio_postgre
     let secret = bench.get(&secret).await;
     let part = |key: &str| {
         let encoded = secret["data"][key].as_str().unwrap_or_default();
-        String::from_utf8(base64::engine::general_purpose::STANDARD.decode(encoded).unwrap()).unwrap()
+        String::from_utf8(base64::engine::general_purpose::STANDARD.decode(encoded).unwrap())
+            .unwrap()
     };
     let mut config = tokio_postgres::Config::new();
     config.host(part("endpoint")).port(part("port").parse().unwrap());
@@ -58,7 +65,11 @@ pub async fn an_app_gets_a_database_of_its_own(bench: &Bench) {
     for resource in [&role, &database, &grant, &schema_grant] {
         bench.ready(resource).await;
     }
-    assert_eq!(bench.get(&database).await["spec"]["forProvider"]["encoding"], "UTF8", "late initialisation");
+    assert_eq!(
+        bench.get(&database).await["spec"]["forProvider"]["encoding"],
+        "UTF8",
+        "late initialisation"
+    );
     let client = connect(bench, "sql-app").await.unwrap();
     client.batch_execute("CREATE TABLE mine (id int); DROP TABLE mine").await.unwrap();
     drop(client);
@@ -100,7 +111,9 @@ pub async fn the_server_refuses_what_is_in_use(bench: &Bench) {
     bench.delete(&database).await;
     bench.told(&database, "Synced", "False", "is being accessed by other users").await;
     bench.delete(&role).await;
-    bench.told(&role, "Synced", "False", "cannot be dropped because some objects depend on it").await;
+    bench
+        .told(&role, "Synced", "False", "cannot be dropped because some objects depend on it")
+        .await;
     drop(client);
     bench.gone(&database).await;
     bench.gone(&role).await;

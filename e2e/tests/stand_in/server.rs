@@ -32,8 +32,10 @@ impl Drop for Process {
 impl Server {
     /// Starts it; none where the tools were not built.
     pub async fn start() -> Option<Self> {
-        let [etcd, api_server, controllers] = ["etcd", "kube-apiserver", "kube-controller-manager"].map(tool);
-        let (Some(etcd), Some(api_server), Some(controllers)) = (etcd, api_server, controllers) else {
+        let [etcd, api_server, controllers] =
+            ["etcd", "kube-apiserver", "kube-controller-manager"].map(tool);
+        let (Some(etcd), Some(api_server), Some(controllers)) = (etcd, api_server, controllers)
+        else {
             eprintln!(
                 "skipped: no etcd, kube-apiserver and kube-controller-manager; cargo xtask tools builds them"
             );
@@ -46,7 +48,8 @@ impl Server {
         let etcd = start_etcd(&etcd, folder.path(), &store, peer);
         let api_server = start_api_server(&api_server, folder.path(), &store, port);
         let config: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
-        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
+        let config =
+            Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
         let client = Client::try_from(config).unwrap();
         until("the API server", || async {
             client
@@ -119,7 +122,12 @@ fn start_controllers(program: &Path, folder: &Path, port: u16) -> Process {
 fn start(program: &Path, folder: &Path, name: &str, arguments: &[String]) -> Process {
     let log = fs::File::create(folder.join(name).with_extension("log")).unwrap();
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
     Process(command.spawn().unwrap())
 }
 

@@ -34,7 +34,12 @@ type Verdict = (Vec<String>, Option<&'static str>);
 
 impl Source {
     /// Each step's source: files that are named, else what the cluster has. What the cluster does not tell is no reason to end.
-    pub(super) async fn of(steps: &[Step], args: &Apply, inputs: &Inputs, cluster: &Cluster) -> Vec<Self> {
+    pub(super) async fn of(
+        steps: &[Step],
+        args: &Apply,
+        inputs: &Inputs,
+        cluster: &Cluster,
+    ) -> Vec<Self> {
         if args.settings.is_some() || args.composition.is_some() {
             let files = || Sources {
                 settings: args.settings.clone(),
@@ -69,7 +74,10 @@ impl Source {
         // The API server took it: where we would not, its XRDs are not ours.
         let other = |violations: &[Violation]| {
             let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            Failure::Usage(format!("the API in this cluster has another version: {}", told.join(", ")))
+            Failure::Usage(format!(
+                "the API in this cluster has another version: {}",
+                told.join(", ")
+            ))
         };
         let stored = Stored::in_flavour(&document(object), seen, Some(step.kind.flavour()))
             .map_err(|violation| other(&[violation]))?;
@@ -78,7 +86,9 @@ impl Source {
         }
         let composite = stored.composite(seen).map_err(|violations| other(&violations))?;
         let pipeline = match self {
-            Self::Files(sources) => settings::find(&stored.target, &step.file, sources, &[], console)?,
+            Self::Files(sources) => {
+                settings::find(&stored.target, &step.file, sources, &[], console)?
+            }
             Self::Cluster(pipeline) => (**pipeline).clone(),
             Self::Unknown(_) => pipeline::Step::example(&stored.target)?,
             Self::Foreign(why) => return Err(Failure::Usage(why.clone())),
@@ -100,19 +110,25 @@ impl Source {
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
             return Ok(Verdict::default());
         }
-        let advice =
-            function::advice(&subject.world, &response).filter(|_| !matches!(self, Self::Unknown(_)));
-        let fatal = response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
+        let advice = function::advice(&subject.world, &response)
+            .filter(|_| !matches!(self, Self::Unknown(_)));
+        let fatal =
+            response.results.into_iter().filter(|result| result.severity() == Severity::Fatal);
         Ok((fatal.map(|result| result.message).collect(), advice))
     }
 }
 
 /// Refuses what the function would refuse, but for what it refuses of the environment that is there as well: that one may have been
 /// made under other Settings, which the cluster's own function knows by what runs.
-pub(super) fn check(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn check(
+    step: &Step,
+    source: &Source,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
     let asked = source.refusals(step, rehearsed, console).and_then(|after| {
-        let before = step.live.as_ref().map(|live| source.refusals(step, live, console)).transpose()?;
+        let before =
+            step.live.as_ref().map(|live| source.refusals(step, live, console)).transpose()?;
         Ok((before.unwrap_or_default(), after))
     });
     let ((before, _), (after, advice)) = match asked {
@@ -145,22 +161,31 @@ async fn of_cluster(
     cluster: &Cluster,
 ) -> Result<Source, String> {
     let spec = step.rehearsed.as_ref().map_or(&Value::Null, |rehearsed| &rehearsed.data["spec"]);
-    let policy =
-        spec.pointer("/crossplane/compositionUpdatePolicy").or_else(|| spec.get("compositionUpdatePolicy"));
+    let policy = spec
+        .pointer("/crossplane/compositionUpdatePolicy")
+        .or_else(|| spec.get("compositionUpdatePolicy"));
     if step.live.is_some() && policy.is_some_and(|policy| policy == "Manual") {
         return Err(
-            "it uses an earlier revision of its Composition (compositionUpdatePolicy: Manual)".to_owned()
+            "it uses an earlier revision of its Composition (compositionUpdatePolicy: Manual)"
+                .to_owned(),
         );
     }
-    let suiting: Vec<_> = all.iter().filter(|one| one.serves(&step.kind) && one.suits(spec)).collect();
+    let suiting: Vec<_> =
+        all.iter().filter(|one| one.serves(&step.kind) && one.suits(spec)).collect();
     let [composition] = suiting.as_slice() else {
         let names: Vec<&str> = suiting.iter().map(|one| one.name()).collect();
-        let found = if names.is_empty() { "no Composition suits".to_owned() } else { names.join(", ") };
-        return Err(format!("found {found}; allowed: one Composition. Choose one with --composition"));
+        let found =
+            if names.is_empty() { "no Composition suits".to_owned() } else { names.join(", ") };
+        return Err(format!(
+            "found {found}; allowed: one Composition. Choose one with --composition"
+        ));
     };
     let document = composition.document();
     if !pipeline::has_ours(&document) {
-        return Ok(Source::Foreign(format!("Composition {} uses another function", composition.name())));
+        return Ok(Source::Foreign(format!(
+            "Composition {} uses another function",
+            composition.name()
+        )));
     }
     let mut pipeline = pipeline::Step::of(document).map_err(|why| why.to_string())?;
     if let Some(name) = pipeline.input["settingsFrom"]["name"].as_str() {
@@ -173,7 +198,8 @@ async fn of_cluster(
 }
 
 async fn read_settings(name: &str, cluster: &Cluster) -> Result<Option<Value>, String> {
-    let config = json!({"apiVersion": pipeline::CONFIG_VERSION, "kind": pipeline::CONFIG, "name": name});
+    let config =
+        json!({"apiVersion": pipeline::CONFIG_VERSION, "kind": pipeline::CONFIG, "name": name});
     let Some(reference) = Reference::of(&config) else { return Ok(None) };
     match reference.read(&cluster.client, None).await {
         Ok(config) => Ok(config.as_ref().map(document)),

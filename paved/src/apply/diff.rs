@@ -18,7 +18,11 @@ use crate::paint::{BOLD, DIM, GREEN, YELLOW};
 use crate::prepare;
 
 /// Prints the changes of a step; nothing where there are none. What cannot be compared is said: that ends nothing.
-pub(super) fn print(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn print(
+    step: &Step,
+    source: &Source,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let before = step.live.as_ref().map_or_else(|| Ok(String::new()), text)?;
     let after = step.rehearsed.as_ref().map_or_else(|| Ok(String::new()), text)?;
     let changes = between(&step.title(), &before, &after);
@@ -94,6 +98,7 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
 /// All that is there, as files would have it.
 fn documents(subject: &Subject) -> Observed {
     let world = &subject.world;
-    let all = std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
+    let all =
+        std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
     Observed::of(all.cloned().collect())
 }

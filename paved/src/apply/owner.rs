@@ -63,7 +63,8 @@ impl Caller {
 /// owner, and no failure.
 async fn ask(cluster: &Cluster) -> Option<Owner> {
     let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
-    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
+    let review =
+        reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
     let user = review.status?.user_info?.username?;
     Some(user)
         .filter(|user| !user.is_empty() && user != "system:anonymous")
@@ -87,7 +88,9 @@ fn kept(live: &DynamicObject) -> Vec<(&'static str, &'static str, Value)> {
         };
         ours.iter().any(is_ours)
     });
-    places.filter_map(|(place, key)| Some((place, key, metadata[place].get(key)?.clone()))).collect()
+    places
+        .filter_map(|(place, key)| Some((place, key, metadata[place].get(key)?.clone())))
+        .collect()
 }
 
 #[cfg(test)]

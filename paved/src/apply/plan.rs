@@ -65,14 +65,16 @@ pub(super) fn steps(
     let mut failures = Vec::new();
     let mut named = BTreeSet::new();
     for document in documents {
-        let text = |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let text =
+            |path: &str| document.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
         if document.found && !kinds.may_be_meant(text("/apiVersion"), text("/kind")) {
             writeln!(console.err, "note: {} is skipped: not an environment", document.title())?;
             continue;
         }
         match step(&document, kinds, &cluster.namespace, asked) {
             Ok(step) => {
-                if !named.insert((step.kind.full_name(), step.namespace.clone(), step.name.clone())) {
+                if !named.insert((step.kind.full_name(), step.namespace.clone(), step.name.clone()))
+                {
                     failures.push(refused(
                         &document,
                         "metadata.name",
@@ -93,7 +95,12 @@ pub(super) fn steps(
     Ok(steps)
 }
 
-fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) -> Result<Step, Failure> {
+fn step(
+    document: &Document,
+    kinds: &Kinds,
+    default: &str,
+    asked: Option<&str>,
+) -> Result<Step, Failure> {
     let text = |path: &str| document.value.pointer(path).and_then(Value::as_str);
     let kind = kinds
         .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
@@ -101,9 +108,17 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
     let missing = || refused(document, "metadata.name", "is missing; allowed: a string");
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;
     if !is_name(name) {
-        return Err(refused(document, "metadata.name", &format!("found {name:?}; allowed: {A_NAME}")));
+        return Err(refused(
+            document,
+            "metadata.name",
+            &format!("found {name:?}; allowed: {A_NAME}"),
+        ));
     }
-    if document.value.pointer("/metadata/namespace").is_some_and(|own| !(own.is_string() || own.is_null())) {
+    if document
+        .value
+        .pointer("/metadata/namespace")
+        .is_some_and(|own| !(own.is_string() || own.is_null()))
+    {
         return Err(refused(document, "metadata.namespace", "allowed: a string"));
     }
     let own = text("/metadata/namespace").filter(|own| !own.is_empty());
@@ -125,9 +140,14 @@ fn step(document: &Document, kinds: &Kinds, default: &str, asked: Option<&str>) 
         object.remove("status");
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        for bookkeeping in
-            ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"]
-        {
+        for bookkeeping in [
+            "uid",
+            "resourceVersion",
+            "generation",
+            "creationTimestamp",
+            "managedFields",
+            "selfLink",
+        ] {
             metadata.remove(bookkeeping);
         }
     }
@@ -159,8 +179,12 @@ mod tests {
     use crate::yaml::Written;
 
     fn planned(value: &Value, asked: Option<&str>) -> Result<Step, Failure> {
-        let document =
-            Document { file: "a.yaml".into(), found: false, value: value.clone(), written: Written::new() };
+        let document = Document {
+            file: "a.yaml".into(),
+            found: false,
+            value: value.clone(),
+            written: Written::new(),
+        };
         step(&document, &kinds(), "default", asked)
     }
 

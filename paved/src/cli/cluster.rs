@@ -251,7 +251,8 @@ pub(crate) struct Delete {
 fn duration(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_hours(30 * 24);
     let seconds = text.parse::<u64>().map(Duration::from_secs).ok();
-    let written = || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
+    let written =
+        || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
     seconds
         .or_else(written)
         .filter(|time| *time <= LONGEST)
@@ -269,9 +270,18 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in
-            ["", "m", "5x", "-1", "-5m", "99999999999999999999", "99999999999999999h", "1000h", "1é", "é"]
-        {
+        for text in [
+            "",
+            "m",
+            "5x",
+            "-1",
+            "-5m",
+            "99999999999999999999",
+            "99999999999999999h",
+            "1000h",
+            "1é",
+            "é",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

@@ -184,7 +184,8 @@ fn object_name(text: &str) -> Result<String, String> {
 /// The given group is the default group of the other flavour.
 pub(crate) fn group_of(flavour: Flavour, group: Option<&str>) -> Result<String, Failure> {
     let group = group.unwrap_or_else(|| flavour.default_group());
-    match Flavour::ALL.into_iter().find(|other| *other != flavour && other.default_group() == group) {
+    match Flavour::ALL.into_iter().find(|other| *other != flavour && other.default_group() == group)
+    {
         Some(other) => Err(Failure::Usage(format!(
             "--group {group} belongs to --flavour {other}, but the flavour is {flavour}. Remove \
              one of the flags, or use your own group"

@@ -86,7 +86,9 @@ fn url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
     match host {
-        Some(host) if !host.is_empty() && !text.contains([' ', '?', '#', '@']) => Ok(text.to_owned()),
+        Some(host) if !host.is_empty() && !text.contains([' ', '?', '#', '@']) => {
+            Ok(text.to_owned())
+        }
         _ => Err("allowed: https://HOST or http://HOST, with an optional port and path".to_owned()),
     }
 }

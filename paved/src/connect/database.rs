@@ -62,7 +62,11 @@ pub(super) async fn connect(
         writeln!(console.out, "{command}")?;
         writeln!(console.out, "use --export or --show-secrets to print the password")?;
     }
-    writeln!(console.out, "{DIM}{} is only reachable from the environment's network{DIM:#}", way.host)?;
+    writeln!(
+        console.out,
+        "{DIM}{} is only reachable from the environment's network{DIM:#}",
+        way.host
+    )?;
     Ok(())
 }
 
@@ -141,7 +145,9 @@ fn conninfo(value: &str) -> String {
 /// Within a URL (RFC 3986).
 fn escaped(text: &str) -> String {
     let one = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         other => format!("%{other:02X}"),
     };
     text.bytes().map(one).collect()

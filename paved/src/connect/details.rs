@@ -22,16 +22,19 @@ impl Details {
     /// Reads the Secret.
     pub(super) async fn read(target: &Target) -> Result<Self, Failure> {
         let environment = &target.environment;
-        let name = secret_of(&target.object, &environment.kind, &environment.name).ok_or_else(|| {
-            Failure::Usage(format!(
-                "{} has no Secret for connection details. Set \
+        let name =
+            secret_of(&target.object, &environment.kind, &environment.name).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "{} has no Secret for connection details. Set \
                  spec.writeConnectionSecretToRef.name, and apply it again",
-                environment.title()
-            ))
-        })?;
-        let secrets: Api<Secret> = Api::namespaced(target.cluster.client.clone(), &environment.namespace);
+                    environment.title()
+                ))
+            })?;
+        let secrets: Api<Secret> =
+            Api::namespaced(target.cluster.client.clone(), &environment.namespace);
         let act = format!("read Secret {name} in namespace {}", environment.namespace);
-        let secret = secrets.get_opt(&name).await.map_err(|error| target.cluster.explain(&error, &act))?;
+        let secret =
+            secrets.get_opt(&name).await.map_err(|error| target.cluster.explain(&error, &act))?;
         let Some(secret) = secret else {
             return Err(Failure::Provisioning {
                 what: environment.title(),
@@ -39,7 +42,8 @@ impl Details {
             });
         };
         let values = secret.data.unwrap_or_default().into_iter();
-        let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)));
+        let values =
+            values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)));
         Ok(Self { name, values: values.filter(|(_, value)| !value.is_empty()).collect() })
     }
 

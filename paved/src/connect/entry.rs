@@ -23,7 +23,8 @@ pub(super) async fn connect(
 ) -> Result<(), Failure> {
     let environment = &target.environment;
     let name = args.context_name.clone();
-    let name = name.unwrap_or_else(|| format!("paved/{}/{}", environment.namespace, environment.name));
+    let name =
+        name.unwrap_or_else(|| format!("paved/{}/{}", environment.namespace, environment.name));
     let path = kubeconfig::path(args.into.as_deref())?;
     let mut line = vec!["kubectl".to_owned()];
     if args.into.is_some() {
@@ -44,7 +45,12 @@ pub(super) async fn connect(
         forwarded.redirect(&mut entry.cluster);
     }
     kubeconfig::add(&path, &name, &entry, &environment.uid, args.replace)?;
-    writeln!(console.out, "{BOLD}{}{BOLD:#} is context {name} in {}", environment.title(), path.display())?;
+    writeln!(
+        console.out,
+        "{BOLD}{}{BOLD:#} is context {name} in {}",
+        environment.title(),
+        path.display()
+    )?;
     writeln!(console.out, "  {line} get pods -A")?;
     if let Some(needed) = managed::needed(kind(target)) {
         writeln!(console.err, "note: {needed}")?;
@@ -55,7 +61,11 @@ pub(super) async fn connect(
     let served = forwarded.serve(console).await;
     // From here on it would lead nowhere, or to whoever has the port next.
     if kubeconfig::remove(&path, &name, &entry)? {
-        writeln!(console.out, "forwarding stopped. Removed context {name} from {}", path.display())?;
+        writeln!(
+            console.out,
+            "forwarding stopped. Removed context {name} from {}",
+            path.display()
+        )?;
     }
     served
 }
@@ -106,7 +116,9 @@ fn read(text: &str) -> Option<Entry> {
     let of = |list: &str, kind: &str, fields: &[&str]| {
         let name = current.and_then(|context| context["context"][kind].as_str());
         let body = named(&all, list, name)?[kind].as_object()?;
-        let kept = fields.iter().filter_map(|field| Some(((*field).to_owned(), body.get(*field)?.clone())));
+        let kept = fields
+            .iter()
+            .filter_map(|field| Some(((*field).to_owned(), body.get(*field)?.clone())));
         Some(Value::Object(kept.collect::<Map<_, _>>()))
     };
     let cluster = of("clusters", "cluster", &CLUSTER)?;
@@ -144,7 +156,10 @@ mod tests {
         })
         .to_string();
         let entry = read(&text).unwrap();
-        assert_eq!(entry.cluster, json!({"server": "https://b", "certificate-authority-data": "Q0E="}));
+        assert_eq!(
+            entry.cluster,
+            json!({"server": "https://b", "certificate-authority-data": "Q0E="})
+        );
         assert_eq!(entry.user, json!({"token": "t"}));
     }
 
@@ -152,9 +167,15 @@ mod tests {
     fn without_contexts_the_only_cluster_is_meant() {
         let entry = read("clusters: [{name: x, cluster: {server: https://x}}]").unwrap();
         assert_eq!((entry.cluster, entry.user), (json!({"server": "https://x"}), json!({})));
-        for strange in
-            ["", "3", "[]", "clusters: 3", "clusters: [{cluster: {}}]", "a: [", "clusters: [{name: x}]"]
-        {
+        for strange in [
+            "",
+            "3",
+            "[]",
+            "clusters: 3",
+            "clusters: [{cluster: {}}]",
+            "a: [",
+            "clusters: [{name: x}]",
+        ] {
             assert!(read(strange).is_none(), "{strange}");
         }
     }

@@ -50,7 +50,11 @@ pub(super) struct Forwarded {
 }
 
 /// Takes a port, and sees whether the caller may forward at all.
-pub(super) async fn open(target: &Target, place: &Place, port: Option<u16>) -> Result<Forwarded, Failure> {
+pub(super) async fn open(
+    target: &Target,
+    place: &Place,
+    port: Option<u16>,
+) -> Result<Forwarded, Failure> {
     let asked = port.unwrap_or(0);
     let taken = |error: std::io::Error| {
         Failure::Usage(format!(

@@ -31,14 +31,21 @@ pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
         return Ok(first);
     }
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let home =
-        home.ok_or_else(|| Failure::Usage("no home directory. Pass a file with --into FILE".to_owned()))?;
+    let home = home.ok_or_else(|| {
+        Failure::Usage("no home directory. Pass a file with --into FILE".to_owned())
+    })?;
     Ok(home.join(".kube/config"))
 }
 
 /// Adds context, cluster and user of one name, for the environment with this uid. Those of another stay, unless they are to be
 /// replaced. The current context stays too: what talks to the present cluster goes on doing so.
-pub(super) fn add(path: &Path, name: &str, entry: &Entry, uid: &str, replace: bool) -> Result<(), Failure> {
+pub(super) fn add(
+    path: &Path,
+    name: &str,
+    entry: &Entry,
+    uid: &str,
+    replace: bool,
+) -> Result<(), Failure> {
     change(path, |before| merged(before, name, entry, uid, replace).map(Some)).map(drop)
 }
 
@@ -48,7 +55,10 @@ pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Fai
 }
 
 /// Puts something else in place of what is there, unless it stays as it is; gives whether it did. Nobody else writes meanwhile.
-fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, String>) -> Result<bool, Failure> {
+fn change(
+    path: &Path,
+    change: impl FnOnce(Value) -> Result<Option<Value>, String>,
+) -> Result<bool, Failure> {
     let shown = path.display();
     let wrong = |error: io::Error| {
         Failure::Usage(format!(
@@ -63,15 +73,19 @@ fn change(path: &Path, change: impl FnOnce(Value) -> Result<Option<Value>, Strin
              --into FILE"
         )));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(wrong)?;
     let _lock = Lock::take(&path).map_err(wrong)?;
     let before = match fs::read_to_string(&path) {
-        Ok(text) => parsed(&text).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?,
+        Ok(text) => {
+            parsed(&text).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Value::Null,
         Err(error) => return Err(wrong(error)),
     };
-    let after = change(before).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?;
+    let after =
+        change(before).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?;
     let Some(after) = after else { return Ok(false) };
     let text = documents::yaml(&after)?;
     // Made for the owner's eyes alone, and put in place as a whole.
@@ -103,18 +117,25 @@ fn parsed(text: &str) -> Result<Value, String> {
         format!("is not valid YAML: {}", error.to_string().lines().next().unwrap_or_default())
     })?;
     let lists = ["contexts", "clusters", "users"];
-    let fits =
-        value.is_object() && lists.iter().all(|list| value[*list].is_array() || value[*list].is_null());
+    let fits = value.is_object()
+        && lists.iter().all(|list| value[*list].is_array() || value[*list].is_null());
     if fits { Ok(value) } else { Err("is not a kubeconfig. The file was not changed".to_owned()) }
 }
 
 /// A kubeconfig with the entry in it.
-fn merged(mut all: Value, name: &str, entry: &Entry, uid: &str, replace: bool) -> Result<Value, String> {
+fn merged(
+    mut all: Value,
+    name: &str,
+    entry: &Entry,
+    uid: &str,
+    replace: bool,
+) -> Result<Value, String> {
     if all.is_null() {
         all = json!({"apiVersion": "v1", "kind": "Config", "current-context": name});
     }
-    let taken =
-        ["contexts", "clusters", "users"].into_iter().find(|list| position(&all, list, name).is_some());
+    let taken = ["contexts", "clusters", "users"]
+        .into_iter()
+        .find(|list| position(&all, list, name).is_some());
     if let Some(list) = taken.filter(|_| !replace && !is_ours(&all, name, uid)) {
         return Err(format!(
             "{name} in {list} belongs to another cluster. Use --context-name for another name, or \
@@ -140,7 +161,8 @@ fn without(mut all: Value, name: &str, entry: &Entry) -> Option<Value> {
         return None;
     }
     for list in ["contexts", "clusters", "users"] {
-        if let (Some(index), Some(entries)) = (position(&all, list, name), all[list].as_array_mut()) {
+        if let (Some(index), Some(entries)) = (position(&all, list, name), all[list].as_array_mut())
+        {
             entries.remove(index);
         }
     }
@@ -188,7 +210,10 @@ impl Lock {
         loop {
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&lock) {
                 Ok(_) => return Ok(Self(lock)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && begin.elapsed() < PATIENCE => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists
+                        && begin.elapsed() < PATIENCE =>
+                {
                     std::thread::sleep(Duration::from_millis(100));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -14,10 +14,15 @@ const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 /// Where a cloud's cluster is. The address is that of the status, which users cannot write. The
 /// caller's own token is sent there, so a Secret that names another host is rejected.
 pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
-    let field = if target.environment.kind == "ApplicationEnvironment" { "gkeEndpoint" } else { "endpoint" };
+    let field = if target.environment.kind == "ApplicationEnvironment" {
+        "gkeEndpoint"
+    } else {
+        "endpoint"
+    };
     let endpoint = target.field(field).filter(|endpoint| !endpoint.is_empty());
     let endpoint = endpoint.ok_or_else(|| target.missing(field))?;
-    let server = if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") };
+    let server =
+        if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") };
     let in_secret = said["server"].as_str().unwrap_or_default();
     if place(in_secret).is_none() || place(in_secret) != place(&server) {
         return Err(Failure::Provisioning {
@@ -53,8 +58,10 @@ pub(super) fn gke() -> Value {
 /// A token of whoever the AWS CLI is; the Secret's own lives for minutes.
 pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
     let name = target.part("cluster").ok_or_else(|| target.missing("cluster"))?;
-    let region =
-        target.field("endpoint").and_then(region_of).ok_or_else(|| target.missing("endpoint on EKS"))?;
+    let region = target
+        .field("endpoint")
+        .and_then(region_of)
+        .ok_or_else(|| target.missing("endpoint on EKS"))?;
     let args = ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"];
     Ok(exec("aws", &args, "install the AWS CLI: https://aws.amazon.com/cli/"))
 }
@@ -110,8 +117,12 @@ mod tests {
     #[test]
     fn place_is_host_and_port_whatever_the_spelling() {
         assert_eq!(place("https://0A1B.eks.example"), place("https://0a1b.eks.example:443/"));
-        for other in ["https://evil.example", "https://0a1b.eks.example:8443", "http://0a1b.eks.example", "x"]
-        {
+        for other in [
+            "https://evil.example",
+            "https://0a1b.eks.example:8443",
+            "http://0a1b.eks.example",
+            "x",
+        ] {
             assert_ne!(place(other), place("https://0a1b.eks.example"), "{other}");
         }
     }
@@ -119,8 +130,14 @@ mod tests {
     #[test]
     fn the_region_stands_in_the_endpoint() {
         assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
-        assert_eq!(region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"), Some("cn-north-1"));
-        assert_eq!(region_of("https://0A1B.yl4.us-iso-east-1.eks.c2s.ic.gov"), Some("us-iso-east-1"));
+        assert_eq!(
+            region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"),
+            Some("cn-north-1")
+        );
+        assert_eq!(
+            region_of("https://0A1B.yl4.us-iso-east-1.eks.c2s.ic.gov"),
+            Some("us-iso-east-1")
+        );
         assert_eq!(region_of("https://203.0.113.7"), None);
         assert_eq!(region_of("https://eu.eks.amazonaws.com"), None);
     }

@@ -99,7 +99,8 @@ impl<'m> Sieve<'m> {
                 passed.extend(self.held.drain(..begin));
                 return passed;
             };
-            let code = std::str::from_utf8(&rest[..length]).ok().and_then(|code| code.trim().parse().ok());
+            let code =
+                std::str::from_utf8(&rest[..length]).ok().and_then(|code| code.trim().parse().ok());
             let end = begin + self.mark.len() + length + 1;
             passed.extend_from_slice(&self.held[..if code.is_some() { begin } else { end }]);
             self.held.drain(..end);
@@ -129,7 +130,8 @@ mod tests {
         let printed = b"Starting\r\npaved-\xff half a line paved-exit-1:7\r\n\r\nExiting\r\n";
         for size in 1..=printed.len() {
             let mut sieve = Sieve::new("paved-exit-1:");
-            let mut passed: Vec<u8> = printed.chunks(size).flat_map(|chunk| sieve.pass(chunk)).collect();
+            let mut passed: Vec<u8> =
+                printed.chunks(size).flat_map(|chunk| sieve.pass(chunk)).collect();
             passed.extend(sieve.rest());
             assert_eq!(passed, b"Starting\r\npaved-\xff half a line \r\nExiting\r\n", "{size}");
             assert_eq!(sieve.code, Some(7), "{size}");
@@ -146,10 +148,16 @@ mod tests {
 
     #[test]
     fn a_script_tells_its_code_however_it_ends() {
-        for (script, code) in [("false", 1), ("exit 4", 4), ("sh -c 'exit 9'", 9), ("cd /; true", 0)] {
+        for (script, code) in
+            [("false", 1), ("exit 4", 4), ("sh -c 'exit 9'", 9), ("cd /; true", 0)]
+        {
             let script = marked(script, "mark:");
             let ran = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-            assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("mark:{code}\n"), "{script}");
+            assert_eq!(
+                String::from_utf8(ran.stdout).unwrap(),
+                format!("mark:{code}\n"),
+                "{script}"
+            );
         }
     }
 }

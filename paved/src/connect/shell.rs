@@ -87,8 +87,11 @@ mod tests {
         let line = format!("printf '%s\\0' {}", quoted(&words));
         assert!(!line.chars().any(is_harmful), "{line:?}");
         let output = Command::new("sh").args(["-c", &line]).output().unwrap();
-        let read: Vec<String> =
-            String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
+        let read: Vec<String> = String::from_utf8(output.stdout)
+            .unwrap()
+            .split_terminator('\0')
+            .map(str::to_owned)
+            .collect();
         assert_eq!(read, words);
     }
 }

@@ -85,7 +85,8 @@ impl Way<'_> {
             // The machine's key is kept under its id: addresses are given to other machines, ids are not.
             Self::Ssh { id, address } => {
                 let login = format!("{USER}@{address}");
-                let mut words = vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={id}")];
+                let mut words =
+                    vec!["ssh".to_owned(), "-o".to_owned(), format!("HostKeyAlias={id}")];
                 words.extend(remote.filter(|_| terminal).map(|_| "-t".to_owned()));
                 words.push(login);
                 words.extend(remote.map(str::to_owned));
@@ -180,9 +181,15 @@ mod tests {
 
     use super::*;
 
-    fn play(state: &tempfile::TempDir, longest: u64, command: Option<&str>) -> (Option<i32>, String) {
-        let script = prepared(state.path().to_str().unwrap(), Duration::from_secs(longest), command);
-        let output = Command::new("sh").args(["-c", &script]).env("SHELL", "/bin/true").output().unwrap();
+    fn play(
+        state: &tempfile::TempDir,
+        longest: u64,
+        command: Option<&str>,
+    ) -> (Option<i32>, String) {
+        let script =
+            prepared(state.path().to_str().unwrap(), Duration::from_secs(longest), command);
+        let output =
+            Command::new("sh").args(["-c", &script]).env("SHELL", "/bin/true").output().unwrap();
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     }
 
@@ -230,10 +237,16 @@ mod tests {
     fn ssm_passes_the_command_through_every_shell() {
         let way = Way::Ssm { id: "i-1", region: "eu-west-1" };
         let words = way.command(Some("echo 'a b'"), true);
-        assert_eq!(words[..7], ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]);
+        assert_eq!(
+            words[..7],
+            ["aws", "ssm", "start-session", "--target", "i-1", "--region", "eu-west-1"]
+        );
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
         let command = parameters["command"][0].as_str().unwrap();
-        assert_eq!(command, r"sudo -Hu developer env SHELL=/bin/bash sh -lc 'cd; echo '\''a b'\'''");
+        assert_eq!(
+            command,
+            r"sudo -Hu developer env SHELL=/bin/bash sh -lc 'cd; echo '\''a b'\'''"
+        );
     }
 
     #[test]
@@ -242,13 +255,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let sudo = folder.path().join("sudo");
         std::fs::write(&sudo, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();
-        std::fs::set_permissions(&sudo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&sudo, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let script = prepared("/nowhere", Duration::ZERO, Some("echo never"));
         let words = Way::Ssm { id: "i-1", region: "eu-west-1" }.command(Some(&script), false);
         let parameters: serde_json::Value = serde_json::from_str(&words[10]).unwrap();
         let command = parameters["command"][0].as_str().unwrap();
-        let ran = std::process::Command::new("sh").args(["-c", command]).env("PATH", path).output().unwrap();
+        let ran = std::process::Command::new("sh")
+            .args(["-c", command])
+            .env("PATH", path)
+            .output()
+            .unwrap();
         let said = String::from_utf8(ran.stderr.clone()).unwrap();
         assert!(ran.status.code() == Some(5) && said.contains("still being set up"), "{ran:?}");
     }

@@ -8,7 +8,8 @@ use paved_client::environment::Environment;
 pub(super) fn question(environment: &Environment) -> Vec<String> {
     let Some(OnDeletion { deletes, keeps }) = &environment.on_deletion else {
         return vec![
-            "The environment's resources are deleted; see its template for what is kept.".to_owned(),
+            "The environment's resources are deleted; see its template for what is kept."
+                .to_owned(),
         ];
     };
     let with_data: Vec<String> = deletes.iter().filter(|one| one.has_data).map(deleted).collect();
@@ -37,8 +38,9 @@ pub(super) fn question(environment: &Environment) -> Vec<String> {
 pub(super) fn result(environment: &Environment) -> Option<String> {
     let OnDeletion { deletes, keeps } = environment.on_deletion.as_ref()?;
     let title = environment.title();
-    (!keeps.is_empty())
-        .then(|| format!("{title} keeps, billed while it exists: {}", kept(keeps, deletes).join(", ")))
+    (!keeps.is_empty()).then(|| {
+        format!("{title} keeps, billed while it exists: {}", kept(keeps, deletes).join(", "))
+    })
 }
 
 fn deleted(one: &Deleted) -> String {

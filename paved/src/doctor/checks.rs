@@ -19,8 +19,16 @@ pub(super) fn all(world: &World) -> Vec<Check> {
         return all;
     }
     all.extend(crossplane::advisory(world));
-    all.extend(packages::check("Function", &world.functions, &Needed::Named(needed_functions(world))));
-    all.extend(packages::check("Provider", &world.providers, &Needed::From(needed_providers(world))));
+    all.extend(packages::check(
+        "Function",
+        &world.functions,
+        &Needed::Named(needed_functions(world)),
+    ));
+    all.extend(packages::check(
+        "Provider",
+        &world.providers,
+        &Needed::From(needed_providers(world)),
+    ));
     all.extend(needs::check(world));
     all.extend(configs::check(world));
     all.extend(definitions(world));
@@ -35,7 +43,11 @@ fn definitions(world: &World) -> Vec<Check> {
     let Seen::All(definitions) = &world.definitions else {
         return vec![match world.kinds.len() {
             _ if matches!(world.definitions, Seen::Failed(_)) => world.definitions.unread("XRDs"),
-            0 => Check::bad("Environments", "no kind has the category paved", "install a Configuration"),
+            0 => Check::bad(
+                "Environments",
+                "no kind has the category paved",
+                "install a Configuration",
+            ),
             count => Check::good(
                 "Environments",
                 format!(
@@ -47,7 +59,11 @@ fn definitions(world: &World) -> Vec<Check> {
     };
     let ours: Vec<&DynamicObject> = definitions.iter().filter(|one| is_ours(one)).collect();
     if ours.is_empty() {
-        return vec![Check::bad("Environments", "no XRD has the category paved", "install a Configuration")];
+        return vec![Check::bad(
+            "Environments",
+            "no XRD has the category paved",
+            "install a Configuration",
+        )];
     }
     ours.iter().map(|definition| definition_check(definition, world)).collect()
 }
@@ -70,7 +86,8 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
             failed => failed.unread(format!("{what}: Compositions")),
         };
     };
-    let choices: Vec<&str> = compositions.iter().filter(|one| composes(one, definition)).map(name).collect();
+    let choices: Vec<&str> =
+        compositions.iter().filter(|one| composes(one, definition)).map(name).collect();
     if choices.is_empty() {
         return Check::bad(
             what,
@@ -84,11 +101,14 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
 
 /// The pipelines' steps of the Compositions of our XRDs.
 fn steps(world: &World) -> Vec<&Value> {
-    let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
+    let (Seen::All(definitions), Seen::All(compositions)) =
+        (&world.definitions, &world.compositions)
+    else {
         return Vec::new();
     };
     let ours: Vec<&DynamicObject> = definitions.iter().filter(|one| is_ours(one)).collect();
-    let used = compositions.iter().filter(|one| ours.iter().any(|definition| composes(one, definition)));
+    let used =
+        compositions.iter().filter(|one| ours.iter().any(|definition| composes(one, definition)));
     used.filter_map(|one| one.data["spec"]["pipeline"].as_array()).flatten().collect()
 }
 

@@ -48,7 +48,8 @@ impl Clusters {
     /// A cluster's name, and the version in its spec.
     fn version(&self, cluster: &DynamicObject) -> Option<String> {
         let version = cluster.data["spec"]["forProvider"][self.field].as_str()?;
-        let namespace = cluster.metadata.namespace.as_ref().map(|namespace| format!("{namespace}/"));
+        let namespace =
+            cluster.metadata.namespace.as_ref().map(|namespace| format!("{namespace}/"));
         let whole = format!("{}{} ({version})", namespace.unwrap_or_default(), name(cluster));
         Some(harmless(&whole))
     }
@@ -78,8 +79,12 @@ mod tests {
         };
         assert_eq!(told(json!({"region": "eu-west-1"})), []);
         let checks = told(json!({"version": "1.34"}));
-        assert_eq!((checks[0].mark, checks[0].what.as_str()), (Mark::Busy, "Cluster.eks.aws.m.upbound.io"));
-        for words in ["team/demo-1f53a (1.34)", "kubectl patch clusters.eks.aws.m.upbound.io NAME"] {
+        assert_eq!(
+            (checks[0].mark, checks[0].what.as_str()),
+            (Mark::Busy, "Cluster.eks.aws.m.upbound.io")
+        );
+        for words in ["team/demo-1f53a (1.34)", "kubectl patch clusters.eks.aws.m.upbound.io NAME"]
+        {
             assert!(checks[0].found.contains(words), "{words}: {}", checks[0].found);
         }
     }

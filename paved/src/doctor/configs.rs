@@ -53,7 +53,8 @@ fn wanted(world: &World) -> BTreeMap<Family, Wanted> {
         let settings = used.settings(&world.configs);
         let configs = settings.as_ref().map(|settings| settings["providerConfigs"].clone());
         for (kind, needed) in providers::composed(used.api, used.flavour) {
-            let wanted = all.entry((kind.provider, used.flavour == Flavour::Namespaced)).or_default();
+            let wanted =
+                all.entry((kind.provider, used.flavour == Flavour::Namespaced)).or_default();
             let of = if needed { &mut wanted.always } else { &mut wanted.sometimes };
             of.insert(used.api.info().title);
             wanted.unseen |= configs.is_none();
@@ -84,15 +85,19 @@ impl Wanted {
     fn check(&self, reference: &Reference, family: Family, world: &World) -> Option<Check> {
         let configs = served(world, family, &reference.kind)?;
         let what = format!("{}.{}", reference.kind, configs.resource.group);
-        let Seen::All(objects) = &configs.objects else { return Some(configs.objects.unread(what)) };
+        let Seen::All(objects) = &configs.objects else {
+            return Some(configs.objects.unread(what));
+        };
         let mut there = objects.iter().filter(|one| reference.is(one));
         if there.next().is_some() {
             return Some(Check::good(what, reference.told()));
         }
         let missing = format!("{} does not exist", reference.told());
-        let whose = reference.of.as_ref().map(|namespace| format!(" of namespace {}", harmless(namespace)));
+        let whose =
+            reference.of.as_ref().map(|namespace| format!(" of namespace {}", harmless(namespace)));
         let whose = whose.unwrap_or_default();
-        let titles = |titles: &BTreeSet<&str>| titles.iter().copied().collect::<Vec<_>>().join(", ");
+        let titles =
+            |titles: &BTreeSet<&str>| titles.iter().copied().collect::<Vec<_>>().join(", ");
         Some(if self.unseen {
             Check::open(
                 what,
@@ -102,7 +107,10 @@ impl Wanted {
                 ),
             )
         } else if self.always.is_empty() {
-            let waits = format!("resources for some options of {}{whose} will wait", titles(&self.sometimes));
+            let waits = format!(
+                "resources for some options of {}{whose} will wait",
+                titles(&self.sometimes)
+            );
             Check::open(what, format!("{missing}: {waits}"))
         } else if reference.of.is_none() && self.has_own(family, world) {
             Check::open(
@@ -139,7 +147,8 @@ impl Reference {
     }
 
     fn told(&self) -> String {
-        let of = self.of.as_ref().map(|namespace| format!(" for namespace {}", harmless(namespace)));
+        let of =
+            self.of.as_ref().map(|namespace| format!(" for namespace {}", harmless(namespace)));
         harmless(&self.name) + &of.unwrap_or_default()
     }
 }
@@ -163,7 +172,8 @@ mod tests {
     fn told(input: &Value, config: &Value, there: &[(&str, Option<&str>, &str)]) -> Vec<String> {
         let mut world = world();
         let Seen::All(compositions) = &mut world.compositions else { panic!() };
-        compositions[0].data["spec"]["pipeline"][0]["input"]["providerConfigs"] = json!({"aws": input});
+        compositions[0].data["spec"]["pipeline"][0]["input"]["providerConfigs"] =
+            json!({"aws": input});
         world.configs = objects(&[
             json!({"metadata": {"name": "another"}, "data": {"providerConfigs": {"aws": {"name": "of-another"}}}}),
             json!({"metadata": {"name": "paved-road"}, "data": {"providerConfigs": {"aws": config}}}),
@@ -175,7 +185,9 @@ mod tests {
         }
         check(&world)
             .iter()
-            .map(|check| format!("{} {}  {}", crate::paint::sign_of(check.mark), check.what, check.found))
+            .map(|check| {
+                format!("{} {}  {}", crate::paint::sign_of(check.mark), check.what, check.found)
+            })
             .collect()
     }
 
@@ -186,7 +198,10 @@ mod tests {
     fn the_one_that_settings_name_counts_and_its_absence_is_red() {
         let (of_step, of_config) = (json!({"name": "step"}), json!({"name": "team"}));
         let there = [(CLUSTER, None, "team"), (CLUSTER, None, "default")];
-        assert_eq!(told(&of_step, &of_config, &there), ["✓ ClusterProviderConfig.aws.m.upbound.io  team"]);
+        assert_eq!(
+            told(&of_step, &of_config, &there),
+            ["✓ ClusterProviderConfig.aws.m.upbound.io  team"]
+        );
         assert_eq!(
             told(&of_step, &json!({}), &there),
             ["✗ ClusterProviderConfig.aws.m.upbound.io  step does not exist: every GPU workspace \
@@ -210,8 +225,11 @@ mod tests {
     fn namespaces_have_their_own() {
         let config = json!({"name": "company", "byNamespace": {
             "vision": {"name": "mine", "kind": OWN}, "speech": {"name": "of-speech"}}});
-        let told =
-            told(&json!({}), &config, &[(OWN, Some("vision"), "mine"), (OWN, Some("speech"), "of-speech")]);
+        let told = told(
+            &json!({}),
+            &config,
+            &[(OWN, Some("vision"), "mine"), (OWN, Some("speech"), "of-speech")],
+        );
         assert_eq!(
             told,
             [

@@ -94,10 +94,12 @@ fn by_kinds(world: &World) -> Check {
 /// The version of a Deployment's image, else that of its label; as it is written, and as numbers.
 fn version(deployment: &DynamicObject) -> Option<(String, (u32, u32))> {
     let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
-    let container = containers.iter().find(|one| one["name"] == "crossplane").or(containers.first());
+    let container =
+        containers.iter().find(|one| one["name"] == "crossplane").or(containers.first());
     let image = container.and_then(|one| one["image"].as_str()).unwrap_or_default();
     let tag = image.split('@').next().and_then(|name| name.rsplit_once(':')).map(|(_, tag)| tag);
-    let label = deployment.metadata.labels.as_ref()?.get("app.kubernetes.io/version").map(String::as_str);
+    let label =
+        deployment.metadata.labels.as_ref()?.get("app.kubernetes.io/version").map(String::as_str);
     [tag, label].into_iter().flatten().find_map(|text| {
         let text = text.trim_start_matches('v');
         let mut parts = text.split(['.', '-', '+']);
@@ -128,7 +130,12 @@ mod tests {
     #[test]
     fn the_image_says_which_it_is_and_the_label_where_it_does_not() {
         for (image, label, mark, words) in [
-            ("xpkg.crossplane.io/crossplane/crossplane:v2.3.4", "1.1.1", Mark::Good, "2.3.4 serves both"),
+            (
+                "xpkg.crossplane.io/crossplane/crossplane:v2.3.4",
+                "1.1.1",
+                Mark::Good,
+                "2.3.4 serves both",
+            ),
             ("registry:5000/crossplane@sha256:0123", "2.0.1", Mark::Good, "2.0.1 serves both"),
             (
                 "r.example.org/crossplane:v1.20.11-up.1@sha256:01",
@@ -185,10 +192,15 @@ mod tests {
             ("v1beta1", "Usage", Mark::Busy),
             ("v1alpha1", "Usage", Mark::Bad),
         ] {
-            let served = ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
-            let world = World { crossplane: Seen::Hidden, served: Some([served].into()), ..world() };
+            let served =
+                ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
+            let world =
+                World { crossplane: Seen::Hidden, served: Some([served].into()), ..world() };
             assert_eq!(check(&world).mark, mark, "{version} {kind}");
         }
-        assert_eq!(check(&World { crossplane: Seen::Hidden, served: None, ..world() }).mark, Mark::Busy);
+        assert_eq!(
+            check(&World { crossplane: Seen::Hidden, served: None, ..world() }).mark,
+            Mark::Busy
+        );
     }
 }

@@ -5,8 +5,14 @@ use function_paved_road::models::Provider;
 /// A provider family, and whether its namespaced kinds are meant.
 pub(super) type Family = (Provider, bool);
 
-const FAMILIES: [Provider; 6] =
-    [Provider::Aws, Provider::Azure, Provider::Gcp, Provider::Helm, Provider::Kubernetes, Provider::Sql];
+const FAMILIES: [Provider; 6] = [
+    Provider::Aws,
+    Provider::Azure,
+    Provider::Gcp,
+    Provider::Helm,
+    Provider::Kubernetes,
+    Provider::Sql,
+];
 
 /// What a family is called in `providerConfigs` of Settings, and in groups.
 pub(super) fn key(provider: Provider) -> &'static str {
@@ -27,7 +33,8 @@ pub(super) fn family(group: &str) -> Option<Family> {
     let first = labels.next()?;
     let second = labels.next()?;
     let provider = FAMILIES.into_iter().find(|provider| key(*provider) == first)?;
-    (theirs && ["m", "upbound", "crossplane"].contains(&second)).then_some((provider, second == "m"))
+    (theirs && ["m", "upbound", "crossplane"].contains(&second))
+        .then_some((provider, second == "m"))
 }
 
 #[cfg(test)]

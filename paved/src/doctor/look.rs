@@ -105,7 +105,12 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         crossplane(packages, "v1", "Function", "functions"),
         crossplane(packages, "v1", "Provider", "providers"),
         crossplane(admission, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
-        crossplane(admission, "v1", "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        crossplane(
+            admission,
+            "v1",
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+        ),
         crossplane("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
     ];
     let deployments = ApiResource::erase::<Deployment>(&());
@@ -159,17 +164,21 @@ async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
         Ok(list) => Seen::All(list.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Seen::NoSuchKind,
         Err(error) if is_denied(&error) => Seen::Hidden,
-        Err(error) => Seen::Failed(cluster.explain(&error, &format!("list {}", resource.plural)).to_string()),
+        Err(error) => {
+            Seen::Failed(cluster.explain(&error, &format!("list {}", resource.plural)).to_string())
+        }
     }
 }
 
 fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
     let mut all = BTreeSet::new();
     for group in &groups.items {
-        let name = group.metadata.as_ref().and_then(|metadata| metadata.name.clone()).unwrap_or_default();
+        let name =
+            group.metadata.as_ref().and_then(|metadata| metadata.name.clone()).unwrap_or_default();
         for version in &group.versions {
             let of_version = version.version.clone().unwrap_or_default();
-            let kinds = version.resources.iter().filter_map(|one| one.response_kind.as_ref()?.kind.clone());
+            let kinds =
+                version.resources.iter().filter_map(|one| one.response_kind.as_ref()?.kind.clone());
             all.extend(kinds.map(|kind| (name.clone(), of_version.clone(), kind)));
         }
     }
@@ -180,7 +189,11 @@ fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
 fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
-        let name = group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
+        let name = group
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.name.as_deref())
+            .unwrap_or_default();
         if family(name).is_none() {
             continue;
         }
@@ -188,7 +201,10 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
             // It may have another version than the group's newest kinds.
             let found = group.versions.iter().find_map(|version| {
                 let is_wanted = |resource: &&APIResourceDiscovery| {
-                    resource.response_kind.as_ref().is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
+                    resource
+                        .response_kind
+                        .as_ref()
+                        .is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
                 };
                 let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
                 Some((version.version.clone()?, plural))

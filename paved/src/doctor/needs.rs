@@ -27,8 +27,9 @@ pub(super) fn check(world: &World) -> Vec<Check> {
                 continue;
             }
             let others = served.iter().any(|(other, _)| *other == group);
-            let missing =
-                missing.entry(package(kind)).or_insert_with(|| Missing { others, ..Missing::default() });
+            let missing = missing
+                .entry(package(kind))
+                .or_insert_with(|| Missing { others, ..Missing::default() });
             missing.needed |= needed;
             missing.kinds.insert(format!("{}.{group}", kind.kind));
             missing.apis.insert(api.info().title);
@@ -89,8 +90,9 @@ mod tests {
         let composition = json!({"metadata": {"name": "x"}, "spec": {
             "compositeTypeRef": {"apiVersion": "dev.example.org/v1alpha1", "kind": kind},
             "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": 2}}]}});
-        let served =
-            served.iter().map(|(group, kind)| ((*group).to_owned(), "v1".to_owned(), (*kind).to_owned()));
+        let served = served
+            .iter()
+            .map(|(group, kind)| ((*group).to_owned(), "v1".to_owned(), (*kind).to_owned()));
         World {
             served: Some(served.collect()),
             definitions: objects(&[definition]),
@@ -104,23 +106,28 @@ mod tests {
         let ec2 = "ec2.aws.m.upbound.io";
         let iam = ["Role", "RolePolicy", "RolePolicyAttachment", "InstanceProfile"]
             .map(|kind| ("iam.aws.m.upbound.io", kind));
-        let told = |served: &[(&str, &str)]| check(&serving("GpuDevWorkspace", &[&iam, served].concat()));
+        let told =
+            |served: &[(&str, &str)]| check(&serving("GpuDevWorkspace", &[&iam, served].concat()));
         let none = told(&[]);
         assert_eq!((none.len(), none[0].mark), (1, Mark::Bad));
         assert_eq!(none[0].what, "Provider provider-aws-ec2");
-        for words in ["Instance.ec2.aws.m.upbound.io", "GPU workspace", "install provider-aws-ec2"] {
+        for words in ["Instance.ec2.aws.m.upbound.io", "GPU workspace", "install provider-aws-ec2"]
+        {
             assert!(none[0].found.contains(words), "{words}: {}", none[0].found);
         }
-        let half = told(&[(ec2, "Instance"), (ec2, "SecurityGroup"), (ec2, "SecurityGroupIngressRule")]);
+        let half =
+            told(&[(ec2, "Instance"), (ec2, "SecurityGroup"), (ec2, "SecurityGroupIngressRule")]);
         assert!(half[0].found.contains("ManagedResourceActivationPolicy"), "{}", half[0].found);
         assert!(!half[0].found.contains("Instance."), "{}", half[0].found);
-        let all = ["Instance", "SecurityGroup", "SecurityGroupIngressRule", "SecurityGroupEgressRule"];
+        let all =
+            ["Instance", "SecurityGroup", "SecurityGroupIngressRule", "SecurityGroupEgressRule"];
         assert_eq!(told(&all.map(|kind| (ec2, kind))), []);
     }
 
     #[test]
     fn what_only_some_choices_need_is_not_red() {
-        let served = [("helm.m.crossplane.io", "Release"), ("kubernetes.m.crossplane.io", "Object")];
+        let served =
+            [("helm.m.crossplane.io", "Release"), ("kubernetes.m.crossplane.io", "Object")];
         let checks = check(&serving("Environment", &served));
         assert_eq!(checks.len(), 4);
         assert!(checks.iter().all(|check| check.mark == Mark::Busy), "{checks:?}");
@@ -139,9 +146,12 @@ mod tests {
 
     #[test]
     fn kind_of_a_later_schema_revision_is_not_missing() {
-        let served = ["Cluster", "NodeGroup", "ClusterAuth"].map(|kind| ("eks.aws.m.upbound.io", kind));
+        let served =
+            ["Cluster", "NodeGroup", "ClusterAuth"].map(|kind| ("eks.aws.m.upbound.io", kind));
         let mut world = serving("Environment", &served);
-        let eks = |world: &World| check(world).iter().any(|check| check.what == "Provider provider-aws-eks");
+        let eks = |world: &World| {
+            check(world).iter().any(|check| check.what == "Provider provider-aws-eks")
+        };
         assert!(eks(&world));
         let Seen::All(compositions) = &mut world.compositions else { panic!() };
         compositions[0].data["spec"]["pipeline"][0]["input"]["schemaRevision"] = json!(1);
@@ -152,6 +162,9 @@ mod tests {
     fn nothing_is_said_of_what_cannot_be_seen() {
         let blind = World { served: None, ..serving("GpuDevWorkspace", &[]) };
         assert_eq!(check(&blind)[0].mark, Mark::Busy);
-        assert_eq!(check(&World { compositions: Seen::Hidden, ..serving("GpuDevWorkspace", &[]) }), []);
+        assert_eq!(
+            check(&World { compositions: Seen::Hidden, ..serving("GpuDevWorkspace", &[]) }),
+            []
+        );
     }
 }

@@ -31,7 +31,8 @@ pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
     let Seen::All(objects) = seen else {
         return vec![seen.unread(format!("{kind}s"))];
     };
-    let mut checks: Vec<Check> = objects.iter().map(|object| package(kind, object, needed)).collect();
+    let mut checks: Vec<Check> =
+        objects.iter().map(|object| package(kind, object, needed)).collect();
     if let Needed::Named(names) = needed {
         let there: BTreeSet<&str> = objects.iter().map(name).collect();
         checks.extend(names.iter().filter(|name| !there.contains(name.as_str())).map(|name| {
@@ -51,7 +52,8 @@ pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
 fn package(kind: &str, object: &DynamicObject, needed: &Needed) -> Check {
     let name = name(object);
     let what = format!("{kind} {name}");
-    let Some(condition) = ["Installed", "Healthy"].into_iter().find(|kind| !holds(object, kind)) else {
+    let Some(condition) = ["Installed", "Healthy"].into_iter().find(|kind| !holds(object, kind))
+    else {
         return Check::good(what, version(object));
     };
     let found = format!("is not {condition}{}", message(object, condition));

@@ -40,14 +40,19 @@ fn policies(world: &World) -> Option<Check> {
         (Seen::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),
     };
     let protects = |resource: &str, guarded: Guarded| {
-        policies.iter().any(|policy| covers(policy, resource, guarded) && is_bound(policy, bindings))
+        policies
+            .iter()
+            .any(|policy| covers(policy, resource, guarded) && is_bound(policy, bindings))
     };
     let stopped = |account: &String| {
-        policies.iter().find(|policy| is_bound(policy, bindings) && stops(policy, account, &guarded))
+        policies
+            .iter()
+            .find(|policy| is_bound(policy, bindings) && stops(policy, account, &guarded))
     };
     if let Some(account) = accounts(world).iter().find(|account| stopped(account).is_some()) {
         let found = format!("block Crossplane, which runs as {account}, so no claim is bound");
-        let helps = format!("generate policy.yaml with `--crossplane-user {account}`, and apply it");
+        let helps =
+            format!("generate policy.yaml with `--crossplane-user {account}`, and apply it");
         return Some(Check::bad(WHAT, found, &helps));
     }
     let open: Vec<&str> = guarded
@@ -92,14 +97,19 @@ fn covers(policy: &DynamicObject, resource: &str, guarded: Guarded) -> bool {
             && is_empty(&rule["resourceNames"])
             && (rule["scope"].is_null() || rule["scope"] == "*")
     });
-    let expressions: Vec<&Value> =
-        spec["validations"].as_array().into_iter().flatten().map(|one| &one["expression"]).collect();
+    let expressions: Vec<&Value> = spec["validations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| &one["expression"])
+        .collect();
     let is_whole = spec["failurePolicy"] != "Ignore"
         && ["excludeResourceRules", "namespaceSelector", "objectSelector"]
             .iter()
             .all(|part| is_empty(&spec["matchConstraints"][part]));
     is_whole
-        && conditions(policy).all(|condition| exempted(condition).is_some() || condition == exempts_restore())
+        && conditions(policy)
+            .all(|condition| exempted(condition).is_some() || condition == exempts_restore())
         && matches
         && guarded.validations().iter().all(|wanted| expressions.contains(&&wanted["expression"]))
 }
@@ -141,8 +151,9 @@ fn stops(policy: &DynamicObject, account: &str, guarded: &[(String, Guarded)]) -
 /// Whether a binding puts a policy into force, for every object.
 fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
     bindings.iter().map(|binding| &binding.data["spec"]).any(|spec| {
-        let denies =
-            spec["validationActions"].as_array().is_some_and(|all| all.iter().any(|one| one == "Deny"));
+        let denies = spec["validationActions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one == "Deny"));
         spec["policyName"] == name(policy) && denies && spec["matchResources"].is_null()
     })
 }
@@ -204,12 +215,17 @@ mod tests {
         let composition = json!({"metadata": {"name": "x"}, "spec": {
             "compositeTypeRef": {"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "XEnvironment"},
             "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": revision}}]}});
-        World { definitions: objects(&[definition]), compositions: objects(&[composition]), ..world() }
+        World {
+            definitions: objects(&[definition]),
+            compositions: objects(&[composition]),
+            ..world()
+        }
     }
 
     fn installed(documents: &[Value]) -> World {
         let of = |kind: &str| {
-            let all: Vec<Value> = documents.iter().filter(|one| one["kind"] == kind).cloned().collect();
+            let all: Vec<Value> =
+                documents.iter().filter(|one| one["kind"] == kind).cloned().collect();
             objects(&all)
         };
         World {
@@ -230,7 +246,10 @@ mod tests {
         assert_eq!(told(&installed(&whole)).0, Mark::Good);
         let (mark, found) = told(&installed(&[]));
         assert_eq!(mark, Mark::Bad);
-        assert!(found.contains("environments.dev.example.org, xenvironments.dev.example.org"), "{found}");
+        assert!(
+            found.contains("environments.dev.example.org, xenvironments.dev.example.org"),
+            "{found}"
+        );
         assert!(found.contains("package/policy.yaml"), "{found}");
         for (kind, spoil) in [
             ("ValidatingAdmissionPolicyBinding", "/spec/validationActions/0"),
@@ -244,11 +263,14 @@ mod tests {
             *one.pointer_mut(spoil).unwrap() = json!("other");
             assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{kind} {spoil}");
         }
-        for (part, narrow) in
-            [("resourceNames", json!(["a"])), ("scope", json!("Cluster")), ("apiVersions", json!(["v1"]))]
-        {
+        for (part, narrow) in [
+            ("resourceNames", json!(["a"])),
+            ("scope", json!("Cluster")),
+            ("apiVersions", json!(["v1"])),
+        ] {
             let mut broken = whole.clone();
-            let one = broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
+            let one =
+                broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
             one["spec"]["matchConstraints"]["resourceRules"][0][part] = narrow;
             assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{part}");
         }
@@ -261,7 +283,8 @@ mod tests {
             ("matchConditions", json!([{"expression": "request.userInfo.username == 'ada'"}])),
         ] {
             let mut broken = whole.clone();
-            let one = broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
+            let one =
+                broken.iter_mut().find(|one| one["kind"] == "ValidatingAdmissionPolicy").unwrap();
             match part.split_once('/') {
                 Some((group, field)) => one["spec"][group][field] = weak,
                 None => one["spec"][part] = weak,
@@ -287,7 +310,10 @@ mod tests {
         assert_eq!(told(&installed("crossplane-system", 1)).0, Mark::Good);
         let (mark, found) = told(&installed("upbound-system", 1));
         assert_eq!(mark, Mark::Bad);
-        assert!(found.contains("runs as system:serviceaccount:upbound-system:crossplane"), "{found}");
+        assert!(
+            found.contains("runs as system:serviceaccount:upbound-system:crossplane"),
+            "{found}"
+        );
         assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "this one does not run");
     }
 
@@ -297,8 +323,9 @@ mod tests {
             objects(&[json!({"metadata": {"name": "x"},
                 "rules": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": verbs}]})])
         };
-        let mark =
-            |revision: u64, roles: Seen| rights(&World { roles, ..claims(revision) }).map(|check| check.mark);
+        let mark = |revision: u64, roles: Seen| {
+            rights(&World { roles, ..claims(revision) }).map(|check| check.mark)
+        };
         assert_eq!(mark(2, role(json!(["get", "list", "watch"]))), Some(Mark::Good));
         assert_eq!(mark(2, role(json!(["*"]))), Some(Mark::Good));
         assert_eq!(mark(2, role(json!(["get"]))), Some(Mark::Bad));

@@ -35,7 +35,8 @@ pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check
 
 /// Whether the caller may ask for no kind.
 fn is_denied(rows: &[&[bool]]) -> bool {
-    let may_ask = |row: &&[bool]| VERBS.iter().zip(*row).all(|(verb, may)| *may || !ASKS.contains(verb));
+    let may_ask =
+        |row: &&[bool]| VERBS.iter().zip(*row).all(|(verb, may)| *may || !ASKS.contains(verb));
     !rows.is_empty() && !rows.iter().any(may_ask)
 }
 
@@ -48,7 +49,10 @@ async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
         ..ResourceAttributes::default()
     };
     let review = SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() },
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(attributes),
+            ..Default::default()
+        },
         ..Default::default()
     };
     let api: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
@@ -65,7 +69,11 @@ fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
     match rows.first() {
         None => Vec::new(),
         Some(first) if alike => {
-            vec![line(format!("your rights in {namespace}"), first, &format!("all {} kinds", kinds.len()))]
+            vec![line(
+                format!("your rights in {namespace}"),
+                first,
+                &format!("all {} kinds", kinds.len()),
+            )]
         }
         Some(_) => kinds
             .iter()
@@ -76,7 +84,8 @@ fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
 }
 
 fn line(what: String, may: &[bool], kind: &str, denied: bool) -> Check {
-    let missing: Vec<&str> = VERBS.iter().zip(may).filter(|(_, may)| !**may).map(|(verb, _)| *verb).collect();
+    let missing: Vec<&str> =
+        VERBS.iter().zip(may).filter(|(_, may)| !**may).map(|(verb, _)| *verb).collect();
     if missing.is_empty() {
         Check::good(what, format!("{} {kind}", VERBS.join(", ")))
     } else {
@@ -86,7 +95,11 @@ fn line(what: String, may: &[bool], kind: &str, denied: bool) -> Check {
         } else {
             format!("you may not {missing} {kind}")
         };
-        if denied { Check::bad(what, said, ASK) } else { Check::open(what, format!("{said}: {ASK}")) }
+        if denied {
+            Check::bad(what, said, ASK)
+        } else {
+            Check::open(what, format!("{said}: {ASK}"))
+        }
     }
 }
 
@@ -100,7 +113,8 @@ mod tests {
     #[test]
     fn rights_that_are_alike_are_one_line() {
         let all = kinds();
-        let (user, viewer, nobody) = ([true; 6], [true, true, true, false, false, false], [false; 6]);
+        let (user, viewer, nobody) =
+            ([true; 6], [true, true, true, false, false, false], [false; 6]);
         let marks = |rows: [&[bool]; 3]| {
             tell(all.all(), &rows, "team").iter().map(|check| check.mark).collect::<Vec<_>>()
         };

@@ -19,9 +19,9 @@ pub(super) fn check(world: &World) -> Vec<Check> {
         let what = format!("Settings of Composition {}", used.composition);
         match wrong(&violations(used.input)) {
             Some(found) => Some(Check::bad(what, found, HELPS)),
-            None => {
-                placeholder::of_settings(used.input).first().map(|advice| Check::open(what, harmless(advice)))
-            }
+            None => placeholder::of_settings(used.input)
+                .first()
+                .map(|advice| Check::open(what, harmless(advice))),
         }
     });
     let named: BTreeSet<&str> = used.iter().filter_map(Used::named).collect();
@@ -54,7 +54,8 @@ fn config(named: &str, configs: &Seen) -> Check {
 /// The first thing that is wrong, and how many there are besides.
 fn wrong(violations: &[Violation]) -> Option<String> {
     let (first, others) = violations.split_first()?;
-    let others = if others.is_empty() { String::new() } else { format!(" ({} more)", others.len()) };
+    let others =
+        if others.is_empty() { String::new() } else { format!(" ({} more)", others.len()) };
     Some(harmless(&first.to_string()) + &others)
 }
 
@@ -74,7 +75,11 @@ mod tests {
             "data": {"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0123456789abcdef0"}}}}})]);
         let checks = check(&world);
         assert_eq!((checks.len(), checks[0].mark), (1, Mark::Busy));
-        assert!(checks[0].found.contains("aws ssm get-parameter --region us-east-1"), "{}", checks[0].found);
+        assert!(
+            checks[0].found.contains("aws ssm get-parameter --region us-east-1"),
+            "{}",
+            checks[0].found
+        );
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl Used<'_> {
 
 /// Every step of ours.
 pub(super) fn all(world: &World) -> Vec<Used<'_>> {
-    let (Seen::All(definitions), Seen::All(compositions)) = (&world.definitions, &world.compositions) else {
+    let (Seen::All(definitions), Seen::All(compositions)) =
+        (&world.definitions, &world.compositions)
+    else {
         return Vec::new();
     };
     let of = |definition: &'_ DynamicObject| {
@@ -55,7 +57,12 @@ pub(super) fn all(world: &World) -> Vec<Used<'_>> {
         for composition in compositions.iter().filter(|one| composes(one, definition)) {
             let steps = composition.data["spec"]["pipeline"].as_array().into_iter().flatten();
             let inputs = steps.map(|step| &step["input"]).filter(|input| input["kind"] == SETTINGS);
-            all.extend(inputs.map(|input| Used { api, flavour, composition: name(composition), input }));
+            all.extend(inputs.map(|input| Used {
+                api,
+                flavour,
+                composition: name(composition),
+                input,
+            }));
         }
     }
     all

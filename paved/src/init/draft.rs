@@ -126,14 +126,16 @@ impl Draft {
         }
         let all = fields(&self.schema, "");
         let end = format!(".{whole}");
-        let meant: Vec<&String> = all.iter().filter(|field| format!(".{field}").ends_with(&end)).collect();
+        let meant: Vec<&String> =
+            all.iter().filter(|field| format!(".{field}").ends_with(&end)).collect();
         match meant.as_slice() {
             [one] => Ok(one.split('.').map(str::to_owned).collect()),
             [] => {
                 let last = |path: &'_ str| path.rsplit('.').next().unwrap_or_default().to_owned();
                 let ends: Vec<String> = all.iter().map(|field| last(field)).collect();
                 let nearest = crossplane::nearest(&last(path), ends.iter().map(String::as_str));
-                let hint = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                let hint =
+                    nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
                 Err(Failure::Usage(format!(
                     "--set: unknown field {path:?}{hint}; allowed: {}",
                     all.join(", ")
@@ -149,7 +151,8 @@ impl Draft {
     /// Writes a value that was typed: YAML; where a text is wanted, the text itself unless it stands in quotes.
     fn put(&mut self, keys: &[String], text: &str) -> Result<(), String> {
         let path: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let wants_text = below(&self.schema, &path).is_some_and(|schema| schema["type"] == "string");
+        let wants_text =
+            below(&self.schema, &path).is_some_and(|schema| schema["type"] == "string");
         let is_quoted = text.starts_with(['"', '\'']);
         let value = if wants_text && !is_quoted {
             json!(text)
@@ -204,8 +207,8 @@ fn required(schema: &Value) -> Value {
     if asks_for_none {
         // An object of comments alone would be none: one of its defaults stands in it.
         let fields = schema["properties"].as_object().into_iter().flatten();
-        let mut plain =
-            fields.filter(|(_, field)| field["default"].is_string() || field["default"].is_number());
+        let mut plain = fields
+            .filter(|(_, field)| field["default"].is_string() || field["default"].is_number());
         object.extend(plain.next().map(|(name, field)| (name.clone(), field["default"].clone())));
     }
     Value::Object(object)

@@ -29,7 +29,9 @@ impl Target {
         let (api, own) = match (claimed, composed, legacy) {
             (Some(api), ..) | (None, None, Some(api)) => (api, Flavour::Claims),
             (None, Some(api), _) => (api, Flavour::Namespaced),
-            (None, None, None) => return Err(Failure::Usage(suggest::names("kind", &args.kind, &known()))),
+            (None, None, None) => {
+                return Err(Failure::Usage(suggest::names("kind", &args.kind, &known())));
+            }
         };
         let flavour = args.flavour.unwrap_or(own);
         let info = api.info();
@@ -71,7 +73,8 @@ impl Target {
 /// The kinds that people write, in both flavours.
 fn known() -> Vec<&'static str> {
     let infos = APIS.iter().map(|api| api.info());
-    let mut known: Vec<&str> = infos.flat_map(|info| [info.claim.kind, info.namespaced.kind]).collect();
+    let mut known: Vec<&str> =
+        infos.flat_map(|info| [info.claim.kind, info.namespaced.kind]).collect();
     known.sort_unstable();
     known.dedup();
     known

@@ -35,7 +35,10 @@ pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure
 /// Where a claim's connection details go.
 fn connection(name: &Value, keys: &str) -> String {
     let mut text = String::new();
-    comment(&mut text, &format!("A Secret in the claim's namespace for the connection details: {keys}."));
+    comment(
+        &mut text,
+        &format!("A Secret in the claim's namespace for the connection details: {keys}."),
+    );
     let name = name.as_str().unwrap_or_default();
     _ = write!(text, "#writeConnectionSecretToRef:\n#  name: {name}-connection\n");
     text
@@ -46,7 +49,9 @@ fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
     let mut text = String::new();
     let fields = schema["properties"].as_object().cloned().unwrap_or_default();
     let required = |name: &String| {
-        schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
+        schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
     };
     let mut names: Vec<&String> = fields.keys().collect();
     names.sort_by_key(|name| !required(name));

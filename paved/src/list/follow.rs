@@ -16,7 +16,11 @@ use crate::Console;
 use crate::failure::Failure;
 
 /// Prints a table of what there is, then a row for each change, for as long as the caller looks.
-pub(super) async fn run(place: &Place, table: Table, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) async fn run(
+    place: &Place,
+    table: Table,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let watched = place.kinds.iter().enumerate().map(|(index, kind)| {
         let events = watch(&place.cluster, kind, place.namespace.as_deref(), None);
         while_allowed(events).map(move |event| (index, event.map_err(cause))).boxed()
@@ -68,7 +72,12 @@ impl<'p> Follow<'p> {
     }
 
     /// Collects the first lists. One that fails ends it, as it ends a list that does not go on.
-    fn begin(&mut self, index: usize, event: Change, console: &mut Console<'_>) -> Result<(), Failure> {
+    fn begin(
+        &mut self,
+        index: usize,
+        event: Change,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
         match event {
             Ok(Event::InitApply(object) | Event::Apply(object)) => {
                 let line = line(&object);
@@ -96,7 +105,12 @@ impl<'p> Follow<'p> {
         self.print(first, console)
     }
 
-    fn go_on(&mut self, index: usize, event: Change, console: &mut Console<'_>) -> Result<(), Failure> {
+    fn go_on(
+        &mut self,
+        index: usize,
+        event: Change,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
         let (place, kind) = (self.place, &self.place.kinds[index]);
         let note = match &event {
             Ok(event) => self.contact.heard(index, event, &place.cluster),
@@ -119,7 +133,9 @@ impl<'p> Follow<'p> {
             }
             Ok(Event::Apply(object)) => vec![line(&object)],
             Ok(Event::Delete(object)) => vec![line(&object).gone()],
-            Ok(Event::InitDone) => self.table.missing(kind, &std::mem::take(&mut self.shown[index])),
+            Ok(Event::InitDone) => {
+                self.table.missing(kind, &std::mem::take(&mut self.shown[index]))
+            }
             Err(_) => Vec::new(),
         };
         self.print(lines, console)

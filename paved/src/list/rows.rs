@@ -84,7 +84,8 @@ impl Table {
         lines.retain(|line| self.printed.get(&line.key()) != Some(line));
         lines.sort_by_key(Line::key);
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
-        let room = console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
+        let room =
+            console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
         self.painted.print(&rows, room, &mut console.out)?;
         self.printed.extend(lines.into_iter().map(|line| (line.key(), line)));
         Ok(())
@@ -93,7 +94,8 @@ impl Table {
     /// Of a kind, the lines that stand there and are not among these: they have gone unseen.
     pub(super) fn missing(&self, kind: &Kind, there: &BTreeSet<Key>) -> Vec<Line> {
         let is_kind = |line: &&Line| line.kind == kind.name() && line.group == kind.resource.group;
-        let lines = self.printed.values().filter(is_kind).filter(|line| !there.contains(&line.key()));
+        let lines =
+            self.printed.values().filter(is_kind).filter(|line| !there.contains(&line.key()));
         lines.cloned().map(Line::gone).collect()
     }
 
@@ -171,6 +173,9 @@ mod tests {
         print(&mut table, lines());
         assert_eq!(print(&mut table, lines()), "");
         let gone = print(&mut table, vec![lines().remove(0).gone()]);
-        assert!(gone.contains("grace") && gone.contains("Gone") && !gone.contains("NAME"), "{gone}");
+        assert!(
+            gone.contains("grace") && gone.contains("Gone") && !gone.contains("NAME"),
+            "{gone}"
+        );
     }
 }

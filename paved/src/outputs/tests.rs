@@ -32,9 +32,13 @@ fn a_dotenv_file_has_a_line_for_each_field() {
 
 #[test]
 fn several_environments_have_their_names_in_the_keys() {
-    let both = [workspace(|_| ()), workspace(|object| object["metadata"]["name"] = json!("grace-1"))];
+    let both =
+        [workspace(|_| ()), workspace(|object| object["metadata"]["name"] = json!("grace-1"))];
     let text = dotenv(&both);
-    assert!(text.contains("PAVED_ADA__PUBLIC_IP=") && text.contains("PAVED_GRACE_1__PUBLIC_IP="), "{text}");
+    assert!(
+        text.contains("PAVED_ADA__PUBLIC_IP=") && text.contains("PAVED_GRACE_1__PUBLIC_IP="),
+        "{text}"
+    );
     assert!(github(&both).contains("grace-1--publicIp=203.0.113.7\n"));
     assert_eq!(serde_json::from_str::<Value>(&json(&both)).unwrap()[1]["name"], "grace-1");
 }
@@ -68,13 +72,15 @@ fn kinds_and_namespaces_tell_apart_what_has_one_name() {
     };
     let kinds = [workspace(|_| ()), pool("team-vision")];
     let text = dotenv(&kinds);
-    for key in ["PAVED_GPU_DEV_WORKSPACE_CLAIM_ADA__PUBLIC_IP=", "PAVED_STOCK_POOL_ADA__PUBLIC_IP="] {
+    for key in ["PAVED_GPU_DEV_WORKSPACE_CLAIM_ADA__PUBLIC_IP=", "PAVED_STOCK_POOL_ADA__PUBLIC_IP="]
+    {
         assert!(text.contains(key), "{key}: {text}");
     }
     assert!(github(&kinds).contains("\nStockPool-ada--publicIp="), "{}", github(&kinds));
     let places = dotenv(&[pool("a"), pool("b")]);
     assert!(
-        places.contains("PAVED_A_STOCK_POOL_ADA__NAME=") && places.contains("PAVED_B_STOCK_POOL_ADA__NAME=")
+        places.contains("PAVED_A_STOCK_POOL_ADA__NAME=")
+            && places.contains("PAVED_B_STOCK_POOL_ADA__NAME=")
     );
 }
 
@@ -100,7 +106,10 @@ fn no_value_can_add_outputs_of_its_own() {
 fn json_has_the_fields_as_they_are() {
     let one = workspace(|object| object["status"]["name"] = json!("other"));
     let value: Value = serde_json::from_str(&json(&[one])).unwrap();
-    assert_eq!((value["publicIp"].as_str(), value["name"].as_str()), (Some("203.0.113.7"), Some("ada")));
+    assert_eq!(
+        (value["publicIp"].as_str(), value["name"].as_str()),
+        (Some("203.0.113.7"), Some("ada"))
+    );
 }
 
 #[test]
@@ -117,5 +126,8 @@ fn outputs_of_github_are_appended() {
     let outputs = Outputs { output_file: None, github_output: Some(path.clone().into()) };
     write(&outputs, &[workspace(|_| ())]).unwrap();
     let text = fs::read_to_string(path).unwrap();
-    assert!(text.starts_with("before=1\nconnection=") && text.contains("publicIp=203.0.113.7\n"), "{text}");
+    assert!(
+        text.starts_with("before=1\nconnection=") && text.contains("publicIp=203.0.113.7\n"),
+        "{text}"
+    );
 }

@@ -46,14 +46,19 @@ impl Table {
     }
 
     /// Prints rows, and the heads above the first. `room` is the terminal's width, where it is one.
-    pub(crate) fn print(&mut self, rows: &[Row], room: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn print(
+        &mut self,
+        rows: &[Row],
+        room: Option<usize>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         for row in rows {
             for (wide, cell) in self.widths.iter_mut().zip(&row.cells) {
                 *wide = width(cell).max(*wide);
             }
         }
-        let widths =
-            room.map_or_else(|| self.widths.iter().copied().map(Some).collect(), |room| self.fit(room));
+        let widths = room
+            .map_or_else(|| self.widths.iter().copied().map(Some).collect(), |room| self.fit(room));
         if !self.begun {
             let shown = self.columns.iter().zip(&widths);
             let (heads, widths): (Vec<String>, Vec<usize>) =
@@ -92,7 +97,8 @@ impl Table {
                 let least = width(self.columns[index].head).max(LEAST);
                 widths[index].unwrap_or(0).saturating_sub(least)
             };
-            let widest = self.free().filter(|index| spare(*index) > 0).max_by_key(|index| widths[*index]);
+            let widest =
+                self.free().filter(|index| spare(*index) > 0).max_by_key(|index| widths[*index]);
             let Some(widest) = widest else { return false };
             // A part at a time, so that several that are wide give way alike.
             let gives = spare(widest).min(excess).div_ceil(2);
@@ -119,7 +125,8 @@ fn line(row: &Row, widths: &[Option<usize>]) -> String {
     let last = shown.iter().rposition(|(_, cell, _)| !cell.is_empty()).unwrap_or(0);
     let mut line = String::new();
     for (place, (index, cell, wide)) in shown.into_iter().enumerate().take(last + 1) {
-        let style = row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| super::style_of(mark));
+        let style =
+            row.mark.filter(|(column, _)| *column == index).map(|(_, mark)| super::style_of(mark));
         let style = style.unwrap_or_default();
         let cell = harmless_name(cell);
         let cell = console::truncate_str(&cell, wide, "…");
@@ -137,7 +144,10 @@ mod tests {
     const COLUMNS: [Column; 3] = [Column::fixed("NAME"), Column::fixed("PHASE"), Column::free("X")];
 
     fn row(cells: &[&str]) -> Row {
-        Row { cells: cells.iter().map(|cell| (*cell).to_owned()).collect(), mark: Some((1, Mark::Bad)) }
+        Row {
+            cells: cells.iter().map(|cell| (*cell).to_owned()).collect(),
+            mark: Some((1, Mark::Bad)),
+        }
     }
 
     fn print(table: &mut Table, rows: &[Row], room: Option<usize>) -> String {
@@ -149,16 +159,21 @@ mod tests {
     #[test]
     fn columns_stand_below_each_other() {
         let mut table = Table::new(COLUMNS.to_vec());
-        let first = print(&mut table, &[row(&["é", "Provisioning", ""]), row(&["grace", "", "z"])], None);
+        let first =
+            print(&mut table, &[row(&["é", "Provisioning", ""]), row(&["grace", "", "z"])], None);
         assert_eq!(first, "NAME   PHASE         X\né      Provisioning\ngrace                z\n");
         let more = print(&mut table, &[row(&["a", "Ready", "b"])], None);
-        assert_eq!(more, "a      Ready         b\n", "later rows stand below the first, without heads");
+        assert_eq!(
+            more, "a      Ready         b\n",
+            "later rows stand below the first, without heads"
+        );
     }
 
     #[test]
     fn free_text_gives_way_on_a_terminal_and_never_in_a_pipe() {
         let columns = [COLUMNS[0], Column::free("OWNER"), COLUMNS[1], Column::free("MESSAGE")];
-        let rows = [row(&["a-name-to-be-typed", "ada@acme.example.org", "Failed", &"m".repeat(140)])];
+        let rows =
+            [row(&["a-name-to-be-typed", "ada@acme.example.org", "Failed", &"m".repeat(140)])];
         let at = |room| print(&mut Table::new(columns.to_vec()), &rows, room);
         assert!(at(None).contains(&"m".repeat(140)));
         assert_eq!(at(Some(300)), at(None));
@@ -166,17 +181,31 @@ mod tests {
             let told = at(Some(room));
             assert!(told.lines().all(|line| width(line) <= room), "{room}: {told}");
             assert!(
-                told.contains("a-name-to-be-typed") && told.contains("Failed") && told.contains("mm…"),
+                told.contains("a-name-to-be-typed")
+                    && told.contains("Failed")
+                    && told.contains("mm…"),
                 "{told}"
             );
         }
         let narrow = at(Some(40));
         assert!(narrow.contains("a-name-to-be-typed") && !narrow.contains("MESSAGE"), "{narrow}");
-        assert!(narrow.contains("ada@acme…") && narrow.lines().all(|line| width(line) <= 40), "{narrow}");
-        assert!(narrow.lines().next().unwrap().ends_with("PHASE  …"), "that there is more is seen: {narrow}");
+        assert!(
+            narrow.contains("ada@acme…") && narrow.lines().all(|line| width(line) <= 40),
+            "{narrow}"
+        );
+        assert!(
+            narrow.lines().next().unwrap().ends_with("PHASE  …"),
+            "that there is more is seen: {narrow}"
+        );
         let roomy = at(Some(45));
-        assert!(roomy.contains("ada@acme.exam…"), "what is left out leaves its room to the others: {roomy}");
+        assert!(
+            roomy.contains("ada@acme.exam…"),
+            "what is left out leaves its room to the others: {roomy}"
+        );
         let none = at(Some(20));
-        assert!(none.contains("a-name-to-be-typed") && none.contains("Failed"), "names are whole: {none}");
+        assert!(
+            none.contains("a-name-to-be-typed") && none.contains("Failed"),
+            "names are whole: {none}"
+        );
     }
 }

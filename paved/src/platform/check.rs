@@ -17,7 +17,11 @@ use crate::paint::{BOLD, YELLOW};
 use crate::prepare::{self, Sources};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
-pub(super) fn run(args: &Platform, inputs: &Inputs, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &Platform,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     let seen = prepare::observed(&args.observed, inputs, console)?;
     let mut failures = Vec::new();
     for document in environments(args, inputs, console)? {

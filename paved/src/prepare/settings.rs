@@ -50,7 +50,12 @@ pub(crate) fn find(
 }
 
 /// Puts what `--settings` names in place of the input, or where the input looks for it.
-fn take(step: &mut Step, settings: Value, path: &Path, composition: Option<&Path>) -> Result<(), Failure> {
+fn take(
+    step: &mut Step,
+    settings: Value,
+    path: &Path,
+    composition: Option<&Path>,
+) -> Result<(), Failure> {
     let file = path.display();
     if settings["kind"] == KIND {
         step.input = settings;
@@ -64,12 +69,15 @@ fn take(step: &mut Step, settings: Value, path: &Path, composition: Option<&Path
                 || "no EnvironmentConfig".to_owned(),
                 |asked| format!("EnvironmentConfig {asked}"),
             );
-            let message =
-                format!("{file} has EnvironmentConfig {name}; {} uses {asked}", composition.display());
+            let message = format!(
+                "{file} has EnvironmentConfig {name}; {} uses {asked}",
+                composition.display()
+            );
             return Err(Failure::Usage(message));
         }
         _ => {
-            step.input = json!({"apiVersion": API_VERSION, "kind": KIND, "settingsFrom": {"name": name}});
+            step.input =
+                json!({"apiVersion": API_VERSION, "kind": KIND, "settingsFrom": {"name": name}});
         }
     }
     step.configs.push(settings);
@@ -79,7 +87,9 @@ fn take(step: &mut Step, settings: Value, path: &Path, composition: Option<&Path
 /// Lays Settings that stand in the same file over the input; an EnvironmentConfig goes where the input looks for it.
 fn lay_over(step: &mut Step, settings: &Value, file: &Path) -> Result<(), Failure> {
     match (&mut step.input, settings) {
-        (Value::Object(input), Value::Object(settings)) if settings.get("kind") == Some(&json!(KIND)) => {
+        (Value::Object(input), Value::Object(settings))
+            if settings.get("kind") == Some(&json!(KIND)) =>
+        {
             merge(input, settings.clone());
             Ok(())
         }
@@ -108,7 +118,12 @@ pub(crate) fn flavour(
     Ok(Flavour::ALL.into_iter().find(is_its))
 }
 
-fn named(path: &Path, target: &Target, inputs: &Inputs, console: &mut Console<'_>) -> Result<Value, Failure> {
+fn named(
+    path: &Path,
+    target: &Target,
+    inputs: &Inputs,
+    console: &mut Console<'_>,
+) -> Result<Value, Failure> {
     let documents = inputs.read(path, console)?;
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
     let has: Vec<String> = documents.iter().filter_map(composed_type).collect();
@@ -122,7 +137,10 @@ fn named(path: &Path, target: &Target, inputs: &Inputs, console: &mut Console<'_
             } else {
                 format!("those of {}", has.join(", "))
             };
-            Failure::Usage(format!("{} has no Composition of {wanted}; it has {has}", path.display()))
+            Failure::Usage(format!(
+                "{} has no Composition of {wanted}; it has {has}",
+                path.display()
+            ))
         })
 }
 
@@ -135,7 +153,8 @@ fn beside(
     let Some(path) = neighbour(file) else { return Ok(None) };
     let wanted = format!("{} {}", manifests::api_version(&target.group), target.composite());
     let documents = inputs.read(&path, console)?;
-    let matching = documents.into_iter().find(|document| composed_type(document).as_deref() == Some(&wanted));
+    let matching =
+        documents.into_iter().find(|document| composed_type(document).as_deref() == Some(&wanted));
     Ok(matching.map(|document| document.value))
 }
 
@@ -149,8 +168,9 @@ fn neighbour(file: &Path) -> Option<PathBuf> {
 fn composed_type(document: &Document) -> Option<String> {
     let reference = &document.value["spec"]["compositeTypeRef"];
     let composes = document.value["kind"] == "Composition";
-    composes
-        .then(|| Some(format!("{} {}", reference["apiVersion"].as_str()?, reference["kind"].as_str()?)))?
+    composes.then(|| {
+        Some(format!("{} {}", reference["apiVersion"].as_str()?, reference["kind"].as_str()?))
+    })?
 }
 
 /// The document that `--settings` names.

@@ -15,7 +15,11 @@ pub(crate) fn of(rendered: &Rendered, args: &Preview) -> Vec<Value> {
 }
 
 /// Prints documents as YAML, or as one List in JSON; a tree has been printed before.
-pub(crate) fn print(printed: &[Value], format: Format, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(crate) fn print(
+    printed: &[Value],
+    format: Format,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     match format {
         Format::Tree => {}
         Format::Yaml => {

@@ -53,12 +53,16 @@ pub(crate) fn run(
             }
         }
         let applied = subject.world.apply(&response);
-        let applied =
-            applied.map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
+        let applied = applied
+            .map_err(|error| prepare::rejected(subject.fatal(error.to_string()), console))?;
         Round { number: round, applied: &applied, answered: &answered }
             .print(subject, &shown, &response, format, console)?;
         if subject.world.is_ready() {
-            return Ok(if format == Format::Tree { Vec::new() } else { documents::of(&shown, args) });
+            return Ok(if format == Format::Tree {
+                Vec::new()
+            } else {
+                documents::of(&shown, args)
+            });
         }
         answered = provider.answer(&mut subject.world);
         if memory(&subject.world) == before && !provider.is_at_work(&subject.world) {
@@ -72,11 +76,13 @@ pub(crate) fn run(
 /// Whether `--fail` names slots that there are.
 fn known_slots(args: &Preview, shown: &Rendered) -> Result<(), Failure> {
     let lines = shown.composite["status"]["resources"].as_array();
-    let slots: Vec<&str> = lines.into_iter().flatten().filter_map(|line| line["slot"].as_str()).collect();
+    let slots: Vec<&str> =
+        lines.into_iter().flatten().filter_map(|line| line["slot"].as_str()).collect();
     match args.fail.iter().find(|(slot, _)| !slots.contains(&slot.as_str())) {
-        Some((slot, _)) => {
-            Err(Failure::Usage(format!("--fail {slot}: unknown slot; allowed: {}", slots.join(", "))))
-        }
+        Some((slot, _)) => Err(Failure::Usage(format!(
+            "--fail {slot}: unknown slot; allowed: {}",
+            slots.join(", ")
+        ))),
         None => Ok(()),
     }
 }
@@ -102,7 +108,8 @@ fn timeless(object: &Value) -> Value {
 fn stuck(subject: &Subject) -> Failure {
     let conditions = subject.world.composite()["status"]["conditions"].as_array();
     let message = |kind: &str| {
-        let condition = conditions.into_iter().flatten().find(|condition| condition["type"] == kind)?;
+        let condition =
+            conditions.into_iter().flatten().find(|condition| condition["type"] == kind)?;
         condition["message"].as_str().map(str::to_owned)
     };
     let message = message(function_paved_road::function::CONDITION).or_else(|| message("Ready"));

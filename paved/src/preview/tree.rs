@@ -32,7 +32,8 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(subject, &rendered.composite, out)?;
-    let leaves: Vec<paint::Leaf> = leaves(rendered, response).into_iter().map(Leaf::drawn).collect();
+    let leaves: Vec<paint::Leaf> =
+        leaves(rendered, response).into_iter().map(Leaf::drawn).collect();
     paint::tree(&leaves, out)?;
     status(&rendered.composite, out)?;
     results(response, out)
@@ -84,7 +85,11 @@ impl Leaf {
             (false, true) => Mark::Good,
             (false, false) => Mark::Busy,
         };
-        paint::Leaf { mark, cells: vec![self.slot, self.kind, self.name], note: one_line(&self.message) }
+        paint::Leaf {
+            mark,
+            cells: vec![self.slot, self.kind, self.name],
+            note: one_line(&self.message),
+        }
     }
 }
 
@@ -96,7 +101,10 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
         let slot = text(&resource["metadata"]["annotations"][SLOT]);
         let ready = desired_ready(response, &slot);
         let (kind, name) = (text(&resource["kind"]), text(&resource["metadata"]["name"]));
-        leaves.insert(slot.clone(), Leaf { slot, kind, name, ready, failed: false, message: String::new() });
+        leaves.insert(
+            slot.clone(),
+            Leaf { slot, kind, name, ready, failed: false, message: String::new() },
+        );
     }
     for line in rendered.composite["status"]["resources"].as_array().into_iter().flatten() {
         let slot = text(&line["slot"]);

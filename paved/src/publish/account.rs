@@ -2,7 +2,9 @@
 
 use aws_config::retry::RetryConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation, ResponseChecksumValidation};
+use aws_sdk_s3::config::{
+    ProvideCredentials, RequestChecksumCalculation, ResponseChecksumValidation,
+};
 
 use super::trouble;
 use crate::failure::Failure;
@@ -28,7 +30,10 @@ impl Account {
         let config = loader.load().await;
         // Asked for now, so that their absence is told as such.
         if let Some(credentials) = config.credentials_provider() {
-            credentials.provide_credentials().await.map_err(|error| trouble::no_credentials(&error))?;
+            credentials
+                .provide_credentials()
+                .await
+                .map_err(|error| trouble::no_credentials(&error))?;
         }
         Ok(Self { config })
     }
@@ -36,8 +41,8 @@ impl Account {
     /// Parts bring their MD5, which every server that speaks S3 knows; of the newer checksums some know none. Servers other than
     /// AWS have no host name for each bucket.
     pub(super) fn s3(&self) -> aws_sdk_s3::Client {
-        let elsewhere =
-            self.config.endpoint_url().is_some() || std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
+        let elsewhere = self.config.endpoint_url().is_some()
+            || std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();
         let config = aws_sdk_s3::config::Builder::from(&self.config)
             .force_path_style(elsewhere)
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::{ByteStream, DateTime};
-use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, Delete, EncodingType, ObjectIdentifier};
+use aws_sdk_s3::types::{
+    CompletedMultipartUpload, CompletedPart, Delete, EncodingType, ObjectIdentifier,
+};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
@@ -48,14 +50,17 @@ impl Bucket {
     pub(super) async fn list(&self) -> Result<BTreeMap<String, Stored>, Failure> {
         let mut stored = BTreeMap::new();
         // XML cannot hold every character of a key.
-        let list = self.client.list_objects_v2().bucket(&self.name).encoding_type(EncodingType::Url);
+        let list =
+            self.client.list_objects_v2().bucket(&self.name).encoding_type(EncodingType::Url);
         let mut pages = list.into_paginator().send();
         while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| explain(&error, &format!("list bucket {}", self.name)))?;
+            let page =
+                page.map_err(|error| explain(&error, &format!("list bucket {}", self.name)))?;
             let is_encoded = page.encoding_type == Some(EncodingType::Url);
             for object in page.contents.unwrap_or_default() {
                 let etag = object.e_tag().unwrap_or_default().trim_matches('"').to_owned();
-                let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
+                let size =
+                    object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
                 let written = object.last_modified().map_or(0, DateTime::secs);
                 let key = object.key.map(|key| if is_encoded { decoded(&key) } else { key });
                 stored.extend(key.map(|key| (key, Stored { size, etag, written })));
@@ -73,7 +78,8 @@ impl Bucket {
         sum: Sum,
     ) -> Result<(), Failure> {
         let request = self.client.put_object().bucket(&self.name).key(key);
-        let request = request.content_type(&headers.content_type).cache_control(headers.cache_control);
+        let request =
+            request.content_type(&headers.content_type).cache_control(headers.cache_control);
         let sent = request.content_md5(BASE64_STANDARD.encode(sum)).body(body).send().await;
         sent.map(drop).map_err(|error| explain(&error, &self.act("upload", key)))
     }
@@ -81,7 +87,8 @@ impl Bucket {
     /// Begins an upload in parts; gives its id.
     pub(super) async fn begin(&self, key: &str, headers: &Headers) -> Result<String, Failure> {
         let request = self.client.create_multipart_upload().bucket(&self.name).key(key);
-        let request = request.content_type(&headers.content_type).cache_control(headers.cache_control);
+        let request =
+            request.content_type(&headers.content_type).cache_control(headers.cache_control);
         let act = self.act("upload", key);
         let begun = request.send().await.map_err(|error| explain(&error, &act))?;
         begun.upload_id.ok_or_else(|| failed(&act, "the server gave the upload no id"))
@@ -97,8 +104,10 @@ impl Bucket {
         sum: Sum,
     ) -> Result<CompletedPart, Failure> {
         let request = self.client.upload_part().bucket(&self.name).key(key).upload_id(upload);
-        let request = request.part_number(number).content_md5(BASE64_STANDARD.encode(sum)).body(body);
-        let sent = request.send().await.map_err(|error| explain(&error, &self.act("upload", key)))?;
+        let request =
+            request.part_number(number).content_md5(BASE64_STANDARD.encode(sum)).body(body);
+        let sent =
+            request.send().await.map_err(|error| explain(&error, &self.act("upload", key)))?;
         Ok(CompletedPart::builder().part_number(number).set_e_tag(sent.e_tag).build())
     }
 
@@ -110,14 +119,16 @@ impl Bucket {
         parts: Vec<CompletedPart>,
     ) -> Result<(), Failure> {
         let parts = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
-        let request = self.client.complete_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
+        let request =
+            self.client.complete_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
         let sent = request.multipart_upload(parts).send().await;
         sent.map(drop).map_err(|error| explain(&error, &self.act("upload", key)))
     }
 
     /// Gives up an upload in parts. That this fails is no news: what failed before it is.
     pub(super) async fn abort(&self, key: &str, upload: &str) {
-        let request = self.client.abort_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
+        let request =
+            self.client.abort_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
         _ = request.send().await;
     }
 
@@ -152,7 +163,12 @@ impl Bucket {
                 let code = refused.code().unwrap_or_default();
                 let status = if code == "AccessDenied" { 403 } else { 400 };
                 let key = refused.key().unwrap_or_default();
-                return Err(answered(status, code, refused.message().unwrap_or_default(), &act(key)));
+                return Err(answered(
+                    status,
+                    code,
+                    refused.message().unwrap_or_default(),
+                    &act(key),
+                ));
             }
         }
         Ok(())
@@ -162,7 +178,10 @@ impl Bucket {
 /// A key as a list of objects encodes it for a URL.
 fn decoded(key: &str) -> String {
     // `&` and `=` are encoded: there is one pair.
-    url::form_urlencoded::parse(key.as_bytes()).map(|(key, _)| key.into_owned()).next().unwrap_or_default()
+    url::form_urlencoded::parse(key.as_bytes())
+        .map(|(key, _)| key.into_owned())
+        .next()
+        .unwrap_or_default()
 }
 
 fn is_given_up(begun: Option<&DateTime>, now: Timestamp) -> bool {

@@ -30,13 +30,18 @@ impl Edges {
     /// read none was, as far as anybody knows.
     pub(super) async fn were_told_since(&self, moment: i64) -> bool {
         // The newest come first.
-        let answer = self.client.list_invalidations().distribution_id(&self.distribution).send().await;
+        let answer =
+            self.client.list_invalidations().distribution_id(&self.distribution).send().await;
         let list = answer.ok().and_then(|answer| answer.invalidation_list);
         list.is_some_and(|list| list.items().iter().any(|one| one.create_time().secs() >= moment))
     }
 
     /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given the pages of before.
-    pub(super) async fn renew(&self, longest: Duration, console: &mut Console<'_>) -> Result<(), Failure> {
+    pub(super) async fn renew(
+        &self,
+        longest: Duration,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
         let again = "the files are uploaded. Run the command again to retry";
         let Some(id) = self.begin(again, console).await? else { return Ok(()) };
         let wait = self.client.wait_until_invalidation_completed();
@@ -61,7 +66,11 @@ impl Edges {
 
     /// The invalidation's id, where the caller may begin one; `again` says what follows from a failure. Who may upload may not always:
     /// edges ask for what was published here anew by themselves, as its headers say, so that it is worth a note.
-    async fn begin(&self, again: &str, console: &mut Console<'_>) -> Result<Option<String>, Failure> {
+    async fn begin(
+        &self,
+        again: &str,
+        console: &mut Console<'_>,
+    ) -> Result<Option<String>, Failure> {
         let act = format!("invalidate CloudFront distribution {}", self.distribution);
         let paths = Paths::builder().quantity(1).items(EVERYTHING).build();
         let batch = paths.and_then(|paths| {
@@ -70,7 +79,8 @@ impl Edges {
         let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
         let request = self.client.create_invalidation().distribution_id(&self.distribution);
         let act = format!("{act} ({again})");
-        match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act)) {
+        match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act))
+        {
             Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
             Err(Failure::NoAccess { message, .. }) => {
                 let kept = "the files are uploaded. Edges serve older files until they expire";

@@ -52,12 +52,15 @@ impl Folder {
     /// Looks at everything in a folder. Whatever cannot be published is told at once.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let named = shown_path(path);
-        let root = Dir::open_ambient_dir(path, ambient_authority())
-            .map_err(|error| Failure::Usage(format!("could not read the folder {named}: {error}")))?;
+        let root = Dir::open_ambient_dir(path, ambient_authority()).map_err(|error| {
+            Failure::Usage(format!("could not read the folder {named}: {error}"))
+        })?;
         let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
         let mut failures = Vec::new();
         folder.walk(Path::new(""), &mut failures);
-        Failure::of_all(failures.into_iter().map(|why| Failure::Usage(format!("{named}: {why}"))).collect())?;
+        Failure::of_all(
+            failures.into_iter().map(|why| Failure::Usage(format!("{named}: {why}"))).collect(),
+        )?;
         if folder.files.is_empty() {
             return Err(Failure::Usage(format!("{named} has no files. Nothing was published")));
         }
@@ -97,15 +100,18 @@ impl Folder {
     }
 
     fn walk(&mut self, at: &Path, failures: &mut Vec<String>) {
-        let listed = if at.as_os_str().is_empty() { self.root.entries() } else { self.root.read_dir(at) };
+        let listed =
+            if at.as_os_str().is_empty() { self.root.entries() } else { self.root.read_dir(at) };
         let entries = listed.and_then(|entries| {
-            let each =
-                entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
+            let each = entries
+                .map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))));
             each.collect::<io::Result<Vec<_>>>()
         });
         let entries = match entries {
             Ok(entries) => entries,
-            Err(error) => return failures.push(format!("{}: cannot be read: {error}", shown_path(at))),
+            Err(error) => {
+                return failures.push(format!("{}: cannot be read: {error}", shown_path(at)));
+            }
         };
         for (name, kind) in entries {
             let path = at.join(&name);
@@ -122,8 +128,9 @@ impl Folder {
     fn take(&mut self, path: &Path, kind: FileType) -> Result<(), String> {
         let unreadable = |error: io::Error| format!("cannot be read: {error}");
         let metadata = if kind.is_symlink() {
-            let outside =
-                |error| format!("is a broken link, or a link to a file outside the folder: {error}");
+            let outside = |error| {
+                format!("is a broken link, or a link to a file outside the folder: {error}")
+            };
             if has_hidden(&self.root.canonicalize(path).map_err(outside)?) {
                 return Err(LINK_TO_HIDDEN.to_owned());
             }
@@ -132,7 +139,9 @@ impl Folder {
             self.root.symlink_metadata(path).map_err(unreadable)?
         };
         if metadata.is_dir() {
-            return Err("is a link to a folder; allowed: links to files of the same folder".to_owned());
+            return Err(
+                "is a link to a folder; allowed: links to files of the same folder".to_owned()
+            );
         }
         if !metadata.is_file() {
             return Err("is not a file or folder".to_owned());
@@ -192,7 +201,9 @@ mod tests {
 
     fn site() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("index.html", "<p>"), ("assets/a b.css", "p {}"), (".well-known/x", "x")] {
+        for (name, text) in
+            [("index.html", "<p>"), ("assets/a b.css", "p {}"), (".well-known/x", "x")]
+        {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
@@ -228,7 +239,10 @@ mod tests {
         symlink("public.txt", site.path().join("twice.txt")).unwrap();
         let told = keys(site.path()).unwrap_err();
         for name in ["public.txt", "assets/config.txt", "twice.txt"] {
-            assert!(told.contains(&format!("{name}: is a link to a hidden file")), "{name}: {told}");
+            assert!(
+                told.contains(&format!("{name}: is a link to a hidden file")),
+                "{name}: {told}"
+            );
         }
     }
 

@@ -71,8 +71,11 @@ fn alternations(piece: &str) -> usize {
 /// `_` too: `index-CoJyNNAh.css`, `about._IcwKZoH.js`, `main-QWERTZUI.js`. Words and numbers are none.
 fn is_likely(name: &str) -> bool {
     const LENGTH: usize = 8;
-    let stem = name.strip_suffix(".map").unwrap_or(name).rsplit_once('.').map_or("", |(stem, _)| stem);
-    let Some((before, hash)) = stem.len().checked_sub(LENGTH).and_then(|at| stem.split_at_checked(at)) else {
+    let stem =
+        name.strip_suffix(".map").unwrap_or(name).rsplit_once('.').map_or("", |(stem, _)| stem);
+    let Some((before, hash)) =
+        stem.len().checked_sub(LENGTH).and_then(|at| stem.split_at_checked(at))
+    else {
         return false;
     };
     let base64 = hash.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
@@ -87,9 +90,11 @@ fn is_likely(name: &str) -> bool {
 /// A word, or several in capitals as in `DarkMode`, with a number behind or none. Two letters may always be one.
 fn is_word(piece: &str) -> bool {
     let word = piece.trim_end_matches(|c: char| c.is_ascii_digit()).as_bytes();
-    let begins =
-        |at: usize| word.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_lowercase));
-    let fits = |(at, c): (usize, &u8)| c.is_ascii_lowercase() || c.is_ascii_uppercase() && begins(at);
+    let begins = |at: usize| {
+        word.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_lowercase))
+    };
+    let fits =
+        |(at, c): (usize, &u8)| c.is_ascii_lowercase() || c.is_ascii_uppercase() && begins(at);
     word.len() <= 2 || word.iter().enumerate().all(fits)
 }
 
@@ -163,7 +168,8 @@ mod tests {
         ];
         for names in [&vite[..], &rollup, &esbuild] {
             for folder in ["", "assets/"] {
-                let keys: Vec<String> = names.iter().map(|name| format!("{folder}{name}")).collect();
+                let keys: Vec<String> =
+                    names.iter().map(|name| format!("{folder}{name}")).collect();
                 let hashes = Hashes::among(keys.iter().map(String::as_str));
                 for key in &keys {
                     assert!(hashes.has(key), "{key}");

@@ -49,8 +49,13 @@ pub(super) struct Rules {
 
 impl Rules {
     /// What the caller says wins over what names look like; of two, the shorter life.
-    pub(super) fn new(immutable: &[Glob], revalidate: &[Glob], hashes: Hashes) -> Result<Self, Failure> {
-        let (immutable, revalidate) = (set("--immutable", immutable)?, set("--revalidate", revalidate)?);
+    pub(super) fn new(
+        immutable: &[Glob],
+        revalidate: &[Glob],
+        hashes: Hashes,
+    ) -> Result<Self, Failure> {
+        let (immutable, revalidate) =
+            (set("--immutable", immutable)?, set("--revalidate", revalidate)?);
         Ok(Self { immutable, revalidate, hashes })
     }
 
@@ -116,7 +121,8 @@ mod tests {
     use super::*;
 
     fn rules(immutable: &[&str], revalidate: &[&str]) -> Rules {
-        let globs = |all: &[&str]| all.iter().map(|one| Glob::new(one).unwrap()).collect::<Vec<_>>();
+        let globs =
+            |all: &[&str]| all.iter().map(|one| Glob::new(one).unwrap()).collect::<Vec<_>>();
         Rules::new(&globs(immutable), &globs(revalidate), Hashes::default()).unwrap()
     }
 
@@ -148,7 +154,8 @@ mod tests {
     #[test]
     fn what_others_name_comes_before_them() {
         let rules = rules(&[], &[]);
-        let turns = ["a-1a2b3c4d.js", "site.css", "sub/index.HTML", "sw.js"].map(|key| rules.turn(key));
+        let turns =
+            ["a-1a2b3c4d.js", "site.css", "sub/index.HTML", "sw.js"].map(|key| rules.turn(key));
         assert_eq!(turns, Turn::ALL);
         assert!(turns.is_sorted());
     }

@@ -65,7 +65,8 @@ impl Part {
 
     /// Its bytes as they are sent, from their beginning for each attempt.
     pub(super) fn body(self, file: Arc<fs::File>) -> ByteStream {
-        let begin = move || Chunks { file: Arc::clone(&file), offset: self.offset, left: self.length };
+        let begin =
+            move || Chunks { file: Arc::clone(&file), offset: self.offset, left: self.length };
         ByteStream::new(SdkBody::retryable(move || SdkBody::from_body_1_x(begin())))
     }
 
@@ -108,7 +109,10 @@ impl Body for Chunks {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         Poll::Ready((self.left > 0).then(|| self.next()))
     }
 
@@ -158,7 +162,9 @@ mod tests {
 
     #[test]
     fn parts_are_the_whole_file() {
-        for (size, count) in [(0, 1), (1, 1), (PART - 1, 1), (PART, 1), (PART + 1, 2), (3 * PART, 3)] {
+        for (size, count) in
+            [(0, 1), (1, 1), (PART - 1, 1), (PART, 1), (PART + 1, 2), (3 * PART, 3)]
+        {
             let parts = of(size);
             assert_eq!(parts.len(), count, "{size}");
             assert_eq!(parts.iter().map(|part| part.bytes()).sum::<u64>(), size);

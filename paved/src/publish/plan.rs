@@ -97,8 +97,11 @@ impl Plan {
             .collect();
         if !odd.is_empty() {
             let names = odd.iter().take(SHOWN).map(|key| shown(key)).collect::<Vec<_>>().join(", ");
-            let more =
-                if odd.len() > SHOWN { format!(" and {} more", odd.len() - SHOWN) } else { String::new() };
+            let more = if odd.len() > SHOWN {
+                format!(" and {} more", odd.len() - SHOWN)
+            } else {
+                String::new()
+            };
             writeln!(
                 console.err,
                 "note: browsers cache these changed files for a year: {names}{more}. Use --all \
@@ -113,7 +116,10 @@ impl Plan {
         for Upload { file, headers, .. } in self.all() {
             let (size, key) = (HumanBytes(file.size).to_string(), shown(&file.key));
             let Headers { content_type, cache_control } = headers;
-            writeln!(console.out, "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}")?;
+            writeln!(
+                console.out,
+                "would upload {key}  {DIM}{size}, {content_type}, {cache_control}{DIM:#}"
+            )?;
         }
         for key in &self.stale {
             writeln!(console.out, "would delete {}", shown(key))?;
@@ -147,7 +153,9 @@ impl Plan {
 /// Whether the bucket has this very file.
 async fn is_same(folder: &Folder, file: &File, there: Option<&Stored>) -> Result<bool, Failure> {
     let Some(there) = there.filter(|there| there.size == file.size) else { return Ok(false) };
-    let (opened, size) = (folder.read(&file.key).map_err(|error| file.unreadable(&error))?, file.size);
-    let sum = spawn_blocking(move || parts::etag(&opened, size)).await.map_err(std::io::Error::other)?;
+    let (opened, size) =
+        (folder.read(&file.key).map_err(|error| file.unreadable(&error))?, file.size);
+    let sum =
+        spawn_blocking(move || parts::etag(&opened, size)).await.map_err(std::io::Error::other)?;
     Ok(sum.map_err(|error| file.unreadable(&error))? == there.etag)
 }

@@ -51,7 +51,8 @@ impl Progress {
 
     /// Shows how far it is.
     pub(super) fn show(&mut self, done: &Done, console: &mut Console<'_>) -> io::Result<()> {
-        let (files, bytes) = (done.files.load(Ordering::Relaxed), done.bytes.load(Ordering::Relaxed));
+        let (files, bytes) =
+            (done.files.load(Ordering::Relaxed), done.bytes.load(Ordering::Relaxed));
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{files}/{} files", self.files));
             bar.set_position(bytes);
@@ -64,7 +65,11 @@ impl Progress {
         let clock = Timestamp::now();
         let clock = Timestamp::from_second(clock.as_second()).unwrap_or(clock);
         let (bytes, all) = (HumanBytes(bytes), HumanBytes(self.bytes));
-        writeln!(console.out, "{clock} uploaded {files} of {} files, {bytes} of {all}", self.files)?;
+        writeln!(
+            console.out,
+            "{clock} uploaded {files} of {} files, {bytes} of {all}",
+            self.files
+        )?;
         console.out.flush()
     }
 

@@ -53,7 +53,10 @@ pub(super) fn answered(status: u16, code: &str, message: &str, act: &str) -> Fai
             "whether your session has expired, and log in again, for example with `aws sso login`"
         }
         "RequestTimeTooSkewed" => "this machine's clock",
-        "InvalidAccessKeyId" | "SignatureDoesNotMatch" | "InvalidToken" | "InvalidClientTokenId" => {
+        "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "InvalidToken"
+        | "InvalidClientTokenId" => {
             "that $AWS_PROFILE or $AWS_ACCESS_KEY_ID belongs to the environment's account"
         }
         _ if status == 401 || status == 403 => {
@@ -100,7 +103,10 @@ mod tests {
             let failure = answered(status, code, "it\nis so", "list bucket b");
             assert_eq!(failure.code(), exit, "{code}");
             let told = failure.to_string();
-            assert!(told.contains(part) && told.contains("list bucket b") && !told.contains('\n'), "{told}");
+            assert!(
+                told.contains(part) && told.contains("list bucket b") && !told.contains('\n'),
+                "{told}"
+            );
         }
         assert!(answered(503, "", "", "x").to_string().contains("status 503"));
     }

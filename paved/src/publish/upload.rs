@@ -75,7 +75,8 @@ impl Hands<'_> {
         mut interrupt: Pin<&mut impl Future<Output = ()>>,
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
-        let mut running = stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
+        let mut running =
+            stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
         let mut tick = interval(Progress::TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -96,7 +97,8 @@ impl Hands<'_> {
 
     async fn upload(&self, upload: &Upload) -> Result<(), Failure> {
         let unreadable = |error: &io::Error| upload.file.unreadable(error);
-        let file = Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
+        let file =
+            Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
         if parts::is_whole(upload.file.size) {
             for part in parts::of(upload.file.size) {
                 self.whole(upload, &file, part).await?;
@@ -113,7 +115,12 @@ impl Hands<'_> {
         Ok(())
     }
 
-    async fn whole(&self, upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<(), Failure> {
+    async fn whole(
+        &self,
+        upload: &Upload,
+        file: &Arc<fs::File>,
+        part: Part,
+    ) -> Result<(), Failure> {
         let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
         let sum = sum(upload, file, part).await?;
         let body = part.body(Arc::clone(file));
@@ -126,7 +133,8 @@ impl Hands<'_> {
         let key = &upload.file.key;
         let id = self.bucket.begin(key, &upload.headers).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
-        let sent = stream::iter(parts::of(upload.file.size)).map(|part| self.part(upload, file, part, &id));
+        let sent = stream::iter(parts::of(upload.file.size))
+            .map(|part| self.part(upload, file, part, &id));
         let sent: Vec<CompletedPart> = sent.buffered(AT_ONCE).try_collect().await?;
         self.bucket.complete(key, &id, sent).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
@@ -151,7 +159,10 @@ impl Hands<'_> {
     async fn abort(&self) {
         let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
         stream::iter(begun)
-            .for_each_concurrent(AT_ONCE, |(id, key)| async move { self.bucket.abort(&key, &id).await })
+            .for_each_concurrent(
+                AT_ONCE,
+                |(id, key)| async move { self.bucket.abort(&key, &id).await },
+            )
             .await;
     }
 }

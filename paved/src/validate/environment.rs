@@ -40,8 +40,9 @@ impl Check<'_> {
         unread: &mut Vec<Failure>,
         console: &mut Console<'_>,
     ) -> Result<Vec<Problem>, Failure> {
-        let graded =
-            |grade| move |violation| problem(self.index, self.source, self.document, grade, violation);
+        let graded = |grade| {
+            move |violation| problem(self.index, self.source, self.document, grade, violation)
+        };
         // A Composition that cannot be read is told where its Settings are looked for.
         let known = match settings::flavour(self.value, &self.source.file, self.sources, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
@@ -78,11 +79,13 @@ impl Check<'_> {
         notes: &mut Vec<String>,
         console: &mut Console<'_>,
     ) -> Result<Vec<Violation>, Failure> {
-        let is_one = stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
+        let is_one =
+            stored.object["spec"].is_object() && stored.object["metadata"]["name"].is_string();
         let Some(around) = stored.composite(&Observed::default()).ok().filter(|_| is_one) else {
             return Ok(Vec::new());
         };
-        let mut step = settings::find(&stored.target, &self.source.file, self.sources, self.own, console)?;
+        let mut step =
+            settings::find(&stored.target, &self.source.file, self.sources, self.own, console)?;
         if !step.given {
             tell_unknown_group(&stored.target, self.value, notes);
         }
@@ -92,7 +95,8 @@ impl Check<'_> {
             step.input = step::Step::example(&stored.target)?.input;
         }
         let subject = stored.among(around, step, title(self.value));
-        let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now()) {
+        let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now())
+        {
             Ok(response) => response,
             Err(message) => return Ok(vec![Violation { path: String::new(), message }]),
         };

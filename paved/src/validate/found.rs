@@ -46,7 +46,8 @@ impl Found {
         }
         if ours == 0 {
             let known = kind::known().join(", ");
-            let message = format!("{} has no claim, XR or Settings; allowed kinds: {known}", shown(path));
+            let message =
+                format!("{} has no claim, XR or Settings; allowed kinds: {known}", shown(path));
             self.could_not_read(Failure::Usage(message));
         }
         Ok(())
@@ -64,7 +65,10 @@ impl Found {
         let mut ours = source.broken.len();
         let own = settings::of_file(&source);
         let settings_refused = self.settings_refused
-            || source.documents.iter().any(|document| !of_settings(index, &source, document).is_empty());
+            || source
+                .documents
+                .iter()
+                .any(|document| !of_settings(index, &source, document).is_empty());
         for document in &source.documents {
             let name = title(&document.value);
             let check = |value| Check {
@@ -82,10 +86,15 @@ impl Found {
                     continue;
                 }
                 Sort::Wrong(violation) => {
-                    let grade = if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
+                    let grade =
+                        if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
                     let mut all = vec![problem(index, &source, document, grade, violation)];
                     if let Some(meant) = kind::as_meant(&document.value) {
-                        all.extend(check(&meant).run(&mut self.notes, &mut self.unread, console)?);
+                        all.extend(check(&meant).run(
+                            &mut self.notes,
+                            &mut self.unread,
+                            console,
+                        )?);
                     }
                     all
                 }
@@ -132,7 +141,8 @@ impl Found {
             problems = rest;
             if self.sources.iter().all(|known| known.file != source.file) {
                 let index = self.sources.len();
-                self.problems.extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
+                self.problems
+                    .extend(own.into_iter().map(|problem| Problem { source: index, ..problem }));
                 self.sources.push(source);
             }
         }

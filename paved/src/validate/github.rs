@@ -17,7 +17,12 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
         console.out.verbatim(&format!("::notice::{}\n", data(&harmless(&note))))?;
     }
     for valid in &found.valid {
-        writeln!(console.out, "{}: {} is valid", file(&found.sources[valid.source]), valid.document)?;
+        writeln!(
+            console.out,
+            "{}: {} is valid",
+            file(&found.sources[valid.source]),
+            valid.document
+        )?;
     }
     Ok(())
 }

@@ -10,10 +10,11 @@ use crate::failure::Failure;
 
 /// Prints one object: `errors` with file, line, column and the line's text, `valid`, `skipped` and `notes`.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
-    let named =
-        |source: usize, document: &str| json!({"file": file(&found.sources[source]), "document": document});
-    let errors: Vec<Value> = found.in_order().into_iter().map(|problem| error(found, problem)).collect();
-    let valid: Vec<Value> = found.valid.iter().map(|valid| named(valid.source, &valid.document)).collect();
+    let named = |source: usize, document: &str| json!({"file": file(&found.sources[source]), "document": document});
+    let errors: Vec<Value> =
+        found.in_order().into_iter().map(|problem| error(found, problem)).collect();
+    let valid: Vec<Value> =
+        found.valid.iter().map(|valid| named(valid.source, &valid.document)).collect();
     let skipped: Vec<Value> =
         found.skipped.iter().map(|skipped| named(skipped.source, &skipped.document)).collect();
     let unread: Vec<String> = found.unread.iter().map(ToString::to_string).collect();

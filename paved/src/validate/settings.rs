@@ -25,11 +25,13 @@ pub(super) fn check(index: usize, source: &Source, document: &Located, part: Par
     let (root, body) = match part {
         Part::Whole => (String::new(), &document.value),
         Part::Data => ("data".to_owned(), &document.value["data"]),
-        Part::Input(step) => {
-            (format!("spec.pipeline[{step}].input"), &document.value["spec"]["pipeline"][step]["input"])
-        }
+        Part::Input(step) => (
+            format!("spec.pipeline[{step}].input"),
+            &document.value["spec"]["pipeline"][step]["input"],
+        ),
     };
-    let mut violations = if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
+    let mut violations =
+        if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
     violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
     let placed = |violation| problem(index, source, document, Grade::Composition, violation);
     violations.into_iter().map(placed).collect()
@@ -67,14 +69,16 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
         whole.entry(key).or_insert_with(|| json!(value));
     }
     let mut violations = by_schema(&Value::Object(whole.clone()));
-    let mut beyond: Vec<Violation> = apis::check_settings(whole).iter().flat_map(violations_of).collect();
+    let mut beyond: Vec<Violation> =
+        apis::check_settings(whole).iter().flat_map(violations_of).collect();
     // The function says in words what a pattern allows, and suggests what was meant.
     let is_worse = |known: &Violation| {
         known.message.contains("allowed: a text that matches ")
             && beyond.iter().any(|better| better.path == known.path)
     };
     violations.retain(|known| !is_worse(known));
-    beyond.retain(|violation| !violations.iter().any(|known| overlap(&known.path, &violation.path)));
+    beyond
+        .retain(|violation| !violations.iter().any(|known| overlap(&known.path, &violation.path)));
     violations.extend(beyond);
     violations
 }

@@ -61,7 +61,8 @@ fn group<'a>(source: &Source, problem: &Problem) -> Group<'a> {
         let place = Origin::path(file(source)).line(source.line(problem.spot.bytes.start).0);
         return title.element(place.char_column(source.column(problem.spot.bytes.start)));
     }
-    let mut group = title.element(marked(source, &problem.spot.bytes, AnnotationKind::Primary, None));
+    let mut group =
+        title.element(marked(source, &problem.spot.bytes, AnnotationKind::Primary, None));
     if let Some(used) = &problem.spot.used {
         group = group.element(marked(source, used, AnnotationKind::Context, Some("used here")));
     }

@@ -63,7 +63,10 @@ mod tests {
         for (line, shown) in [
             ("  repoURL: \"https://u:pw@h.org/a\"", "  repoURL: \"https://************\""),
             ("  image: git:pw@h.org:a/b.git é", "  image: ******************** é"),
-            ("- -----BEGIN OPENSSH PRIVATE KEY-----\\nb3", "*****************************************"),
+            (
+                "- -----BEGIN OPENSSH PRIVATE KEY-----\\nb3",
+                "*****************************************",
+            ),
             ("  owner: ada@acme.io", "  owner: ada@acme.io"),
             ("", ""),
         ] {

@@ -53,9 +53,9 @@ impl Report {
         }
         if news.is_empty() && now.duration_since(self.spoke) >= SILENCE {
             let late = seen.iter().filter(|seen| !seen.environment.is_ready() && !seen.gone);
-            news.extend(
-                late.map(|seen| format!("{} still {}", seen.environment.title(), state(&seen.environment))),
-            );
+            news.extend(late.map(|seen| {
+                format!("{} still {}", seen.environment.title(), state(&seen.environment))
+            }));
         }
         self.say(&news, clock, now, console)
     }
@@ -125,7 +125,8 @@ fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
     let leaf = |seen: &Seen| {
         let one = &seen.environment;
         let word = if seen.gone { "Gone" } else { one.word() };
-        let cells = vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
+        let cells =
+            vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
         Leaf { mark: one.mark(), cells, note: one_line(&one.summary(clock)) }
     };
     paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
@@ -142,9 +143,13 @@ fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
     }
     let whole = |one: &Environment| (one.word().to_owned(), one.progress.clone());
     if before.map(whole) != Some(whole(seen)) {
-        let sentence = if seen.parts.is_empty() || seen.refused().is_some() { seen.sentence() } else { "" };
-        let sentence = if sentence.is_empty() { String::new() } else { format!(": {}", one_line(sentence)) };
-        lines.push(format!("{title} {} {}", seen.word(), seen.progress).trim_end().to_owned() + &sentence);
+        let sentence =
+            if seen.parts.is_empty() || seen.refused().is_some() { seen.sentence() } else { "" };
+        let sentence =
+            if sentence.is_empty() { String::new() } else { format!(": {}", one_line(sentence)) };
+        lines.push(
+            format!("{title} {} {}", seen.word(), seen.progress).trim_end().to_owned() + &sentence,
+        );
     }
     let told = |part: &ResourceStatus| (part.ready, part.reason.clone(), part.message.clone());
     for part in &seen.parts {
@@ -257,7 +262,8 @@ mod tests {
     #[test]
     fn a_terminal_shows_a_tree() {
         let frame =
-            frame(&[seen(&half_made(&refused_leaf()))], "2026-01-01T10:05:00Z".parse().unwrap()).unwrap();
+            frame(&[seen(&half_made(&refused_leaf()))], "2026-01-01T10:05:00Z".parse().unwrap())
+                .unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();
         insta::assert_snapshot!(text, @r"
         GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m

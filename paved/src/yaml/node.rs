@@ -97,17 +97,23 @@ impl Located {
     pub(crate) fn items(mut self) -> Vec<Self> {
         let kind = self.value["kind"].as_str().unwrap_or_default().to_owned();
         let Some(of) = kind.strip_suffix("List") else { return vec![self] };
-        let Some(values) = self.value.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take)
+        let Some(values) =
+            self.value.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take)
         else {
             return vec![self];
         };
-        let mut nodes =
-            self.node.field("items").and_then(|field| field.node.items()).cloned().unwrap_or_default();
+        let mut nodes = self
+            .node
+            .field("items")
+            .and_then(|field| field.node.items())
+            .cloned()
+            .unwrap_or_default();
         nodes.resize_with(values.len(), Node::default);
         let api_version = &self.value["apiVersion"];
         let mut items = Vec::new();
         for (mut value, node) in values.into_iter().zip(nodes) {
-            let is_bare = value.is_object() && value["kind"].is_null() && value["apiVersion"].is_null();
+            let is_bare =
+                value.is_object() && value["kind"].is_null() && value["apiVersion"].is_null();
             if is_bare && !of.is_empty() {
                 value["kind"] = of.into();
                 value["apiVersion"] = api_version.clone();
@@ -121,7 +127,8 @@ impl Located {
     /// that is there.
     pub(crate) fn value_at(&self, path: &str) -> Spot {
         let (reached, missing) = self.reach(path);
-        let is_plain = matches!(reached.node.content, Content::Plain) && !reached.node.spot.bytes.is_empty();
+        let is_plain =
+            matches!(reached.node.content, Content::Plain) && !reached.node.spot.bytes.is_empty();
         if is_plain && !missing { reached.node.spot.clone() } else { reached.named() }
     }
 
@@ -164,7 +171,9 @@ fn collect(path: &str, value: &Value, node: &Node, file: &str, written: &mut Wri
             }
         }
         Value::Array(items) => {
-            for (index, (value, node)) in items.iter().zip(node.items().into_iter().flatten()).enumerate() {
+            for (index, (value, node)) in
+                items.iter().zip(node.items().into_iter().flatten()).enumerate()
+            {
                 collect(&format!("{path}[{index}]"), value, node, file, written);
             }
         }
@@ -193,13 +202,18 @@ impl Reached<'_> {
     }
 }
 
-fn step_into<'a>(fields: &'a BTreeMap<String, Field>, rest: &'a str) -> Option<(Reached<'a>, &'a str)> {
+fn step_into<'a>(
+    fields: &'a BTreeMap<String, Field>,
+    rest: &'a str,
+) -> Option<(Reached<'a>, &'a str)> {
     let plain = rest.strip_prefix('.').unwrap_or(rest);
     let ends = |left: &str| left.is_empty() || left.starts_with(['.', '[']);
     let named = |(name, field): (&'a String, &'a Field)| {
-        let bracketed =
-            rest.strip_prefix('[').and_then(|rest| rest.strip_prefix(name.as_str())?.strip_prefix(']'));
-        let left = bracketed.or_else(|| plain.strip_prefix(name.as_str()).filter(|left| ends(left)))?;
+        let bracketed = rest
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_prefix(name.as_str())?.strip_prefix(']'));
+        let left =
+            bracketed.or_else(|| plain.strip_prefix(name.as_str()).filter(|left| ends(left)))?;
         Some((name.len(), Reached { name: Some(&field.name), node: &field.node }, left))
     };
     let longest = fields.iter().filter_map(named).max_by_key(|(length, ..)| *length)?;

@@ -33,7 +33,8 @@ pub(super) fn value(tag: Tag<'_>, text: &str) -> Result<Value, String> {
         Tag::None => return json(plain(text), text),
         Tag::Custom | Tag::Standard("str") => return Ok(Value::from(text)),
         Tag::Standard("binary") => {
-            let bytes = base64::engine::general_purpose::STANDARD.decode(text.replace(['\n', '\r'], ""));
+            let bytes =
+                base64::engine::general_purpose::STANDARD.decode(text.replace(['\n', '\r'], ""));
             let bytes = bytes.map_err(|_| "!!binary needs base64".to_owned())?;
             return Ok(Value::from(String::from_utf8_lossy(&bytes)));
         }
@@ -104,7 +105,9 @@ fn plain(text: &str) -> Plain {
             return Plain::Bool(false);
         }
         ".nan" | ".NaN" | ".NAN" => return Plain::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Plain::Float(f64::INFINITY),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Plain::Float(f64::INFINITY);
+        }
         "-.inf" | "-.Inf" | "-.INF" => return Plain::Float(f64::NEG_INFINITY),
         _ => {}
     }
@@ -112,7 +115,10 @@ fn plain(text: &str) -> Plain {
         b'.' if has_good_underscores(text) => float(&text.replace('_', "")).unwrap_or(Plain::Text),
         b'+' | b'-' | b'0'..=b'9' => {
             let digits = text.replace('_', "");
-            integer(&digits).or_else(|| float(&digits)).or_else(|| binary(&digits)).unwrap_or(Plain::Text)
+            integer(&digits)
+                .or_else(|| float(&digits))
+                .or_else(|| binary(&digits))
+                .unwrap_or(Plain::Text)
         }
         _ => Plain::Text,
     }
@@ -182,7 +188,8 @@ fn float(text: &str) -> Option<Plain> {
 /// Whether each underscore parts two digits.
 fn has_good_underscores(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let is_digit =
+        |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
     (0..bytes.len())
         .filter(|at| bytes[*at] == b'_')
         .all(|at| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1)))

@@ -33,7 +33,11 @@ fn a_value_is_found_in_every_style() {
         ("a:\nb: 1\n", 0, "a", 1, 1, "a"),
         ("kind: List\nitems:\n- x: 1\n- z: 2\n", 1, "z", 4, 6, "2"),
     ] {
-        assert_eq!(marked(text, document, path), (line, column, shown.to_owned()), "{text}: {path}");
+        assert_eq!(
+            marked(text, document, path),
+            (line, column, shown.to_owned()),
+            "{text}: {path}"
+        );
     }
 }
 
@@ -59,14 +63,18 @@ fn what_is_missing_is_told_at_its_parent() {
 fn an_alias_is_told_where_it_is_used_too() {
     let source = source("a: &x wrong\nb: *x\n");
     let spot = source.documents[0].value_at("b");
-    assert_eq!((&source.text[spot.bytes], spot.used.map(|used| &source.text[used])), ("wrong", Some("*x")));
+    assert_eq!(
+        (&source.text[spot.bytes], spot.used.map(|used| &source.text[used])),
+        ("wrong", Some("*x"))
+    );
     assert_eq!(source.documents[0].value_at("a").used, None);
 }
 
 #[test]
 fn one_broken_document_hides_no_other() {
     let source = source("a: 1\n---\nb: [\n---\nc: }\n--- \nd: 4\n");
-    let lines: Vec<usize> = source.broken.iter().map(|broken| source.line(broken.bytes.start).0).collect();
+    let lines: Vec<usize> =
+        source.broken.iter().map(|broken| source.line(broken.bytes.start).0).collect();
     assert_eq!((source.documents.len(), lines), (2, vec![3, 5]));
     let spot = source.documents[1].value_at("d");
     assert_eq!(source.line(spot.bytes.start).0, 7);
@@ -89,9 +97,10 @@ fn tree() -> impl Strategy<Value = Value> {
 /// The paths of all plain values.
 fn leaves(value: &Value, path: &str) -> Vec<(String, Value)> {
     match value {
-        Value::Object(fields) => {
-            fields.iter().flat_map(|(name, value)| leaves(value, &format!("{path}.{name}"))).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, value)| leaves(value, &format!("{path}.{name}")))
+            .collect(),
         Value::Array(items) => items
             .iter()
             .enumerate()
@@ -131,12 +140,20 @@ struct Row<'t> {
 }
 
 fn table() -> Vec<Row<'static>> {
-    let rows =
-        include_str!("../../tests/yaml-scalars.tsv").lines().filter(|line| !line.starts_with('#')).skip(1);
+    let rows = include_str!("../../tests/yaml-scalars.tsv")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .skip(1);
     let row = |line: &'static str| {
-        let [scalar, kind, value, key] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let [scalar, kind, value, key] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
         let json = |text: &str| {
-            if text == "error" || text.is_empty() { None } else { Some(serde_json::from_str(text).unwrap()) }
+            if text == "error" || text.is_empty() {
+                None
+            } else {
+                Some(serde_json::from_str(text).unwrap())
+            }
         };
         Row { scalar, kind, value: json(value), key: json(key) }
     };
@@ -173,7 +190,8 @@ fn scalars_are_read_as_the_table_says() {
             _ => panic!("{}", told()),
         }
         let read = super::value(&format!("{scalar}: 0\n")).ok();
-        let read = read.map(|read| Value::from(read.as_object().unwrap().keys().next().unwrap().clone()));
+        let read =
+            read.map(|read| Value::from(read.as_object().unwrap().keys().next().unwrap().clone()));
         assert_eq!(read, key, "{scalar} as a key");
     }
 }
@@ -207,7 +225,8 @@ fn kubectl(program: &std::path::Path, body: &str) -> Option<Value> {
 fn kubectl_reads_scalars_as_the_table_says() {
     let Some(program) = xtask::tools::built(&xtask::tools::KUBECTL) else { return };
     let rows = table();
-    let (values, refused): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(|row| row.value.is_some());
+    let (values, refused): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().partition(|row| row.value.is_some());
     let lines: Vec<String> = values.iter().map(|row| format!("- {}\n", row.scalar)).collect();
     let read = kubectl(&program, &format!("values:\n{}", lines.concat())).unwrap();
     let mut wrong = Vec::new();
@@ -216,7 +235,8 @@ fn kubectl_reads_scalars_as_the_table_says() {
             wrong.push(format!("{}: kubectl gives {read}", row.scalar));
         }
     }
-    let (keys, no_keys): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(|row| row.key.is_some());
+    let (keys, no_keys): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().partition(|row| row.key.is_some());
     let lines: Vec<String> = keys.iter().map(|row| format!("- {}: 0\n", row.scalar)).collect();
     let read = kubectl(&program, &format!("keys:\n{}", lines.concat())).unwrap();
     for (row, read) in keys.iter().zip(read["keys"].as_array().unwrap()) {
@@ -255,7 +275,8 @@ fn merged_fields_replace_earlier_ones_as_with_kubectl() {
 
 #[test]
 fn documents_made_of_aliases_are_rejected() {
-    let bomb: Vec<String> = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1)).collect();
+    let bomb: Vec<String> =
+        (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1)).collect();
     let broken = documents(&format!("a0: &a0 [x, y, z]\n{}", bomb.concat())).remove(0).unwrap_err();
     assert!(broken.message.contains("too many aliases"), "{}", broken.message);
     assert!(super::value("a: &a [*a]").is_err());
@@ -265,7 +286,8 @@ fn documents_made_of_aliases_are_rejected() {
 fn json_objects_in_a_row_are_documents() {
     let text = "{\"a\": 1}\n{\"a\": \"\\ud83d\\ude00\"} {\"a\": 3}\n";
     let source = source(text);
-    let values: Vec<&Value> = source.documents.iter().map(|document| &document.value["a"]).collect();
+    let values: Vec<&Value> =
+        source.documents.iter().map(|document| &document.value["a"]).collect();
     assert_eq!(values, [&json!(1), &json!("\u{1f600}"), &json!(3)]);
     assert_eq!(&source.text[source.documents[2].value_at("a").bytes], "3");
     // The broken one hides no other.
@@ -287,9 +309,11 @@ fn typed_lists_are_taken_apart() {
 
 #[test]
 fn plain_values_are_quoted_as_they_are_written() {
-    let source = source("a: 4.10\nb: [no, 0815, 12]\n\"c.d\": 987654321098765433\ne: '4.10'\nf: true\n");
+    let source =
+        source("a: 4.10\nb: [no, 0815, 12]\n\"c.d\": 987654321098765433\ne: '4.10'\nf: true\n");
     let written = source.documents[0].written(&source.text);
-    let expected = [("a", "4.10"), ("b[0]", "no"), ("b[1]", "0815"), ("[c.d]", "987654321098765433")];
+    let expected =
+        [("a", "4.10"), ("b[0]", "no"), ("b[1]", "0815"), ("[c.d]", "987654321098765433")];
     assert_eq!(written.len(), expected.len(), "{written:?}");
     assert!(
         expected.iter().all(|(path, text)| written.get(*path).is_some_and(|found| found == text)),

@@ -24,14 +24,19 @@ const PATH: &str = "/api/v1/environments/team-vision/stockpools/spare";
 #[tokio::test]
 async fn an_environment_is_made_read_changed_and_deleted() {
     let (cluster, portal) = both().await;
-    let rehearsed = portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &pool("spare")).await;
+    let rehearsed =
+        portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &pool("spare")).await;
     assert_eq!(rehearsed.status, 200, "{:?}", rehearsed.body);
     assert!(cluster.paths("stockpools/").is_empty());
     let made = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
-    assert_eq!(made.header("location"), "/api/v1/environments/team-vision/stockpools.platform.acme.io/spare");
+    assert_eq!(
+        made.header("location"),
+        "/api/v1/environments/team-vision/stockpools.platform.acme.io/spare"
+    );
     assert_eq!(portal.get("ada", made.header("location")).await.status, 200);
-    let listed = portal.get("ada", "/api/v1/environments?kind=stockpool&phase=pending").await.json();
+    let listed =
+        portal.get("ada", "/api/v1/environments?kind=stockpool&phase=pending").await.json();
     assert_eq!(listed["items"][0]["name"], "spare", "whoever made it finds it at once");
 
     let mut whole = portal.get("ada", PATH).await.json();
@@ -49,9 +54,13 @@ async fn an_environment_is_made_read_changed_and_deleted() {
         (400, &json!("metadata.resourceVersion"))
     );
 
-    let patch = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let patch =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let patched = portal.send("PATCH", PATH, &patch, r#"{"spec": {"replicas": 3}}"#).await;
-    assert_eq!((patched.status.as_u16(), &patched.json()["object"]["spec"]["replicas"]), (200, &json!(3)));
+    assert_eq!(
+        (patched.status.as_u16(), &patched.json()["object"]["spec"]["replicas"]),
+        (200, &json!(3))
+    );
 
     let other = portal.json("DELETE", "ada", &format!("{PATH}?uid=another"), &Value::Null).await;
     assert_eq!(other.status, 409);
@@ -92,8 +101,10 @@ async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
     object["metadata"].as_object_mut().unwrap().remove("labels");
     let changed = portal.json("PUT", "operator", PATH, &object).await;
     assert_eq!(changed.status, 200, "{:?}", changed.body);
-    let merge =
-        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-operator")];
+    let merge = [
+        ("content-type", "application/merge-patch+json"),
+        ("authorization", "Bearer token-operator"),
+    ];
     let change = r#"{"metadata": {"labels": {"owner": "ada", "wave": "2"}}}"#;
     assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200);
     let there = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
@@ -106,21 +117,29 @@ async fn rules_that_are_not_all_that_counts_are_asked_for_once_and_not_believed(
     let (cluster, portal) = both().await;
     for namespace in ["team-vision", "team-sound"] {
         cluster.put(&at("stockpools", namespace, "spare"), environment("StockPool", "ada"));
-        cluster
-            .put(&at("gpudevworkspaceclaims", namespace, "ada"), environment("GpuDevWorkspaceClaim", "ada"));
+        cluster.put(
+            &at("gpudevworkspaceclaims", namespace, "ada"),
+            environment("GpuDevWorkspaceClaim", "ada"),
+        );
     }
-    let all = |answer: &Answer| answer.json()["items"].as_array().is_some_and(|items| items.len() == 4);
+    let all =
+        |answer: &Answer| answer.json()["items"].as_array().is_some_and(|items| items.len() == 4);
     portal.until_as("operator", "/api/v1/environments", all).await;
     cluster.asked();
     for _ in 0..2 {
         let seen = portal.get(CAROL, "/api/v1/environments").await.json();
-        let places: Vec<&str> =
-            seen["items"].as_array().unwrap().iter().map(|one| one["namespace"].as_str().unwrap()).collect();
+        let places: Vec<&str> = seen["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["namespace"].as_str().unwrap())
+            .collect();
         assert_eq!(places, ["team-vision", "team-vision"]);
     }
     let asked = cluster.asked();
-    let times =
-        |what: &str| asked.iter().filter(|(who, _, path)| who == CAROL && path.ends_with(what)).count();
+    let times = |what: &str| {
+        asked.iter().filter(|(who, _, path)| who == CAROL && path.ends_with(what)).count()
+    };
     // Both kinds everywhere, and then in each of two namespaces.
     assert_eq!((times("selfsubjectrulesreviews"), times("selfsubjectaccessreviews")), (2, 6));
 }
@@ -176,7 +195,8 @@ async fn a_change_says_what_is_wanted_and_crossplane_still_knows_what_it_has_mad
     object["metadata"]["annotations"]["paved-road.fn.crossplane.io/request-body"] = json!("hash");
     object["spec"]["resourceRef"] = json!({"kind": "XStockPool", "name": "spare-x7k"});
     object["spec"]["compositionRef"] = json!({"name": "stock-pool"});
-    object["spec"]["crossplane"] = json!({"resourceRefs": [{"name": "one"}], "compositionSelector": {}});
+    object["spec"]["crossplane"] =
+        json!({"resourceRefs": [{"name": "one"}], "compositionSelector": {}});
     cluster.put(&path, object);
     let version = cluster.get(&path).unwrap()["metadata"]["resourceVersion"].clone();
     let wanted = json!({
@@ -194,7 +214,10 @@ async fn a_change_says_what_is_wanted_and_crossplane_still_knows_what_it_has_mad
             "crossplane": {"resourceRefs": [{"name": "one"}]}}),
     );
     assert_eq!(there["metadata"]["labels"]["request-id"], "r-1");
-    assert_eq!(there["metadata"]["annotations"]["paved-road.fn.crossplane.io/request-body"], "hash");
+    assert_eq!(
+        there["metadata"]["annotations"]["paved-road.fn.crossplane.io/request-body"],
+        "hash"
+    );
 }
 
 #[tokio::test]
@@ -205,7 +228,8 @@ async fn claim_bound_to_another_composite_is_rejected() {
     object["spec"]["resourceRef"] = json!({"kind": "XStockPool", "name": "spare-x7k"});
     cluster.put(&path, object);
     let bound = || cluster.get(&path).unwrap()["spec"]["resourceRef"].clone();
-    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let merge =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let document = |binding: Option<Value>| {
         let mut document = cluster.get(&path).unwrap();
         document["spec"].as_object_mut().unwrap().remove("resourceRef");
@@ -214,19 +238,28 @@ async fn claim_bound_to_another_composite_is_rejected() {
         }
         document
     };
-    let attacks =
-        [json!({"kind": "XStockPool", "name": "team-billing"}), json!({"name": "team-billing"}), Value::Null];
+    let attacks = [
+        json!({"kind": "XStockPool", "name": "team-billing"}),
+        json!({"name": "team-billing"}),
+        Value::Null,
+    ];
     for binding in attacks {
         let change = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
         let patched = portal.send("PATCH", PATH, &merge, change).await;
         let replaced = portal.json("PUT", "ada", PATH, &document(Some(binding.clone()))).await;
         for answer in [patched, replaced] {
             let field = &answer.json()["errors"][0]["field"];
-            assert_eq!((answer.status.as_u16(), field), (400, &json!("spec.resourceRef")), "{binding}");
+            assert_eq!(
+                (answer.status.as_u16(), field),
+                (400, &json!("spec.resourceRef")),
+                "{binding}"
+            );
         }
         assert_eq!(bound(), json!({"kind": "XStockPool", "name": "spare-x7k"}), "{binding}");
     }
-    for binding in [json!({"kind": "XStockPool", "name": "spare-x7k"}), json!({"name": "spare-x7k"})] {
+    for binding in
+        [json!({"kind": "XStockPool", "name": "spare-x7k"}), json!({"name": "spare-x7k"})]
+    {
         let change = json!({"spec": {"replicas": 3, "resourceRef": binding}}).to_string();
         assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200, "{binding}");
     }
@@ -247,7 +280,8 @@ async fn composite_that_names_other_resources_is_rejected() {
     object["spec"]["crossplane"] = json!({"resourceRefs": own});
     object["spec"]["resourceRefs"] = own.clone();
     cluster.put(&path, object);
-    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let merge =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let attacks = [
         (json!({"crossplane": {"resourceRefs": foreign}}), "spec.crossplane.resourceRefs"),
         (json!({"crossplane": {"resourceRefs": null}}), "spec.crossplane.resourceRefs"),
@@ -273,10 +307,15 @@ async fn composite_that_names_other_resources_is_rejected() {
     for version in ["0".to_owned(), format!("0{version}"), "99999".to_owned()] {
         document["metadata"]["resourceVersion"] = json!(version);
         assert_eq!(portal.json("PUT", "ada", PATH, &document).await.status, 409, "{version}");
-        assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own, "{version}");
+        assert_eq!(
+            cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"],
+            own,
+            "{version}"
+        );
     }
     let change =
-        json!({"spec": {"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}}}).to_string();
+        json!({"spec": {"replicas": 3, "crossplane": {"compositionUpdatePolicy": "Manual"}}})
+            .to_string();
     assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 200);
 }
 
@@ -285,7 +324,8 @@ async fn claim_that_is_not_bound_yet_cannot_be_bound_by_its_user() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");
     cluster.put(&path, environment("StockPool", "ada"));
-    let merge = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let merge =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let change = r#"{"spec": {"resourceRef": {"name": "team-billing"}}}"#;
     assert_eq!(portal.send("PATCH", PATH, &merge, change).await.status, 400);
     let mut document = cluster.get(&path).unwrap();
@@ -309,9 +349,14 @@ async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
     assert_eq!(portal.json("PUT", "operator", PATH, &object).await.status, 200);
     assert_eq!(mark(), (Value::Null, Value::Null));
 
-    let headers = [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
+    let headers =
+        [("content-type", "application/merge-patch+json"), ("authorization", "Bearer token-ada")];
     let change = async |metadata: Value| {
-        portal.send("PATCH", PATH, &headers, json!({"metadata": metadata}).to_string()).await.status.as_u16()
+        portal
+            .send("PATCH", PATH, &headers, json!({"metadata": metadata}).to_string())
+            .await
+            .status
+            .as_u16()
     };
     assert_eq!(change(json!({"labels": {"owner": "ada"}})).await, 200);
     let ada = (json!("ada"), json!("ada"));
@@ -358,9 +403,12 @@ async fn lists_come_in_pages_and_by_labels() {
         );
     }
     assert_eq!(found, ["pool-0", "pool-1", "pool-2", "pool-3", "pool-4"]);
-    let odd = portal.get("ada", "/api/v1/environments?labelSelector=odd%3Dtrue,owner%3Dada").await.json();
+    let odd =
+        portal.get("ada", "/api/v1/environments?labelSelector=odd%3Dtrue,owner%3Dada").await.json();
     assert_eq!(all(&odd), ["pool-1", "pool-3"]);
-    for wrong in ["limit=0", "limit=501", "limit=x", "continue=%21", "labelSelector=odd", "kind=nothing"] {
+    for wrong in
+        ["limit=0", "limit=501", "limit=x", "continue=%21", "labelSelector=odd", "kind=nothing"]
+    {
         let refused = portal.get("ada", &format!("/api/v1/environments?{wrong}")).await;
         assert!(refused.status.is_client_error(), "{wrong}: {:?}", refused.body);
     }
@@ -377,9 +425,11 @@ async fn environment_has_causes_with_headline_and_remediation() {
     let quota = "pods \"pool-spare-\" is forbidden: exceeded quota: gpus, requested: pods=1";
     let part = json!({"slot": "deployment", "kind": "Deployment", "ready": false, "reason": "Failed",
         "message": quota, "since": "2026-01-01T10:00:00Z"});
-    let provisioned = json!({"type": "Provisioned", "status": "False", "reason": "Failed", "message": quota});
+    let provisioned =
+        json!({"type": "Provisioned", "status": "False", "reason": "Failed", "message": quota});
     cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
-        object["status"] = json!({"phase": "Failed", "resources": [part], "conditions": [provisioned]});
+        object["status"] =
+            json!({"phase": "Failed", "resources": [part], "conditions": [provisioned]});
     });
     let failed = portal.get("ada", PATH).await.json();
     let cause = &failed["parts"][0]["cause"];
@@ -387,7 +437,10 @@ async fn environment_has_causes_with_headline_and_remediation() {
     assert_eq!(cause["params"], json!({"provider": "Kubernetes", "quota": "gpus"}));
     assert_eq!(cause["headline"], "Kubernetes quota exceeded: gpus");
     assert!(cause["remediation"].as_str().unwrap().contains("higher quota"), "{cause}");
-    assert_eq!((&failed["diagnosis"]["slot"], &failed["diagnosis"]["cause"]), (&json!("deployment"), cause));
+    assert_eq!(
+        (&failed["diagnosis"]["slot"], &failed["diagnosis"]["cause"]),
+        (&json!("deployment"), cause)
+    );
     assert!(failed["diagnosis"]["from"].is_null(), "it counts at once: {failed}");
 }
 
@@ -406,7 +459,8 @@ async fn kinds_say_what_can_be_made_and_whether_i_may() {
     let titles: Vec<&Value> = kinds.as_array().unwrap().iter().map(|kind| &kind["title"]).collect();
     let of_apis: Vec<String> = APIS.iter().map(|api| api.info().heading()).collect();
     assert_eq!(titles, of_apis.iter().collect::<Vec<_>>());
-    let of_kind = |kind: &str| kinds.as_array().unwrap().iter().find(|one| one["kind"] == kind).unwrap();
+    let of_kind =
+        |kind: &str| kinds.as_array().unwrap().iter().find(|one| one["kind"] == kind).unwrap();
     let workspace = of_kind("GpuDevWorkspaceClaim");
     assert_eq!((&workspace["api"], &workspace["suffix"]), (&json!("gpu-workspace"), &json!("gpu")));
     assert_eq!(workspace["endpoints"][0], "connection");
@@ -416,12 +470,18 @@ async fn kinds_say_what_can_be_made_and_whether_i_may() {
     assert_eq!(elsewhere["mayCreate"], false);
     cluster.grant("eve", "create team-vision", true);
     let pools = portal.get("eve", "/api/v1/kinds/stockpools").await.json();
-    assert!(pools["mayCreate"].is_null() && pools["namespace"].is_null(), "no group, no namespace: {pools}");
+    assert!(
+        pools["mayCreate"].is_null() && pools["namespace"].is_null(),
+        "no group, no namespace: {pools}"
+    );
     let there = portal.get("eve", "/api/v1/kinds/stockpools?namespace=team-vision").await.json();
     assert_eq!((&there["mayCreate"], &there["namespace"]), (&json!(true), &json!("team-vision")));
     cluster.grant("eve", "create ", true);
     let anywhere = portal.get("eve", "/api/v1/kinds/environmentclaims").await.json();
-    assert!(anywhere["mayCreate"] == true && anywhere["namespace"].is_null(), "in every one: {anywhere}");
+    assert!(
+        anywhere["mayCreate"] == true && anywhere["namespace"].is_null(),
+        "in every one: {anywhere}"
+    );
     assert_eq!(portal.get("ada", "/api/v1/kinds/nothing").await.status, 404);
 }
 
@@ -430,16 +490,21 @@ async fn a_claim_with_connection_details_names_a_secret_for_them() {
     let cluster = ApiServer::start().await;
     for file in ["application-environment.yaml", "stock-pool.yaml"] {
         let xrd = format!("{}/../xrd/{file}", env!("CARGO_MANIFEST_DIR"));
-        let definition: Value = serde_saphyr::from_str(&std::fs::read_to_string(xrd).unwrap()).unwrap();
-        let path = format!("/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/{file}");
+        let definition: Value =
+            serde_saphyr::from_str(&std::fs::read_to_string(xrd).unwrap()).unwrap();
+        let path =
+            format!("/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/{file}");
         cluster.put(&path, definition);
     }
     let portal = Portal::alone(&cluster, "portal").await;
-    let schema =
-        async |kind: &str| portal.get("ada", &format!("/api/v1/kinds/{kind}")).await.json()["schema"].clone();
-    let field = schema("applicationenvironments").await["properties"]["writeConnectionSecretToRef"].clone();
+    let schema = async |kind: &str| {
+        portal.get("ada", &format!("/api/v1/kinds/{kind}")).await.json()["schema"].clone()
+    };
+    let field =
+        schema("applicationenvironments").await["properties"]["writeConnectionSecretToRef"].clone();
     assert!(
-        field["description"].as_str().unwrap().contains("kubeconfig") && field["required"].is_null(),
+        field["description"].as_str().unwrap().contains("kubeconfig")
+            && field["required"].is_null(),
         "{field}"
     );
     let pools = schema("stockpools").await;
@@ -456,7 +521,8 @@ async fn a_claim_with_connection_details_names_a_secret_for_them() {
     for (named, given) in
         [(Value::Null, "shop-conn"), (json!({}), "shop-conn"), (json!({"name": "mine"}), "mine")]
     {
-        let answer = portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &shop(named)).await;
+        let answer =
+            portal.json("POST", "ada", "/api/v1/environments?dryRun=true", &shop(named)).await;
         assert_eq!(answer.json()["object"]["spec"]["writeConnectionSecretToRef"]["name"], given);
     }
     portal.json("POST", "ada", "/api/v1/environments", &shop(json!({"name": "mine"}))).await;
@@ -468,13 +534,17 @@ async fn a_claim_with_connection_details_names_a_secret_for_them() {
         "what was named stays"
     );
     let pool = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.json();
-    assert!(pool["object"]["spec"]["writeConnectionSecretToRef"].is_null(), "nothing to connect to");
+    assert!(
+        pool["object"]["spec"]["writeConnectionSecretToRef"].is_null(),
+        "nothing to connect to"
+    );
 }
 
 #[tokio::test]
 async fn a_preview_says_what_a_claim_becomes() {
     let (cluster, portal) = both().await;
-    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
     let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
     cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
     let shown = portal.json("POST", "ada", "/api/v1/preview", &pool("spare")).await;
@@ -497,16 +567,25 @@ async fn a_preview_says_what_a_claim_becomes() {
 #[tokio::test]
 async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
     let (cluster, portal) = both().await;
-    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
     let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
     cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
     let path = "/api/v1/environments/team-vision/stockpools/spare";
-    assert_eq!(portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.status, 201);
+    assert_eq!(
+        portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.status,
+        201
+    );
     let before = cluster.get(&at("stockpools", "team-vision", "spare")).unwrap();
     let preview = format!("{path}/preview");
     let mut changed = pool("spare");
     let same = portal.json("POST", "ada", &preview, &changed).await;
-    assert_eq!((same.status.as_u16(), &same.json()["changes"]), (200, &json!([])), "{:?}", same.body);
+    assert_eq!(
+        (same.status.as_u16(), &same.json()["changes"]),
+        (200, &json!([])),
+        "{:?}",
+        same.body
+    );
     changed["spec"]["replicas"] = json!(7);
     let told = portal.json("POST", "ada", &preview, &changed).await.json();
     let [change] = told["changes"].as_array().unwrap().as_slice() else { panic!("{told}") };
@@ -520,7 +599,11 @@ async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
         (refused.status.as_u16(), &refused.json()["errors"][0]["field"]),
         (422, &json!("spec.replicas"))
     );
-    assert_eq!(cluster.get(&at("stockpools", "team-vision", "spare")).unwrap(), before, "nothing is changed");
+    assert_eq!(
+        cluster.get(&at("stockpools", "team-vision", "spare")).unwrap(),
+        before,
+        "nothing is changed"
+    );
     assert_eq!(portal.json("POST", "bob", &preview, &pool("spare")).await.status, 403);
 }
 
@@ -528,7 +611,8 @@ async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
 #[tokio::test]
 async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
     let (cluster, portal) = both().await;
-    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
     let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
     cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
     let mut there = pool("spare");
@@ -538,10 +622,15 @@ async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
     there["spec"]["replicas"] = json!(3);
     let told = portal.json("POST", "ada", preview, &there).await;
     assert_eq!(told.status, 200, "{:?}", told.body);
-    assert!(told.json()["notes"][0].as_str().unwrap().contains("rejected as it is"), "{:?}", told.body);
+    assert!(
+        told.json()["notes"][0].as_str().unwrap().contains("rejected as it is"),
+        "{:?}",
+        told.body
+    );
     there["spec"]["other"] = json!(1);
     let refused = portal.json("POST", "ada", preview, &there).await.json();
-    let fields: Vec<&Value> = refused["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
+    let fields: Vec<&Value> =
+        refused["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
     assert_eq!(fields, ["spec.other"], "{refused}");
 }
 
@@ -559,7 +648,10 @@ async fn connection_details_are_shown_on_request_to_whoever_may_read_them() {
         json!({"apiVersion": "v1", "kind": "Secret", "data": {"db_password": "c2VjcmV0LWNhbmFyeQ=="}}),
     );
     let shown = portal.json("POST", "ada", path, &Value::Null).await;
-    assert_eq!(shown.json(), json!({"secret": "shop-conn", "values": {"db_password": "secret-canary"}}));
+    assert_eq!(
+        shown.json(),
+        json!({"secret": "shop-conn", "values": {"db_password": "secret-canary"}})
+    );
     assert_eq!(shown.header("cache-control"), "no-store");
     assert_eq!(portal.json("POST", "bob", path, &Value::Null).await.status, 403);
     assert_eq!(portal.get("ada", path).await.status, 405, "a link shows no secret");
@@ -573,7 +665,12 @@ async fn connection_details_are_shown_on_request_to_whoever_may_read_them() {
         "{log}"
     );
     let asked = cluster.asked();
-    assert!(asked.iter().filter(|(_, _, path)| path == secret).all(|(who, ..)| who == "ada" || who == "bob"));
+    assert!(
+        asked
+            .iter()
+            .filter(|(_, _, path)| path == secret)
+            .all(|(who, ..)| who == "ada" || who == "bob")
+    );
 }
 
 #[tokio::test]
@@ -587,7 +684,8 @@ async fn errors_are_problems_with_the_requests_id() {
         ("GET", "/ws/status/", 400),
     ] {
         let id = ("x-request-id", "0123456789abcdef");
-        let answer = portal.send(method, path, &[("authorization", "Bearer token-ada"), id], "").await;
+        let answer =
+            portal.send(method, path, &[("authorization", "Bearer token-ada"), id], "").await;
         assert_eq!(
             (answer.status.as_u16(), answer.header("content-type")),
             (status, "application/problem+json"),
@@ -600,7 +698,9 @@ async fn errors_are_problems_with_the_requests_id() {
             (&json!("0123456789abcdef"), "0123456789abcdef")
         );
         assert!(
-            problem["error"].is_string() && problem["title"].is_string() && problem["detail"].is_string()
+            problem["error"].is_string()
+                && problem["title"].is_string()
+                && problem["detail"].is_string()
         );
     }
     assert!(portal.log().contains(r#""request":"0123456789abcdef""#));
@@ -613,7 +713,8 @@ async fn every_route_is_described_and_figures_are_there() {
     let print = || crate::support::paved(&["portal", "--print-openapi"]);
     let printed = tokio::task::spawn_blocking(print).await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&printed.out).unwrap(), served, "without a cluster");
-    let of_the_pages: Value = serde_json::from_str(include_str!("../../../web/openapi.json")).unwrap();
+    let of_the_pages: Value =
+        serde_json::from_str(include_str!("../../../web/openapi.json")).unwrap();
     assert_eq!(
         of_the_pages, served,
         "paved portal --print-openapi >web/openapi.json, and `npm run types` there"
@@ -629,7 +730,8 @@ async fn every_route_is_described_and_figures_are_there() {
         assert!(paths.contains_key(path), "{path}");
     }
     let text = served.to_string();
-    for reference in text.split(r##""$ref":"#"##).skip(1).filter_map(|rest| rest.split('"').next()) {
+    for reference in text.split(r##""$ref":"#"##).skip(1).filter_map(|rest| rest.split('"').next())
+    {
         assert!(served.pointer(reference).is_some(), "{reference} leads nowhere");
     }
     assert!(text.contains("#/components/schemas/Problem"));
@@ -637,9 +739,15 @@ async fn every_route_is_described_and_figures_are_there() {
     for (path, operations) in paths {
         for (method, operation) in operations.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();
-            assert!(responses.keys().any(|code| code.starts_with(['1', '2', '3'])), "{method} {path}");
+            assert!(
+                responses.keys().any(|code| code.starts_with(['1', '2', '3'])),
+                "{method} {path}"
+            );
             let id = operation["operationId"].as_str().unwrap_or_default();
-            assert!(!id.is_empty() && ids.insert(id), "{method} {path}: {id:?} is another operation's");
+            assert!(
+                !id.is_empty() && ids.insert(id),
+                "{method} {path}: {id:?} is another operation's"
+            );
             let said = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
             assert!(said(&operation["summary"]), "{method} {path}");
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -662,7 +770,10 @@ async fn every_route_is_described_and_figures_are_there() {
 async fn every_other_path_is_the_page_whether_pages_were_built_or_not() {
     let (_cluster, portal) = both().await;
     let page = portal.get("", "/environments/team/stockpools.platform.acme.io/ada").await;
-    assert_eq!((page.status.as_u16(), page.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert_eq!(
+        (page.status.as_u16(), page.header("content-type")),
+        (200, "text/html; charset=utf-8")
+    );
     let text = String::from_utf8_lossy(&page.body);
     assert!(text.contains("npm run build") || text.contains("<script type=\"module\""), "{text}");
     let policy = page.header("content-security-policy");
@@ -687,7 +798,11 @@ async fn pages_and_schemas_are_compressed_and_nothing_else() {
         [("/api/v1/kinds", "gzip"), ("/api/v1/environments", ""), ("/api/v1/openapi.json", "")]
     {
         let answer = portal.send("GET", path, &[zipped, ada], "").await;
-        assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, encoding), "{path}");
+        assert_eq!(
+            (answer.status.as_u16(), answer.header("content-encoding")),
+            (200, encoding),
+            "{path}"
+        );
     }
     let stream = portal.open("GET", "/api/v1/watch", &[zipped, ada], "").await;
     assert!(stream.status() == 200 && stream.headers().get("content-encoding").is_none());

@@ -10,13 +10,13 @@ use crate::world::oidc::Provider;
 use crate::world::portal::Portal;
 
 /// What has to be so of every answer.
-const CHECKS: &str =
-    "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 #[tokio::test]
 async fn nothing_that_is_sent_makes_the_portal_fail_and_every_answer_is_described() {
     let cluster = ApiServer::start().await;
-    let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
     let composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
     cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
     cluster.put(&at("stockpools", "team-vision", "render"), environment("StockPool", "ada"));
@@ -42,12 +42,23 @@ async fn signing_in_and_out_is_what_is_described() {
 async fn keeps_its_word(portal: &Portal, which: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let description = folder.path().join("openapi.json");
-    std::fs::write(&description, strict(portal.get("", "/api/v1/openapi.json").await.json())).unwrap();
+    std::fs::write(&description, strict(portal.get("", "/api/v1/openapi.json").await.json()))
+        .unwrap();
     let mut command = Command::new(program(SCHEMATHESIS, "schemathesis").unwrap());
     // What it finds once it finds again: a seed, and nothing remembered of other runs.
-    command.current_dir(&folder).args(["run", "--no-color", "--url", &portal.url("")]).arg(description);
+    command
+        .current_dir(&folder)
+        .args(["run", "--no-color", "--url", &portal.url("")])
+        .arg(description);
     command.args(["--seed", "1", "--generation-deterministic"]);
-    command.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--workers", "1"]);
+    command.args([
+        "--phases",
+        "examples,coverage,fuzzing",
+        "--max-examples",
+        "10",
+        "--workers",
+        "1",
+    ]);
     command.args(["--checks", CHECKS, "--continue-on-failure"]);
     // As somebody who may do everything; tokens that are made up lead nowhere.
     command.args(["--generation-with-security-parameters", "false"]);

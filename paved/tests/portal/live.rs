@@ -82,7 +82,11 @@ async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
     cluster.put(&pool("two"), environment("StockPool", "ada"));
     cluster.put(&at("stockpools", "team-sound", "bobs-too"), environment("StockPool", "bob"));
     cluster.remove(&pool("one"));
-    portal.until_as("ada", "/api/v1/environments", |answer| answer.json()["items"][0]["name"] == "two").await;
+    portal
+        .until_as("ada", "/api/v1/environments", |answer| {
+            answer.json()["items"][0]["name"] == "two"
+        })
+        .await;
     let missed = ada(&portal, &last).await.synced().await;
     assert_eq!(missed, pairs(&[("added", "two"), ("deleted", "one")]));
     let (_, known) = last.rsplit_once('-').unwrap();
@@ -128,9 +132,17 @@ async fn any_replica_goes_on_from_what_another_has_told() {
     let ((epoch, before), (same, after)) = (place(&last), place(&events.last));
     assert_eq!((same, after), (epoch, before + 3));
     let late = Portal::alone(&cluster, "portal").await;
-    assert_eq!(ada(&late, &events.last).await.synced().await, pairs(&[]), "it has been told everything");
+    assert_eq!(
+        ada(&late, &events.last).await.synced().await,
+        pairs(&[]),
+        "it has been told everything"
+    );
     let anew = ada(&late, &last).await.synced().await;
-    assert_eq!(anew.first(), pairs(&[("snapshot", "")]).first(), "what was before its time nobody knows");
+    assert_eq!(
+        anew.first(),
+        pairs(&[("snapshot", "")]).first(),
+        "what was before its time nobody knows"
+    );
 }
 
 #[tokio::test]
@@ -280,10 +292,9 @@ async fn there_is_one_watch_for_each_kind_however_many_read() {
         events.synced().await;
         streams.push(events);
     }
-    let lists = cluster
-        .asked()
-        .into_iter()
-        .filter(|(who, method, path)| who == "portal" && method == "GET" && path.ends_with("/stockpools"));
+    let lists = cluster.asked().into_iter().filter(|(who, method, path)| {
+        who == "portal" && method == "GET" && path.ends_with("/stockpools")
+    });
     assert_eq!(lists.count(), 0);
 }
 
@@ -305,7 +316,9 @@ async fn whoever_does_not_read_is_let_go_and_told_why() {
     // More than a line holds that nobody reads.
     let much = "x".repeat(1 << 16);
     for number in 0..400 {
-        cluster.change(&pool("one"), |object| object["status"]["much"] = json!(format!("{much}{number}")));
+        cluster.change(&pool("one"), |object| {
+            object["status"]["much"] = json!(format!("{much}{number}"))
+        });
     }
     let is_let_go = |answer: &Answer| {
         let figures = String::from_utf8_lossy(&answer.body);
@@ -330,7 +343,10 @@ async fn rights_that_change_end_a_stream() {
     events.synced().await;
     cluster.grant("ada", "list team-vision", false);
     // The portal asks again with a heartbeat after the answer has expired.
-    assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "access-changed"}))));
+    assert_eq!(
+        events.next().await,
+        Some(("reset".to_owned(), json!({"reason": "access-changed"})))
+    );
     assert_eq!(events.next().await, None);
     let anew = ada(&portal, &events.last).await.synced().await;
     assert_eq!(anew, pairs(&[("snapshot", "")]), "nothing is left to be seen");
@@ -358,7 +374,8 @@ fn composite(claim: &str, references: &[Value]) -> Value {
 /// A part in the namespace of the team.
 fn part(cluster: &ApiServer, name: &str, owner: &str) -> String {
     let path = format!("/api/v1/namespaces/team-vision/configmaps/{name}");
-    let owner = json!({"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": owner, "controller": true});
+    let owner =
+        json!({"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": owner, "controller": true});
     cluster.put(
         &path,
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"ownerReferences": [owner],
@@ -424,12 +441,16 @@ async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
     );
     let read = async |name: &str, progress: &'static str| {
         let path = format!("/api/v1/environments/team-vision/stockpools/{name}");
-        let is_there = |answer: &Answer| answer.status == 200 && answer.json()["progress"] == progress;
+        let is_there =
+            |answer: &Answer| answer.status == 200 && answer.json()["progress"] == progress;
         portal.until_as("ada", &path, is_there).await;
         portal.get("ada", &path).await.json()
     };
     let two = read("two", "1/2").await;
-    assert_eq!((two["parts"].as_array().unwrap().len(), &two["parts"][0]["slot"]), (1, &json!("mine")));
+    assert_eq!(
+        (two["parts"].as_array().unwrap().len(), &two["parts"][0]["slot"]),
+        (1, &json!("mine"))
+    );
     // By then the other was looked at, too.
     cluster.remove(&mine);
     assert_eq!(read("two", "2/2").await["parts"], json!([]));
@@ -455,7 +476,8 @@ async fn deletions_that_hang_cost_the_api_server_little() {
         goes(&cluster, &format!("stuck-{number}"), "resourceRefs", json!(references));
     }
     let mut asked = Vec::new();
-    let reads = |asked: &[Asked], path: &String| asked.iter().filter(|(.., one)| one == path).count();
+    let reads =
+        |asked: &[Asked], path: &String| asked.iter().filter(|(.., one)| one == path).count();
     let all_are_read_again = async {
         while stuck.iter().any(|path| reads(&asked, path) < 4) {
             sleep(SOON).await;

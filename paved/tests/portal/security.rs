@@ -34,8 +34,10 @@ async fn limited(limits: Limits) -> World {
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let portal = Portal::limited(&cluster, "portal", &flags, limits).await;
     let claims = json!({"sub": "ada", "groups": ["vision"]});
-    let session =
-        crate::world::oidc::cookie(&provider.sign_in(&portal, claims).await, "__Host-paved-session");
+    let session = crate::world::oidc::cookie(
+        &provider.sign_in(&portal, claims).await,
+        "__Host-paved-session",
+    );
     World { cluster, portal, session, _provider: provider, _folder: folder }
 }
 
@@ -75,14 +77,20 @@ async fn no_other_site_makes_a_browser_change_anything() {
             &[("origin", origin), ("sec-fetch-site", "cross-site")],
             &[],
         ] {
-            let mut headers = vec![("cookie", world.session.as_str()), ("content-type", "application/json")];
+            let mut headers =
+                vec![("cookie", world.session.as_str()), ("content-type", "application/json")];
             headers.extend_from_slice(foreign);
             let answer = world.portal.send(&method, &path, &headers, "{}").await;
             assert_eq!(answer.status, 403, "{method} {path} {foreign:?}: {:?}", answer.body);
         }
-        let form = [("cookie", world.session.as_str()), ("origin", origin), ("content-type", "text/plain")];
+        let form = [
+            ("cookie", world.session.as_str()),
+            ("origin", origin),
+            ("content-type", "text/plain"),
+        ];
         let answer = world.portal.send(&method, &path, &form, "{}").await;
-        let harmless = path.ends_with("/connection") || path == "/auth/sign-out" || method == "DELETE";
+        let harmless =
+            path.ends_with("/connection") || path == "/auth/sign-out" || method == "DELETE";
         assert!(harmless || answer.status == 415, "{method} {path}: {:?}", answer.body);
         if path == "/auth/sign-out" {
             assert_eq!(answer.status, 204);
@@ -100,7 +108,8 @@ async fn our_own_pages_and_scripts_with_a_token_may() {
     let body = json!({"specName": "g1.1", "replicas": 1}).to_string();
     let path = "/api/v1/operator/stockpools";
     for evidence in [("origin", origin), ("sec-fetch-site", "same-origin")] {
-        let headers = [("cookie", world.session.as_str()), evidence, ("content-type", "application/json")];
+        let headers =
+            [("cookie", world.session.as_str()), evidence, ("content-type", "application/json")];
         let answer = world.portal.send("POST", path, &headers, body.clone()).await;
         assert_eq!(answer.status, 202, "{:?}", answer.body);
     }
@@ -124,7 +133,9 @@ async fn streams_are_not_for_other_sites() {
     assert_eq!(world.portal.open("GET", "/api/v1/watch", &[], "").await.status(), 401);
     let own = world.portal.url("");
     assert!(world.portal.socket("/ws/status/", &[cookie, ("origin", &own)]).await.is_ok());
-    for foreign in [&[cookie, evil][..], &[evil], &[cookie], &[("authorization", "Bearer token-ada"), evil]] {
+    for foreign in
+        [&[cookie, evil][..], &[evil], &[cookie], &[("authorization", "Bearer token-ada"), evil]]
+    {
         let refused = world.portal.socket("/ws/status/", foreign).await.map(drop).unwrap_err();
         assert!(refused.to_string().contains("403"), "{foreign:?}: {refused}");
     }
@@ -133,8 +144,12 @@ async fn streams_are_not_for_other_sites() {
 #[tokio::test]
 async fn nobody_impersonates_by_a_header() {
     let world = world().await;
-    for header in ["impersonate-user", "Impersonate-Group", "impersonate-uid", "impersonate-extra-scopes"] {
-        for credential in [("cookie", world.session.as_str()), ("authorization", "Bearer token-ada")] {
+    for header in
+        ["impersonate-user", "Impersonate-Group", "impersonate-uid", "impersonate-extra-scopes"]
+    {
+        for credential in
+            [("cookie", world.session.as_str()), ("authorization", "Bearer token-ada")]
+        {
             let headers = [credential, (header, "system:masters")];
             let answer = world.portal.send("GET", "/api/v1/me", &headers, "").await;
             assert_eq!(answer.status, 400, "{header}: {:?}", answer.body);
@@ -167,14 +182,17 @@ async fn a_body_gives_nobody_more_rights() {
         (json!({"name": "a", "ownerReferences": [{"kind": "Node"}]}), 400),
         (json!({"name": "a", "labels": "owner=bob"}), 400),
     ] {
-        let answer = portal.json("POST", "ada", "/api/v1/environments", &document(metadata.clone())).await;
+        let answer =
+            portal.json("POST", "ada", "/api/v1/environments", &document(metadata.clone())).await;
         assert_eq!(answer.status, status, "{metadata}: {:?}", answer.body);
     }
-    let made = document(json!({"name": "a", "annotations": {"paved-road.fn.crossplane.io/owner": "bob"}}));
+    let made =
+        document(json!({"name": "a", "annotations": {"paved-road.fn.crossplane.io/owner": "bob"}}));
     assert_eq!(portal.json("POST", "ada", "/api/v1/environments", &made).await.status, 201);
     let there = world.cluster.get(&at("stockpools", "team-vision", "a")).unwrap();
     assert_eq!(there["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], "ada");
-    let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/merge-patch+json")];
+    let headers =
+        [("authorization", "Bearer token-ada"), ("content-type", "application/merge-patch+json")];
     for patch in [
         json!({"metadata": {"labels": {"owner": "bob"}}}),
         json!({"metadata": {"namespace": "team-sound"}}),
@@ -218,7 +236,8 @@ async fn paths_lead_nowhere_else() {
     }
     let page = world.portal.get("ada", "/..%2f..%2fetc%2fpasswd").await;
     assert!(page.status == 200 && !String::from_utf8_lossy(&page.body).contains("root:"));
-    let strange = |path: &str| path.contains("secrets") || path.contains("..") || path.contains('%');
+    let strange =
+        |path: &str| path.contains("secrets") || path.contains("..") || path.contains('%');
     assert!(world.cluster.asked().iter().all(|(_, _, path)| !strange(path)));
 }
 
@@ -234,7 +253,10 @@ async fn a_body_has_a_bound() {
     let mut answer = vec![0; 4096];
     let read = stream.read(&mut answer).await.unwrap();
     let told = String::from_utf8_lossy(&answer[..read]).into_owned();
-    assert!(told.starts_with("HTTP/1.1 413") && told.contains("application/problem+json"), "{told}");
+    assert!(
+        told.starts_with("HTTP/1.1 413") && told.contains("application/problem+json"),
+        "{told}"
+    );
     // Without a length nobody knows before.
     let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
     let head = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\ncontent-type: application/json\r\n\
@@ -261,7 +283,8 @@ const POST: &str = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: B
 #[tokio::test]
 async fn client_that_pauses_is_rejected() {
     let pause = Duration::from_millis(500);
-    let world = limited(Limits { request_head: pause, body_pause: pause, ..Limits::default() }).await;
+    let world =
+        limited(Limits { request_head: pause, body_pause: pause, ..Limits::default() }).await;
     let is_rejected = async |said: &str| {
         let began = Instant::now();
         let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
@@ -333,7 +356,11 @@ async fn whatever_is_logged_of_a_request_has_its_id() {
     let id = "0123456789abcdef";
     let headers = [("authorization", "Bearer token-ada"), ("x-request-id", id)];
     let path = "/api/v1/environments/team-vision/applicationenvironments/shop/connection";
-    assert_eq!(world.portal.send("POST", path, &headers, "").await.status, 404, "there is no Secret yet");
+    assert_eq!(
+        world.portal.send("POST", path, &headers, "").await.status,
+        404,
+        "there is no Secret yet"
+    );
     let is_told = |field: &str, value: &str| {
         let log = world.portal.log();
         let mut lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -358,8 +385,9 @@ async fn secrets_never_stand_in_the_log() {
         [("x-request-id", canary)],
     ] {
         for path in ["/api/v1/me", "/api/v1/nothing", "/auth/callback", "/ws/status/"] {
-            let answer =
-                portal.send("GET", &format!("{path}?token={canary}&code={canary}"), &headers, "").await;
+            let answer = portal
+                .send("GET", &format!("{path}?token={canary}&code={canary}"), &headers, "")
+                .await;
             let echoed = String::from_utf8_lossy(&answer.body).contains(canary);
             assert!(!echoed || headers[0].0 == "x-request-id", "{path} {headers:?}");
         }
@@ -376,11 +404,15 @@ async fn secrets_never_stand_in_the_log() {
         portal.send("POST", path, &headers, body.clone()).await;
     }
     let log = portal.log();
-    let lines = log
-        .lines()
-        .filter(|line| line.contains(canary) && !line.contains(&format!("\"request\":\"{canary}\"")));
+    let lines = log.lines().filter(|line| {
+        line.contains(canary) && !line.contains(&format!("\"request\":\"{canary}\""))
+    });
     assert_eq!(lines.collect::<Vec<_>>(), Vec::<&str>::new());
-    assert!(!log.contains("token-portal") && !log.contains("access-canary") && !log.contains(&world.session));
+    assert!(
+        !log.contains("token-portal")
+            && !log.contains("access-canary")
+            && !log.contains(&world.session)
+    );
 }
 
 #[tokio::test]
@@ -390,7 +422,12 @@ async fn what_is_remembered_of_one_is_not_told_another() {
     world.cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
     let names = |answer: &crate::world::portal::Answer| -> Vec<String> {
         let items = answer.json()["items"].clone();
-        items.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     let path = "/api/v1/environments";
     world.portal.until_as("operator", path, |answer| names(answer).len() == 2).await;
@@ -405,7 +442,10 @@ async fn what_is_remembered_of_one_is_not_told_another() {
         }
         assert_eq!(world.portal.get("", path).await.status, 401);
         let unknown = world.portal.get("nobody", path).await;
-        assert_eq!((unknown.status.as_u16(), unknown.header("www-authenticate").is_empty()), (401, false));
+        assert_eq!(
+            (unknown.status.as_u16(), unknown.header("www-authenticate").is_empty()),
+            (401, false)
+        );
         for answer in [world.portal.get("ada", path).await, unknown] {
             assert_eq!(answer.header("cache-control"), "no-store");
         }
@@ -413,7 +453,11 @@ async fn what_is_remembered_of_one_is_not_told_another() {
     let planted = at("stockpools", "team-sound", "planted");
     world.cluster.put(&planted, environment("StockPool", "ada"));
     world.portal.until_as("bob", path, |answer| names(answer).len() == 2).await;
-    assert_eq!(names(&world.portal.get("ada", path).await), ["adas"], "a label shows nothing to anybody");
+    assert_eq!(
+        names(&world.portal.get("ada", path).await),
+        ["adas"],
+        "a label shows nothing to anybody"
+    );
 }
 
 #[tokio::test]
@@ -428,8 +472,9 @@ async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     };
     let (cert, key) =
         (write("tls.crt", &made.cert.pem()), write("tls.key", &made.signing_key.serialize_pem()));
-    let config =
-        format!("auth: none\ntls-cert: {cert}\ntls-key: {key}\nnamespace-template: team-{{group}}\n");
+    let config = format!(
+        "auth: none\ntls-cert: {cert}\ntls-key: {key}\nnamespace-template: team-{{group}}\n"
+    );
     let config = write("portal.yaml", &config);
     let portal = Portal::trusted(&cluster, "ada", &["--config", &config], made.cert.der()).await;
     let me = portal.get("", "/api/v1/me").await;
@@ -517,7 +562,8 @@ async fn rejected_preview_of_many_fields_is_short() {
         fields
     };
     let composition: Value = {
-        let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+        let text = std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml"))
+            .unwrap();
         serde_saphyr::from_multiple(&text).unwrap().remove(0)
     };
     world.cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
@@ -559,10 +605,15 @@ async fn kubeconfig_that_impersonates_is_rejected_where_people_sign_in() {
         let mut args = vec!["portal".to_owned(), "--listen=127.0.0.1:0".to_owned()];
         args.extend(["--kubeconfig".to_owned(), path.display().to_string()]);
         args.extend(provider.flags(&folder));
-        let run = move || crate::support::paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let run =
+            move || crate::support::paved(&args.iter().map(String::as_str).collect::<Vec<_>>());
         let refused = tokio::task::spawn_blocking(run).await.unwrap();
         assert_eq!(refused.code, 1, "{field}: {}", refused.err);
-        assert!(refused.err.contains(&format!("the kubeconfig's user has {field}")), "{}", refused.err);
+        assert!(
+            refused.err.contains(&format!("the kubeconfig's user has {field}")),
+            "{}",
+            refused.err
+        );
     }
 }
 
@@ -579,7 +630,8 @@ async fn rejected_token_is_not_asked_about_again() {
         assert_eq!(answer.status, 401);
     }
     let asked = world.cluster.asked();
-    let reviews = asked.iter().filter(|(who, _, path)| who == NOBODY && path.ends_with("selfsubjectreviews"));
+    let reviews =
+        asked.iter().filter(|(who, _, path)| who == NOBODY && path.ends_with("selfsubjectreviews"));
     assert_eq!(reviews.count(), 2, "{asked:?}");
     assert_eq!(world.portal.get("ada", "/api/v1/me").await.status, 200);
 }
@@ -599,8 +651,9 @@ async fn keys_are_stored_for_people_who_may_use_them_and_in_bounds() {
     }
     assert!(cluster.paths("paved-road-keys").is_empty());
     assert_eq!(portal.json("PUT", "ada", "/api/v1/keys", &key("a")).await.status, 200);
-    let many: Vec<Value> =
-        (0..20).map(|number| key(&format!("{number}{}", "x".repeat(1_000)))["keys"][0].clone()).collect();
+    let many: Vec<Value> = (0..20)
+        .map(|number| key(&format!("{number}{}", "x".repeat(1_000)))["keys"][0].clone())
+        .collect();
     let refused = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": many})).await;
     let detail = refused.json()["detail"].as_str().unwrap().to_owned();
     assert!(refused.status == 400 && detail.contains("allowed: at most 16384"), "{detail}");

@@ -52,11 +52,15 @@ async fn a_workspace_is_made_listed_and_deleted() {
     });
     portal.until_as("ada", "/api/workspaces", |answer| answer.json()[0]["status"] == known).await;
 
-    let deleted = portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
+    let deleted =
+        portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
     assert_eq!((deleted.status.as_u16(), deleted.body.len()), (204, 0));
     assert!(cluster.paths("gpudevworkspaceclaims/").is_empty());
     let gone = portal.json("DELETE", "ada", &format!("/api/workspaces/{name}"), &Value::Null).await;
-    assert_eq!((gone.status.as_u16(), &gone.json()["error"]), (404, &json!("Workspace not found.")));
+    assert_eq!(
+        (gone.status.as_u16(), &gone.json()["error"]),
+        (404, &json!("Workspace not found."))
+    );
 }
 
 #[tokio::test]
@@ -74,7 +78,10 @@ async fn a_workspace_is_deleted_that_another_replica_has_just_made() {
     assert_eq!((deleted.status.as_u16(), cluster.get(&path)), (204, None), "{:?}", deleted.body);
     assert_eq!(cluster.paths("gpudevworkspaceclaims/").len(), 1);
     let others = portal.json("DELETE", "bob", "/api/workspaces/ws-ada-2", &Value::Null).await;
-    assert_eq!((others.status.as_u16(), &others.json()["error"]), (404, &json!("Workspace not found.")));
+    assert_eq!(
+        (others.status.as_u16(), &others.json()["error"]),
+        (404, &json!("Workspace not found."))
+    );
 }
 
 #[tokio::test]
@@ -105,13 +112,25 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
     for who in ["ada", "bob"] {
         let failed = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
         let words = "Failed to create workspace.";
-        assert_eq!((failed.status.as_u16(), &failed.json()["error"]), (500, &json!(words)), "{who}");
+        assert_eq!(
+            (failed.status.as_u16(), &failed.json()["error"]),
+            (500, &json!(words)),
+            "{who}"
+        );
         let listed = portal.get(who, "/api/workspaces").await;
         let words = "Failed to list workspaces.";
-        assert_eq!((listed.status.as_u16(), &listed.json()["error"]), (500, &json!(words)), "{who}");
+        assert_eq!(
+            (listed.status.as_u16(), &listed.json()["error"]),
+            (500, &json!(words)),
+            "{who}"
+        );
         let deleted = portal.json("DELETE", who, "/api/workspaces/ws-x-1", &json!(null)).await;
         let words = "Failed to delete workspace.";
-        assert_eq!((deleted.status.as_u16(), &deleted.json()["error"]), (500, &json!(words)), "{who}");
+        assert_eq!(
+            (deleted.status.as_u16(), &deleted.json()["error"]),
+            (500, &json!(words)),
+            "{who}"
+        );
         let pool = json!({"name": "render", "specName": "g1.1", "replicas": 1});
         let pool = portal.json("POST", who, "/api/v1/operator/stockpools", &pool).await;
         let words = "Failed to create stock pool.";
@@ -141,20 +160,35 @@ async fn one_person_is_one_owner_by_session_and_by_token_and_for_whoever_acts_fo
         let portal = Portal::start(&cluster, "portal", &flags).await;
         let session = provider.session(&portal, "ada", &["vision"]).await;
         let origin = portal.url("");
-        let headers =
-            [("cookie", session.as_str()), ("origin", origin.as_str()), ("content-type", "application/json")];
+        let headers = [
+            ("cookie", session.as_str()),
+            ("origin", origin.as_str()),
+            ("content-type", "application/json"),
+        ];
         let keys = json!({"keys": [KEY]});
-        assert_eq!(portal.send("PUT", "/api/v1/keys", &headers, keys.to_string()).await.status, 200);
+        assert_eq!(
+            portal.send("PUT", "/api/v1/keys", &headers, keys.to_string()).await.status,
+            200
+        );
         let username = format!("{prefix}ada");
         assert_eq!(portal.get(&username, "/api/v1/keys").await.json(), keys);
         assert_eq!(portal.get(&username, "/api/v1/me").await.json()["login"], "ada");
-        for (token, named) in [(username.as_str(), "ada"), ("operator", "ada"), ("operator", &*username)] {
-            let made = portal.json("POST", token, "/api/workspaces", &json!({"owner": named})).await;
+        for (token, named) in
+            [(username.as_str(), "ada"), ("operator", "ada"), ("operator", &*username)]
+        {
+            let made =
+                portal.json("POST", token, "/api/workspaces", &json!({"owner": named})).await;
             assert_eq!(made.status, 202, "{token} for {named}: {:?}", made.body);
             let object = made.json();
-            assert_eq!(object["spec"]["parameters"], json!({"owner": "ada", "sshPublicKeys": [KEY]}));
+            assert_eq!(
+                object["spec"]["parameters"],
+                json!({"owner": "ada", "sshPublicKeys": [KEY]})
+            );
             assert_eq!(object["metadata"]["labels"]["owner"], "ada");
-            assert_eq!(object["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"], "ada");
+            assert_eq!(
+                object["metadata"]["annotations"]["paved-road.fn.crossplane.io/owner"],
+                "ada"
+            );
         }
     }
 }
@@ -179,7 +213,8 @@ async fn where_nothing_says_where_environments_go_none_goes_beside_the_portals_k
     let folder = tempfile::tempdir().unwrap();
     let flags = provider.flags(&folder);
     let portal =
-        Portal::with(&cluster, "portal", &flags.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        Portal::with(&cluster, "portal", &flags.iter().map(String::as_str).collect::<Vec<_>>())
+            .await;
     // Somebody who may create everywhere.
     for (path, body) in [
         ("/api/workspaces", json!({"owner": "operator"})),
@@ -221,7 +256,10 @@ async fn an_application_environment_is_made() {
     for who in ["ada", "bob"] {
         let failed = portal.json("POST", who, "/api/environments/", &json!({"name": "shop"})).await;
         let told = failed.json();
-        assert_eq!((failed.status.as_u16(), &told["error"]), (500, &json!("Failed to create environment.")));
+        assert_eq!(
+            (failed.status.as_u16(), &told["error"]),
+            (500, &json!("Failed to create environment."))
+        );
         assert!(told["details"].is_string(), "{told}");
     }
 }
@@ -233,7 +271,9 @@ async fn told(
         let next = tokio::time::timeout(std::time::Duration::from_secs(20), socket.next());
         match next.await.expect("no message in time").unwrap().unwrap() {
             Message::Text(text) => return serde_json::from_str(&text).unwrap(),
-            Message::Close(frame) => return json!({"closed": frame.map(|frame| u16::from(frame.code))}),
+            Message::Close(frame) => {
+                return json!({"closed": frame.map(|frame| u16::from(frame.code))});
+            }
             _ => {}
         }
     }
@@ -252,13 +292,15 @@ async fn a_websocket_tells_what_becomes_of_mine() {
     let authorization = [("authorization", "Bearer token-ada")];
     let mut socket = portal.socket("/ws/status/?token=url-canary", &authorization).await.unwrap();
     let uid = cluster.get(&path).unwrap()["metadata"]["uid"].clone();
-    let first = json!({"requestId": uid, "name": "shop", "status": "Provisioning", "eventType": "ADDED"});
+    let first =
+        json!({"requestId": uid, "name": "shop", "status": "Provisioning", "eventType": "ADDED"});
     assert_eq!(told(&mut socket).await, first);
     cluster.change(&path, |object| {
         object["metadata"]["labels"]["request-id"] = json!("r-1");
         object["status"]["phase"] = json!("Failed");
     });
-    let second = json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED"});
+    let second =
+        json!({"requestId": "r-1", "name": "shop", "status": "Error", "eventType": "MODIFIED"});
     assert_eq!(told(&mut socket).await, second);
     cluster.change(&path, |object| {
         let good = |kind| json!({"type": kind, "status": "True", "reason": "x", "message": ""});
@@ -273,7 +315,8 @@ async fn a_websocket_tells_what_becomes_of_mine() {
     cluster.begin_deletion(&path);
     assert_eq!(told(&mut socket).await["status"], "Deleting");
     cluster.remove(&path);
-    let last = json!({"requestId": "r-1", "name": "shop", "status": "Deleting", "eventType": "DELETED"});
+    let last =
+        json!({"requestId": "r-1", "name": "shop", "status": "Deleting", "eventType": "DELETED"});
     assert_eq!(told(&mut socket).await, last);
     assert!(!portal.log().contains("url-canary"), "a token in the URL is logged");
 }
@@ -293,7 +336,9 @@ async fn a_first_message_can_bring_the_token() {
     let mut socket = portal.socket("/ws/status/?token=token-ada", &[]).await.unwrap();
     socket.send(Message::text(r#"{"token": "token-ada"}"#)).await.unwrap();
     assert_eq!(told(&mut socket).await["name"], "shop");
-    for strange in ["token-nobody", "", "[]", "{}", r#"{"token": "token-nobody"}"#, r#"{"token": 3}"#] {
+    for strange in
+        ["token-nobody", "", "[]", "{}", r#"{"token": "token-nobody"}"#, r#"{"token": 3}"#]
+    {
         let mut socket = portal.socket("/ws/status/?token=token-ada", &[]).await.unwrap();
         socket.send(Message::text(strange)).await.unwrap();
         assert_eq!(told(&mut socket).await, json!({"closed": 4401}), "{strange}");
@@ -313,7 +358,9 @@ async fn websockets_are_told_that_the_portal_stops() {
         sockets.push(portal.socket("/ws/status/", &authorization).await.unwrap());
     }
     let are_open = "paved_portal_streams 20\n";
-    portal.until("/metrics", |answer| String::from_utf8_lossy(&answer.body).contains(are_open)).await;
+    portal
+        .until("/metrics", |answer| String::from_utf8_lossy(&answer.body).contains(are_open))
+        .await;
     assert_eq!(portal.stop().await, 0);
     for socket in &mut sockets {
         assert_eq!(told(socket).await, json!({"closed": 1012}));
@@ -339,7 +386,11 @@ async fn a_stock_pool_is_made_by_a_job() {
     assert_eq!(there["metadata"]["labels"]["request-id"], id);
     let asked = portal.get("ada", &format!("/api/v1/operator/jobs/{id}")).await;
     assert_eq!((asked.status.as_u16(), &asked.json()["status"]), (200, &json!("succeeded")));
-    assert_eq!(portal.get("bob", &format!("/api/v1/operator/jobs/{id}")).await.status, 404, "another's job");
+    assert_eq!(
+        portal.get("bob", &format!("/api/v1/operator/jobs/{id}")).await.status,
+        404,
+        "another's job"
+    );
     assert_eq!(portal.get("ada", "/api/v1/operator/jobs/0123").await.status, 404);
     let list = portal.get("ada", "/api/v1/operator/stockpools").await.json();
     assert_eq!(
@@ -348,7 +399,9 @@ async fn a_stock_pool_is_made_by_a_job() {
     );
     assert_eq!(portal.get("bob", "/api/v1/operator/stockpools").await.json(), json!([]));
     let known = json!({"phase": "Provisioning", "available": 1, "allocated": 3});
-    cluster.change(&at("stockpools", "team-vision", "spare"), |object| object["status"] = known.clone());
+    cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
+        object["status"] = known.clone()
+    });
     let path = "/api/v1/operator/stockpools";
     portal.until_as("ada", path, |answer| answer.json()[0]["status"] == known).await;
 }
@@ -371,7 +424,10 @@ async fn a_stock_pool_is_refused_at_once() {
     }
     let quota = json!({"specName": "g1.1", "replicas": 1, "name": "over-quota"});
     let told = portal.json("POST", "ada", "/api/v1/operator/stockpools", &quota).await.json();
-    assert_eq!(told["detail"], "exceeded quota: count/environments", "a quota's words are shown as they are");
+    assert_eq!(
+        told["detail"], "exceeded quota: count/environments",
+        "a quota's words are shown as they are"
+    );
 }
 
 #[tokio::test]
@@ -447,7 +503,12 @@ async fn a_job_is_not_anothers_claim_that_says_so() {
     planted["metadata"]["labels"]["request-id"] = made["jobID"].clone();
     cluster.put(&at("stockpools", "team-vision", "planted"), planted);
     let again = portal.send("POST", "/api/v1/operator/stockpools", &headers, body).await;
-    assert_eq!((again.status.as_u16(), &again.json()["name"]), (202, &json!("mine")), "{:?}", again.body);
+    assert_eq!(
+        (again.status.as_u16(), &again.json()["name"]),
+        (202, &json!("mine")),
+        "{:?}",
+        again.body
+    );
 }
 
 #[tokio::test]

@@ -37,9 +37,13 @@ async fn somebody_signs_in_and_is_who_the_provider_says() {
     let World { provider, portal, .. } = &world;
     let (begun, state) = provider.begin(portal, "/environments/ada?tab=yaml").await;
     provider.says(json!({"sub": "1", "email": "ada@acme.io", "email_verified": true, "groups": ["vision", "system:masters"]}), json!({}));
-    let answer =
-        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "").await;
-    assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/environments/ada?tab=yaml"));
+    let answer = portal
+        .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &begun)], "")
+        .await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.header("location")),
+        (303, "/environments/ada?tab=yaml")
+    );
     let all: Vec<&str> =
         answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap()).collect();
     let set = all.iter().find(|value| value.starts_with("__Host-paved-session=")).unwrap();
@@ -81,7 +85,8 @@ async fn a_portal_with_a_secret_tells_it_where_the_provider_takes_it() {
 async fn claims_may_be_said_apart_but_of_the_same_person_only() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
-    let apart = |subject: &str| json!({"sub": subject, "email": "ada@acme.io", "groups": ["vision"]});
+    let apart =
+        |subject: &str| json!({"sub": subject, "email": "ada@acme.io", "groups": ["vision"]});
     for (subject, status) in [("1", 303), ("2", 403)] {
         let (begun, state) = provider.begin(portal, "/").await;
         provider.says(json!({"sub": "1"}), apart(subject));
@@ -113,7 +118,12 @@ async fn a_sign_in_belongs_to_the_browser_that_began() {
         assert!(answer.headers.get("set-cookie").is_none());
     }
     let wrong = portal
-        .send("GET", &format!("/auth/callback?code=d&state={other_state}"), &[("cookie", &other)], "")
+        .send(
+            "GET",
+            &format!("/auth/callback?code=d&state={other_state}"),
+            &[("cookie", &other)],
+            "",
+        )
         .await;
     assert_eq!(wrong.status, 403, "the provider does not know the code");
 }
@@ -122,8 +132,10 @@ async fn a_sign_in_belongs_to_the_browser_that_began() {
 async fn whoever_comes_with_a_program_reads_json() {
     let world = world().await;
     for accepted in ["application/json", "*/*"] {
-        let answer =
-            world.portal.send("GET", "/auth/callback?error=access_denied", &[("accept", accepted)], "").await;
+        let answer = world
+            .portal
+            .send("GET", "/auth/callback?error=access_denied", &[("accept", accepted)], "")
+            .await;
         assert_eq!(answer.header("content-type"), "application/problem+json", "{accepted}");
     }
 }
@@ -152,9 +164,12 @@ async fn an_id_token_for_another_is_none() {
 async fn nobody_is_led_to_another_site_afterwards() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
-    for back in
-        ["//evil.example.org", "https://evil.example.org", "/%5Cevil.example.org", "/%09/evil.example.org"]
-    {
+    for back in [
+        "//evil.example.org",
+        "https://evil.example.org",
+        "/%5Cevil.example.org",
+        "/%09/evil.example.org",
+    ] {
         let (begun, state) = provider.begin(portal, back).await;
         provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
         let answer = portal
@@ -176,8 +191,9 @@ async fn a_session_given_by_somebody_else_is_not_kept() {
     let (begun, state) = provider.begin(portal, "/").await;
     provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
     let both = format!("{mallory}; {begun}");
-    let answer =
-        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &both)], "").await;
+    let answer = portal
+        .send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &both)], "")
+        .await;
     let session = cookie(&answer, "__Host-paved-session");
     assert_ne!(session, mallory);
     let me = portal.send("GET", "/api/v1/me", &[("cookie", &session)], "").await.json();
@@ -198,8 +214,10 @@ async fn who_signs_in_again_stays_signed_in_on_their_other_pages() {
         provider.says(json!({"sub": "1", "email": "ada@acme.io"}), json!({}));
         let both = format!("{}; {begun}", sessions.last().unwrap());
         let path = format!("/auth/callback?code=c&state={state}");
-        sessions
-            .push(cookie(&portal.send("GET", &path, &[("cookie", &both)], "").await, "__Host-paved-session"));
+        sessions.push(cookie(
+            &portal.send("GET", &path, &[("cookie", &both)], "").await,
+            "__Host-paved-session",
+        ));
     }
     assert_ne!(sessions[1], sessions[2]);
     for session in &sessions[1..] {
@@ -214,12 +232,18 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
     let session = provider.session(&portal, "ada", &["vision"]).await;
     cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
     let cookie = [("cookie", session.as_str())];
-    assert_eq!(second.send("GET", "/api/v1/me", &cookie, "").await.status, 200, "one key for all replicas");
+    assert_eq!(
+        second.send("GET", "/api/v1/me", &cookie, "").await.status,
+        200,
+        "one key for all replicas"
+    );
     let (mut here, mut there) = (portal.events(&cookie).await, second.events(&cookie).await);
     here.synced().await;
     there.synced().await;
     let origin = portal.url("");
-    let out = portal.send("POST", "/auth/sign-out", &[("cookie", &session), ("origin", &origin)], "").await;
+    let out = portal
+        .send("POST", "/auth/sign-out", &[("cookie", &session), ("origin", &origin)], "")
+        .await;
     assert_eq!(out.status, 204);
     assert!(out.header("set-cookie").contains("Max-Age=0"));
     let end = ("reset".to_owned(), json!({"reason": "signed-out"}));
@@ -329,15 +353,19 @@ async fn each_request_of_a_session_is_made_under_its_person() {
     cluster.asked();
     let cookie = [("cookie", session.as_str())];
     assert_eq!(
-        portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &cookie, "").await.status,
+        portal
+            .send("GET", "/api/v1/environments/team-vision/stockpools/a", &cookie, "")
+            .await
+            .status,
         404
     );
     let asked = cluster.asked();
     let read = asked.iter().find(|(_, _, path)| path.ends_with("/stockpools/a")).unwrap();
     assert_eq!(read.0, "ada");
     let eve = provider.session(portal, "eve", &[]).await;
-    let refused =
-        portal.send("GET", "/api/v1/environments/team-vision/stockpools/a", &[("cookie", &eve)], "").await;
+    let refused = portal
+        .send("GET", "/api/v1/environments/team-vision/stockpools/a", &[("cookie", &eve)], "")
+        .await;
     assert_eq!(refused.status, 403);
 }
 
@@ -370,7 +398,10 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
     let headers = [("cookie", session.as_str())];
     for _ in 0..2 {
         let me = portal.send("GET", "/api/v1/me", &headers, "").await.json();
-        assert_eq!((&me["groups"], &me["namespaces"]), (&json!(["vision"]), &json!(["team-vision"])));
+        assert_eq!(
+            (&me["groups"], &me["namespaces"]),
+            (&json!(["vision"]), &json!(["team-vision"]))
+        );
         let kinds = portal.send("GET", "/api/v1/kinds", &headers, "").await;
         assert_eq!((kinds.status.as_u16(), &kinds.json()[0]["mayCreate"]), (200, &json!(true)));
     }
@@ -391,7 +422,8 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
 #[tokio::test]
 async fn groups_that_do_not_count_take_no_room_in_a_session() {
     let World { cluster, provider, portal, .. } = world().await;
-    let many: Vec<String> = (0..300).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
+    let many: Vec<String> =
+        (0..300).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
     for group in &many {
         cluster.grant("portal", &format!("impersonate groups/{group}"), false);
     }
@@ -411,11 +443,17 @@ async fn somebody_whom_the_portal_may_not_act_for_is_told_who_must_do_what() {
         let refused = portal.send("GET", path, &[("cookie", session.as_str())], "").await;
         let detail = refused.json()["detail"].as_str().unwrap().to_owned();
         assert!(
-            refused.status == 403 && detail.contains("impersonation.users") && detail.contains("\"ada\""),
+            refused.status == 403
+                && detail.contains("impersonation.users")
+                && detail.contains("\"ada\""),
             "{detail}"
         );
     }
-    assert_eq!(portal.get("ada", "/api/v1/me").await.status, 200, "a token needs nobody to act for it");
+    assert_eq!(
+        portal.get("ada", "/api/v1/me").await.status,
+        200,
+        "a token needs nobody to act for it"
+    );
 }
 
 #[tokio::test]
@@ -424,7 +462,8 @@ async fn nobody_is_let_through_while_it_is_not_known_for_whom_the_portal_may_act
     let World { cluster, provider, portal, .. } = &world;
     let session = provider.session(portal, "ada", &["vision"]).await;
     cluster.set_down(true);
-    let answer = portal.send("GET", "/api/v1/environments", &[("cookie", session.as_str())], "").await;
+    let answer =
+        portal.send("GET", "/api/v1/environments", &[("cookie", session.as_str())], "").await;
     assert_eq!(answer.status, 503, "{:?}", answer.body);
 }
 
@@ -471,8 +510,10 @@ async fn session_of_another_portal_with_the_same_key_is_rejected() {
     assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 200);
     let other = Provider::start().await;
     let of_another_provider = start(cluster, &other, folder, &[]).await;
-    let with_a_prefix = start(cluster, provider, folder, &["--oidc-username-prefix", "oidc:"]).await;
-    let elsewhere = start(cluster, provider, folder, &["--public-url", "https://portal.example.org"]).await;
+    let with_a_prefix =
+        start(cluster, provider, folder, &["--oidc-username-prefix", "oidc:"]).await;
+    let elsewhere =
+        start(cluster, provider, folder, &["--public-url", "https://portal.example.org"]).await;
     let mut flags = provider.flags(folder);
     flags[3] = "other-client".to_owned();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -503,7 +544,9 @@ async fn sign_in_from_a_long_address_begins() {
     let World { provider, portal, .. } = &world().await;
     let query = format!("/environments?q={}", "x".repeat(3_000));
     let path = format!("/{}", "x".repeat(3_000));
-    for (back, place) in [(query.as_str(), "/environments"), (&path, "/"), ("/keys?a=b", "/keys?a=b")] {
+    for (back, place) in
+        [(query.as_str(), "/environments"), (&path, "/"), ("/keys?a=b", "/keys?a=b")]
+    {
         let begun = portal.get("", &format!("/auth/sign-in?return={back}")).await;
         let cookies = begun.headers.get_all("set-cookie").iter();
         let cookies: Vec<usize> = cookies.map(axum::http::HeaderValue::len).collect();
@@ -525,9 +568,11 @@ async fn dash_is_no_prefix_and_a_missing_one_is_logged() {
         let portal = start(cluster, provider, folder, &more).await;
         assert_eq!(portal.log().contains("--oidc-username-prefix is not set"), warns, "{prefix:?}");
         if prefix == Some("-") {
-            let answer = provider.sign_in(&portal, json!({"sub": "ada", "groups": ["vision"]})).await;
+            let answer =
+                provider.sign_in(&portal, json!({"sub": "ada", "groups": ["vision"]})).await;
             let session = cookie(&answer, "__Host-paved-session");
-            let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
+            let me =
+                portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
             assert_eq!(me["username"], "ada");
         }
     }

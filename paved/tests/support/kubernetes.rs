@@ -53,7 +53,8 @@ impl Cluster {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (shown, seen) = channel(Shown { environment, is_there: true, answers: true });
-        let others = others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
+        let others =
+            others.iter().map(|(path, object)| ((*path).to_owned(), object.clone())).collect();
         let listener =
             Door { listener, forwarding: Arc::new(Mutex::new(JoinSet::new())), seen: seen.clone() };
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -163,7 +164,9 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri, _: Byte
         if other.is_null() {
             std::future::pending::<()>().await;
         }
-        let code = other["code"].as_u64().and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
+        let code = other["code"]
+            .as_u64()
+            .and_then(|code| StatusCode::from_u16(code.try_into().ok()?).ok());
         return (code.unwrap_or_default(), object(other)).into_response();
     }
     match uri.path() {
@@ -258,7 +261,9 @@ async fn echo(stream: TcpStream) {
         answer.headers_mut().insert("Sec-WebSocket-Protocol", protocol);
         Ok(answer)
     };
-    let Ok(mut socket) = tokio_tungstenite::accept_hdr_async(stream, protocol).await else { return };
+    let Ok(mut socket) = tokio_tungstenite::accept_hdr_async(stream, protocol).await else {
+        return;
+    };
     let [low, high] = 8443_u16.to_le_bytes();
     for channel in [0, 1] {
         socket.send(Message::binary(vec![channel, low, high])).await.unwrap();

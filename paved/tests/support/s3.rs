@@ -98,7 +98,9 @@ impl S3 {
         let mut pages = self.client.list_objects_v2().bucket(BUCKET).into_paginator().send();
         let mut keys = Vec::new();
         while let Some(page) = pages.next().await {
-            keys.extend(page.unwrap().contents.unwrap_or_default().into_iter().filter_map(|one| one.key));
+            keys.extend(
+                page.unwrap().contents.unwrap_or_default().into_iter().filter_map(|one| one.key),
+            );
         }
         keys
     }

@@ -32,7 +32,11 @@ pub fn site(files: usize) -> TempDir {
         write(&folder, key, text);
     }
     for number in 4..files {
-        write(&folder, &asset(number), &format!("export default {number};\n").repeat(1 + number % 40));
+        write(
+            &folder,
+            &asset(number),
+            &format!("export default {number};\n").repeat(1 + number % 40),
+        );
     }
     folder
 }

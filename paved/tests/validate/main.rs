@@ -10,8 +10,13 @@ use std::path::Path;
 use serde_json::Value;
 use support::{assert_golden, example, folder, paved, paved_with, within};
 
-const EXAMPLES: [&str; 5] =
-    ["application-environment", "gpu-workspace", "stock-pool", "unified-environment", "virtual-environment"];
+const EXAMPLES: [&str; 5] = [
+    "application-environment",
+    "gpu-workspace",
+    "stock-pool",
+    "unified-environment",
+    "virtual-environment",
+];
 
 /// Many documents, most of them wrong, in every style that YAML has.
 const WRONG: &str = r#"apiVersion: platform.acme.io/v1alpha1
@@ -119,8 +124,9 @@ fn line_ends_and_byte_order_marks_move_nothing() {
     let windows = format!("\u{feff}{}", WRONG.replace('\n', "\r\n"));
     let folder = folder(&[("claims.yaml", WRONG)]);
     let other = self::folder(&[("claims.yaml", &windows)]);
-    let told =
-        |file: String| paved(&["validate", "-o", "github", &file]).told().replace(&file, "claims.yaml");
+    let told = |file: String| {
+        paved(&["validate", "-o", "github", &file]).told().replace(&file, "claims.yaml")
+    };
     assert_eq!(told(within(&folder, "claims.yaml")), told(within(&other, "claims.yaml")));
 }
 
@@ -137,9 +143,13 @@ fn every_example_is_valid() {
             let notes: Vec<&str> = run.err.lines().collect();
             let [folders, functions] = notes[..] else { panic!("{name} {flavour}: {}", run.err) };
             assert!(folders.starts_with("note: skipped folders: ") && folders.contains("observed"));
-            assert!(functions.ends_with("skipped, not ours: Function function-paved-road"), "{functions}");
+            assert!(
+                functions.ends_with("skipped, not ours: Function function-paved-road"),
+                "{functions}"
+            );
             if Path::new(&of("variants")).is_dir() {
-                let run = paved(&["validate", &of("variants"), "--composition", &of("composition.yaml")]);
+                let run =
+                    paved(&["validate", &of("variants"), "--composition", &of("composition.yaml")]);
                 assert_eq!((run.code, run.err.as_str()), (0, ""), "{name} {flavour}");
             }
         }
@@ -289,8 +299,9 @@ fn all_mistakes_are_told_at_once() {
 
 /// `line:column: message` of a workflow command.
 fn unescaped(command: &str) -> String {
-    let part =
-        |key: &str| command.split(key).nth(1).and_then(|rest| rest.split(',').next()).unwrap_or_default();
+    let part = |key: &str| {
+        command.split(key).nth(1).and_then(|rest| rest.split(',').next()).unwrap_or_default()
+    };
     let message = command.splitn(3, "::").nth(2).unwrap_or_default();
     format!("{}:{}: {message}", part("line="), part("col="))
 }
@@ -319,7 +330,8 @@ environment: {eks: {region: europe-west1}}
     ] {
         assert!(run.err.contains(told), "{told}: {}", run.err);
     }
-    let mended = SETTINGS.replace("DeveloperBoundary", "arn:aws:iam::123456789012:policy/developers");
+    let mended =
+        SETTINGS.replace("DeveloperBoundary", "arn:aws:iam::123456789012:policy/developers");
     let folder = crate::folder(&[("settings.yaml", &mended)]);
     let run = paved(&["validate", &within(&folder, "settings.yaml")]);
     let told = "gpuWorkspace.instanceTypes[0]: found \"g5.xlrage\"; allowed: g5.xlarge, ";
@@ -328,8 +340,7 @@ environment: {eks: {region: europe-west1}}
 
 #[test]
 fn settings_that_are_named_are_checked_too() {
-    let settings =
-        "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";
+    let settings = "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ntags: [a]\nstockPool: {x: 1}\n";
     let folder = folder(&[("settings.yaml", settings)]);
     let file = within(&folder, "settings.yaml");
     let run = paved(&["validate", &example("stock-pool/claim.yaml"), "--settings", &file]);
@@ -363,8 +374,10 @@ fn no_secret_is_shown() {
 
 #[test]
 fn name_of_a_valid_file_is_no_command_to_github() {
-    let folder =
-        folder(&[("::stop-commands::x.yaml", include_str!("../../../examples/gpu-workspace/claim.yaml"))]);
+    let folder = folder(&[(
+        "::stop-commands::x.yaml",
+        include_str!("../../../examples/gpu-workspace/claim.yaml"),
+    )]);
     let run = std::process::Command::new(env!("CARGO_BIN_EXE_paved"))
         .args(["validate", "-o", "github", "::stop-commands::x.yaml"])
         .current_dir(folder.path())
@@ -381,7 +394,11 @@ fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);
     let commands = ["::error line=", "::notice::the platform team's"];
-    assert!(run.out.lines().all(|line| commands.iter().any(|one| line.starts_with(one))), "{}", run.out);
+    assert!(
+        run.out.lines().all(|line| commands.iter().any(|one| line.starts_with(one))),
+        "{}",
+        run.out
+    );
     assert!(!run.told().contains('\u{1b}'), "{}", run.told());
     let run = paved_with(&["validate", "-"], text);
     assert!(!run.told().contains('\u{1b}'), "{}", run.told());
@@ -455,7 +472,8 @@ mod anything {
 
     /// Text that looks like YAML, and is more or less.
     fn yaml() -> impl Strategy<Value = String> {
-        let word = prop_oneof![proptest::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,4}"];
+        let word =
+            prop_oneof![proptest::sample::select(WORDS).prop_map(str::to_owned), "\\PC{0,4}"];
         proptest::collection::vec(word, 0..30).prop_map(|words| words.concat())
     }
 

@@ -8,7 +8,11 @@ fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
     let elsewhere = claim.replace("    owner:", "    region: eu-west-1\n    owner:");
     let run = paved_with(&["validate", "-"], &elsewhere);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(run.err.starts_with("note: the platform team's Settings are not known here"), "{}", run.err);
+    assert!(
+        run.err.starts_with("note: the platform team's Settings are not known here"),
+        "{}",
+        run.err
+    );
     let run = paved_with(
         &["validate", "-", "--composition", &example("gpu-workspace/composition.yaml")],
         &elsewhere,
@@ -27,7 +31,9 @@ fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
 #[test]
 fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
     let own = |path: &str| {
-        std::fs::read_to_string(example(path)).unwrap().replace("platform.acme.io", "dev.example.org")
+        std::fs::read_to_string(example(path))
+            .unwrap()
+            .replace("platform.acme.io", "dev.example.org")
     };
     let claim = own("stock-pool/claim.yaml");
     let words = "the group dev.example.org is not platform.acme.io or platform.m.acme.io, so \
@@ -37,21 +43,26 @@ fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
         let run = paved(&["validate", &within(&files, "a.yaml"), "-o", form]);
         assert_eq!((run.code, run.told().matches(words).count()), (0, 1), "{form}: {}", run.told());
     }
-    let files = folder(&[("a.yaml", &claim), ("composition.yaml", &own("stock-pool/composition.yaml"))]);
+    let files =
+        folder(&[("a.yaml", &claim), ("composition.yaml", &own("stock-pool/composition.yaml"))]);
     let (claim, composition) = (within(&files, "a.yaml"), within(&files, "composition.yaml"));
     for args in [&["validate", &claim][..], &["validate", &claim, "--composition", &composition]] {
         let run = paved(args);
         assert!(run.code == 0 && !run.told().contains("skipped the checks"), "{}", run.told());
     }
     assert!(
-        !paved(&["validate", &example("stock-pool/claim.yaml")]).told().contains("is not platform.acme.io")
+        !paved(&["validate", &example("stock-pool/claim.yaml")])
+            .told()
+            .contains("is not platform.acme.io")
     );
 }
 
 #[test]
 fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are() {
     let own = |path: &str| {
-        std::fs::read_to_string(example(path)).unwrap().replace("platform.m.acme.io", "dev.example.org")
+        std::fs::read_to_string(example(path))
+            .unwrap()
+            .replace("platform.m.acme.io", "dev.example.org")
     };
     let bare = own("stock-pool/namespaced/xr.yaml");
     let with = |field: &str| bare.replace("  replicas:", &format!("  {field}\n  replicas:"));
@@ -59,9 +70,16 @@ fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are(
     let asked = with("compositionRef: {name: pools}");
     let composition = own("stock-pool/namespaced/composition.yaml");
     let files = folder(&[("kept.yaml", &kept), ("bare.yaml", &bare), ("asked.yaml", &asked)]);
-    let run = |name: &str, more: &[&str]| paved(&[&["validate", &within(&files, name)][..], more].concat());
+    let run = |name: &str, more: &[&str]| {
+        paved(&[&["validate", &within(&files, name)][..], more].concat())
+    };
     for (name, code) in [("kept.yaml", 0), ("bare.yaml", 0), ("asked.yaml", 0)] {
-        assert_eq!(run(name, &[]).code, code, "as far as anybody knows: {name} {}", run(name, &[]).told());
+        assert_eq!(
+            run(name, &[]).code,
+            code,
+            "as far as anybody knows: {name} {}",
+            run(name, &[]).told()
+        );
     }
     std::fs::write(within(&files, "given"), &composition).unwrap();
     let given = within(&files, "given");
@@ -80,7 +98,8 @@ fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are(
 #[test]
 fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
     let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
-    let files = folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);
+    let files =
+        folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);
     let run = paved(&["validate", &files.path().display().to_string()]);
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(
@@ -92,7 +111,8 @@ fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
     let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
     let run = paved_with(&["validate", "-"], format!("{claim}---\n{foreign}"));
     assert_eq!(run.code, 0, "{}", run.err);
-    for args in [&["validate"][..], &["validate", "/no/such/file"], &["validate", "-", "-o", "xml"]] {
+    for args in [&["validate"][..], &["validate", "/no/such/file"], &["validate", "-", "-o", "xml"]]
+    {
         assert_eq!(paved(args).code, 1, "{args:?}");
     }
 }

@@ -5,9 +5,9 @@ use crate::compose::{Composition, Generated, NameRule, Observed};
 use crate::error::Error;
 use crate::models::gcp::{
     BackupConfiguration, Bucket, BucketIamMember, BucketStatus, Cluster, ClusterStatus, Database,
-    DatabaseInstance, DatabaseInstanceStatus, DatabaseSettings, IamCondition, IpConfiguration, NodeConfig,
-    NodeManagement, NodePool, ProjectIamMember, ReleaseChannel, ShieldedInstanceConfig, User,
-    WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
+    DatabaseInstance, DatabaseInstanceStatus, DatabaseSettings, IamCondition, IpConfiguration,
+    NodeConfig, NodeManagement, NodePool, ProjectIamMember, ReleaseChannel, ShieldedInstanceConfig,
+    User, WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
 use crate::models::{SIBLING, SecretKeyRef};
 
@@ -39,7 +39,8 @@ impl Parameters {
             remove_default_node_pool: Some(true),
             initial_node_count: Some(1),
             release_channel: Some(ReleaseChannel { channel: Some("REGULAR".to_owned()) }),
-            workload_identity_config: pool.map(|pool| WorkloadIdentityConfig { workload_pool: Some(pool) }),
+            workload_identity_config: pool
+                .map(|pool| WorkloadIdentityConfig { workload_pool: Some(pool) }),
             deletion_protection: Some(false),
             ..Cluster::default()
         };
@@ -170,7 +171,11 @@ impl Parameters {
             ..Bucket::default()
         };
         let name = cx.xr.cloud_name(BUCKET_NAME);
-        cx.managed("bucket", bucket).external_name(name).live(&["forceDestroy"]).orphan(self.orphan()).add()
+        cx.managed("bucket", bucket)
+            .external_name(name)
+            .live(&["forceDestroy"])
+            .orphan(self.orphan())
+            .add()
     }
 
     /// Lets the pods of the environment's cluster connect to its database server, and use its bucket. A pool of workload
@@ -185,7 +190,8 @@ impl Parameters {
         let project = project(settings, cx);
         let composed = |slot| cx.exists(slot) || (project.is_some() && cx.is_since(2));
         let [to_database, to_bucket] = [DATABASE_ACCESS, BUCKET_ACCESS].map(composed);
-        let pods = project.as_ref().zip(number).map(|(project, number)| self.pods(project, number, cx));
+        let pods =
+            project.as_ref().zip(number).map(|(project, number)| self.pods(project, number, cx));
         let project = project.unwrap_or_default();
         if to_database {
             let server = cx.external_name(SERVER).unwrap_or_else(|| cx.xr.cloud_name(SERVER_NAME));
@@ -222,8 +228,11 @@ impl Parameters {
 
     /// All pods of the environment's cluster, as IAM calls them.
     fn pods(&self, project: &str, number: i64, cx: &Composition<'_>) -> String {
-        let cluster = cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
-        let pool = format!("projects/{number}/locations/global/workloadIdentityPools/{project}.svc.id.goog");
+        let cluster =
+            cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
+        let pool = format!(
+            "projects/{number}/locations/global/workloadIdentityPools/{project}.svc.id.goog"
+        );
         let cluster = format!("projects/{project}/locations/{}/clusters/{cluster}", self.region);
         format!(
             "principalSet://iam.googleapis.com/{pool}/kubernetes.cluster/https://container.googleapis.com/v1/{cluster}"
@@ -255,5 +264,8 @@ const PROJECT_NUMBER: &str = "the number of the project, which the bucket's prov
 const SERVER_NAME: NameRule = NameRule::dns(63);
 
 /// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.
-const BUCKET_NAME: NameRule =
-    NameRule { max: 63, not_at_start: &["goog"], nowhere: &["google", "g00gle", "go0gle", "g0ogle"] };
+const BUCKET_NAME: NameRule = NameRule {
+    max: 63,
+    not_at_start: &["goog"],
+    nowhere: &["google", "g00gle", "go0gle", "g0ogle"],
+};

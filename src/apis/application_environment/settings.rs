@@ -170,7 +170,10 @@ impl ApplicationEnvironmentSettings {
             }
         }
         if let Some(network) = self.network.as_ref().filter(|network| !is_network(network)) {
-            return Err(wrong("network", Refused::new(network, "projects/PROJECT/global/networks/NAME")));
+            return Err(wrong(
+                "network",
+                Refused::new(network, "projects/PROJECT/global/networks/NAME"),
+            ));
         }
         if self.network.is_none()
             && let Some((field, _)) = self.subnets().next()
@@ -191,7 +194,8 @@ impl ApplicationEnvironmentSettings {
 
     /// Every subnet, by its path in Settings.
     fn subnets(&self) -> impl Iterator<Item = (String, &str)> {
-        let shared = self.subnetwork.iter().map(|subnet| ("subnetwork".to_owned(), subnet.as_str()));
+        let shared =
+            self.subnetwork.iter().map(|subnet| ("subnetwork".to_owned(), subnet.as_str()));
         let own = self.subnetworks.iter();
         shared.chain(own.map(|(region, subnet)| (format!("subnetworks.{region}"), subnet.as_str())))
     }
@@ -213,7 +217,8 @@ impl ApplicationEnvironmentSettings {
     pub(super) fn check_zones(&self, region: &str) -> Result<(), Error> {
         let zones = self.zones.get(region).into_iter().flatten().enumerate();
         for (index, zone) in zones {
-            gcp::zone(zone, region).map_err(|error| wrong(&format!("zones.{region}[{index}]"), error))?;
+            gcp::zone(zone, region)
+                .map_err(|error| wrong(&format!("zones.{region}[{index}]"), error))?;
         }
         Ok(())
     }
@@ -236,13 +241,19 @@ impl ApplicationEnvironmentSettings {
             ("servicesSecondaryRangeName", &self.services_secondary_range_name),
         ];
         names.extend(
-            ranges.into_iter().filter_map(|(field, name)| Some((field.to_owned(), name.as_deref()?))),
+            ranges
+                .into_iter()
+                .filter_map(|(field, name)| Some((field.to_owned(), name.as_deref()?))),
         );
         names.extend(self.project_id.iter().map(|id| ("projectId".to_owned(), id.as_str())));
-        names.extend(self.machine_types().map(|(size, name)| (format!("machineTypes.{size}"), name)));
+        names.extend(
+            self.machine_types().map(|(size, name)| (format!("machineTypes.{size}"), name)),
+        );
         for (region, zones) in &self.zones {
             let zones = zones.iter().enumerate();
-            names.extend(zones.map(|(index, zone)| (format!("zones.{region}[{index}]"), zone.as_str())));
+            names.extend(
+                zones.map(|(index, zone)| (format!("zones.{region}[{index}]"), zone.as_str())),
+            );
         }
         names
     }
@@ -251,7 +262,9 @@ impl ApplicationEnvironmentSettings {
 /// `db-perf-optimized-N-2`, `e2-medium`, `us-central1-a`; a project may be in a domain: `acme.io:shop`.
 fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || "-.:".contains(c);
-    name.len() <= 63 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(inner)
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(inner)
 }
 
 fn wrong(field: &str, error: Refused) -> Error {

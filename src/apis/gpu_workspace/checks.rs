@@ -4,7 +4,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family, settings,
+    DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family,
+    settings,
 };
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
@@ -28,7 +29,8 @@ impl Parameters {
         }
         fields.check("spec.parameters.instanceType", machine.as_ref());
         let list = self.allowed_cidrs.as_deref();
-        let cidrs = list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
+        let cidrs =
+            list.map(|list| check::cidrs("spec.parameters.allowedCidrs", list, &mut fields));
         self.check_limit(settings, &mut fields, cx)?;
         fields.check("spec.parameters.owner", check::shape(&self.owner, 128, is_owner, OWNERS));
         fields.check("spec.parameters.region", self.check_region(cx));
@@ -36,7 +38,8 @@ impl Parameters {
         self.check_keys(&mut fields, cx);
         fields.check("spec.parameters.opencvVersion", self.check_opencv(cx));
         fields.verdict(Error::InvalidSpec)?;
-        let machine = machine.map_err(|error| Error::spec("spec.parameters.instanceType", error))?;
+        let machine =
+            machine.map_err(|error| Error::spec("spec.parameters.instanceType", error))?;
         Ok((machine, cidrs))
     }
 
@@ -90,14 +93,19 @@ impl Parameters {
 
     fn check_region(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         let region = aws::region(&self.region)?;
-        let running =
-            ["instance", "security-group"].into_iter().find_map(|slot| cx.running(slot, &["region"]));
+        let running = ["instance", "security-group"]
+            .into_iter()
+            .find_map(|slot| cx.running(slot, &["region"]));
         check::unchanged(region, running.and_then(Value::as_str), "create a new workspace")
     }
 
     fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         check::range(self.disk_gb, 75..=16384, "GiB")?;
-        check::grows(self.disk_gb, cx.running("instance", &["rootBlockDevice", "volumeSize"]), "GiB")
+        check::grows(
+            self.disk_gb,
+            cx.running("instance", &["rootBlockDevice", "volumeSize"]),
+            "GiB",
+        )
     }
 
     /// A machine takes its keys at its first boot, whatever the API server lets through later.
@@ -146,7 +154,10 @@ pub(super) fn other_cidrs(
     cx: &Composition<'_>,
 ) -> Result<Vec<IpNet>, Error> {
     if cx.settings.incomplete {
-        return Ok(cx.slots("ssh-").filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok()).collect());
+        return Ok(cx
+            .slots("ssh-")
+            .filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok())
+            .collect());
     }
     settings.cidrs()
 }

@@ -68,7 +68,8 @@ fn file(text: &mut String, path: &str, mode: &str, content: &str) {
 
 /// What pip installs; the comment in front tells the setup which Python it has to be.
 fn requirements(opencv: &Requirement) -> String {
-    let python = opencv.newest_python.map(|version| format!("# python<={version}\n")).unwrap_or_default();
+    let python =
+        opencv.newest_python.map(|version| format!("# python<={version}\n")).unwrap_or_default();
     format!("{python}{}\n{}\n", opencv.opencv, opencv.numpy)
 }
 

@@ -16,8 +16,8 @@ use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::ec2::{
-    Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup, SecurityGroupEgressRule,
-    SecurityGroupIngressRule,
+    Instance, InstanceStatus, MetadataOptions, RootBlockDevice, SecurityGroup,
+    SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
 use crate::value::at;
@@ -26,7 +26,9 @@ impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
         let values = ["Crossplane", &cx.xr.name, &self.owner];
         let mut tags = cx.settings.tags.clone();
-        tags.extend(OWN_TAGS.into_iter().zip(values).map(|(key, value)| (key.to_owned(), value.to_owned())));
+        tags.extend(
+            OWN_TAGS.into_iter().zip(values).map(|(key, value)| (key.to_owned(), value.to_owned())),
+        );
         tags
     }
 
@@ -119,8 +121,10 @@ impl Parameters {
     fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         let own = cx.brings(2, &["role-policy"]);
         if own {
-            let policy =
-                RolePolicy { policy: Some(SESSION_MANAGER.to_owned()), role_selector: Some(SIBLING) };
+            let policy = RolePolicy {
+                policy: Some(SESSION_MANAGER.to_owned()),
+                role_selector: Some(SIBLING),
+            };
             cx.managed("role-policy", policy).external_name(name).add()?;
             cx.usage("role", "role-policy")?;
         }
@@ -174,8 +178,9 @@ impl Parameters {
             }),
             tags: tags.clone(),
         };
-        let subnet =
-            cx.seen("instance").and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
+        let subnet = cx
+            .seen("instance")
+            .and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
         let subnet = subnet.and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
         cx.managed("instance", instance)
             // Without it, a machine that AWS or a person terminated would be asked for with the network interface that it

@@ -98,11 +98,14 @@ impl GpuWorkspaceSettings {
         };
         let limits = self.limits()?;
         for (index, cidr) in self.cidrs()?.iter().enumerate() {
-            within(cidr, &limits).map_err(|error| wrong(format!("allowedCidrs[{index}]"), error))?;
+            within(cidr, &limits)
+                .map_err(|error| wrong(format!("allowedCidrs[{index}]"), error))?;
         }
         for (region, images) in &self.amis {
-            let families =
-                images.by_family.iter().map(|(family, id)| (format!("amis.{region}.byFamily.{family}"), id));
+            let families = images
+                .by_family
+                .iter()
+                .map(|(family, id)| (format!("amis.{region}.byFamily.{family}"), id));
             for (path, id) in
                 std::iter::once((format!("amis.{region}.default"), &images.default)).chain(families)
             {
@@ -145,9 +148,10 @@ impl GpuWorkspaceSettings {
     pub(super) fn check_whole(&self) -> Result<(), Error> {
         let mut fields = Fields::default();
         let path = |path: String| check::shown(&format!("settings.gpuWorkspace.{path}"));
-        for (map, regions) in
-            [("amis", self.amis.keys().collect::<Vec<_>>()), ("networks", self.networks.keys().collect())]
-        {
+        for (map, regions) in [
+            ("amis", self.amis.keys().collect::<Vec<_>>()),
+            ("networks", self.networks.keys().collect()),
+        ] {
             for region in regions {
                 fields.check(path(format!("{map}.{region}")), aws::region(region));
             }
@@ -168,7 +172,8 @@ impl GpuWorkspaceSettings {
     pub(super) fn check_offer(&self) -> Result<(), Error> {
         let mut fields = Fields::default();
         for (index, name) in self.instance_types.iter().enumerate() {
-            fields.check(format!("settings.gpuWorkspace.instanceTypes[{index}]"), gpu::machine(name));
+            fields
+                .check(format!("settings.gpuWorkspace.instanceTypes[{index}]"), gpu::machine(name));
         }
         fields.verdict(Error::InvalidSettings)
     }
@@ -184,7 +189,8 @@ impl GpuWorkspaceSettings {
     /// The networks that SSH is let in from where a claim names none, in canonical form.
     pub(super) fn cidrs(&self) -> Result<Vec<IpNet>, Error> {
         let mut fields = Fields::default();
-        let cidrs = check::cidrs("settings.gpuWorkspace.allowedCidrs", &self.allowed_cidrs, &mut fields);
+        let cidrs =
+            check::cidrs("settings.gpuWorkspace.allowedCidrs", &self.allowed_cidrs, &mut fields);
         fields.verdict(Error::InvalidSettings)?;
         Ok(cidrs)
     }
@@ -218,7 +224,8 @@ pub(super) fn within(cidr: &IpNet, limits: &[IpNet]) -> Result<(), Refused> {
         return Ok(());
     }
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    let allowed = format!("networks within {} (setting gpuWorkspace.allowedCidrsWithin)", limits.join(", "));
+    let allowed =
+        format!("networks within {} (setting gpuWorkspace.allowedCidrsWithin)", limits.join(", "));
     Err(Refused { found: cidr.to_string(), allowed })
 }
 

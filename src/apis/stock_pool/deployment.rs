@@ -32,13 +32,18 @@ impl StockPool {
             .choice(
                 "gpu",
                 if self.gpu > 0 { "yes" } else { "no" },
-                &["spec.strategy", "spec.template.spec.runtimeClassName", "spec.template.spec.tolerations"],
+                &[
+                    "spec.strategy",
+                    "spec.template.spec.runtimeClassName",
+                    "spec.template.spec.tolerations",
+                ],
             )
             .add()
     }
 
     fn manifest(&self, settings: &StockPoolSettings, name: &str, namespace: &str) -> Value {
-        let labels = json!({"app.kubernetes.io/name": "stock-pool", "app.kubernetes.io/instance": name});
+        let labels =
+            json!({"app.kubernetes.io/name": "stock-pool", "app.kubernetes.io/instance": name});
         let mut own = labels.clone();
         own["app.kubernetes.io/component"] = json!(self.spec_name);
         let mut spec = json!({
@@ -76,7 +81,8 @@ impl StockPool {
             }],
         });
         if self.gpu > 0 {
-            pod["tolerations"] = json!([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]);
+            pod["tolerations"] =
+                json!([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]);
             if let Some(class) = &settings.runtime_class_name {
                 pod["runtimeClassName"] = json!(class);
             }

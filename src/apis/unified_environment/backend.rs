@@ -131,7 +131,10 @@ impl Backend {
             from("PGUSER", "username"),
             from("PGPASSWORD", "password"),
             plain("PGDATABASE", &database.name),
-            plain("DATABASE_URL", "postgresql://$(PGUSER):$(PGPASSWORD)@$(PGHOST):$(PGPORT)/$(PGDATABASE)"),
+            plain(
+                "DATABASE_URL",
+                "postgresql://$(PGUSER):$(PGPASSWORD)@$(PGHOST):$(PGPORT)/$(PGDATABASE)",
+            ),
         ];
         if !self.env.contains_key("PGSSLMODE") {
             all.push(plain("PGSSLMODE", "require"));
@@ -147,7 +150,9 @@ fn fingerprint(password: &[u8], rest: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
     mac.update(rest.as_bytes());
     let code = mac.finalize().into_bytes();
-    code.first_chunk().map(|first| format!("{:016x}", u64::from_be_bytes(*first))).unwrap_or_default()
+    code.first_chunk()
+        .map(|first| format!("{:016x}", u64::from_be_bytes(*first)))
+        .unwrap_or_default()
 }
 
 /// What a Service finds the pods by.
@@ -237,14 +242,16 @@ impl Route {
         let paths = json!([{"path": "/", "pathType": "Prefix", "backend": service}]);
         let mut spec = json!({"rules": [{"http": {"paths": paths}}]});
         if let Some(host) = &self.host {
-            let certificate = self.certificate.clone().unwrap_or_else(|| format!("{}-tls", place.name));
+            let certificate =
+                self.certificate.clone().unwrap_or_else(|| format!("{}-tls", place.name));
             spec["rules"][0]["host"] = json!(host);
             spec["tls"] = json!([{"hosts": [host], "secretName": certificate}]);
         }
         if let Some(class) = &self.class {
             spec["ingressClassName"] = json!(class);
         }
-        let mut metadata = json!({"name": place.name, "namespace": place.namespace, "labels": labels(place)});
+        let mut metadata =
+            json!({"name": place.name, "namespace": place.namespace, "labels": labels(place)});
         if !self.annotations.is_empty() {
             metadata["annotations"] = json!(self.annotations);
         }
@@ -266,7 +273,9 @@ fn host(ingress: &Object) -> Option<String> {
 fn url(place: &Place, cx: &Composition<'_>) -> Option<String> {
     match cx.manifest_of(INGRESS).and_then(host) {
         Some(host) => Some(format!("https://{host}")),
-        None => cx.exists(SERVICE).then(|| format!("http://{}.{}.svc", place.name, place.namespace)),
+        None => {
+            cx.exists(SERVICE).then(|| format!("http://{}.{}.svc", place.name, place.namespace))
+        }
     }
 }
 

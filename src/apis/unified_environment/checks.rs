@@ -24,14 +24,15 @@ impl UnifiedEnvironment {
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         self.backend.check(&mut fields);
-        let app = check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS).and_then(|app| {
-            check::unchanged(
-                app,
-                running_app(cx).as_deref(),
-                "create a new \
+        let app =
+            check::shape(&self.frontend.app_name, LONGEST_APP, is_app, APPS).and_then(|app| {
+                check::unchanged(
+                    app,
+                    running_app(cx).as_deref(),
+                    "create a new \
                 environment",
-            )
-        });
+                )
+            });
         fields.check("spec.frontend.appName", app);
         fields.check("metadata.name", place::check_name(&cx.xr));
         fields.verdict(Error::InvalidSpec)
@@ -50,7 +51,10 @@ impl Backend {
         }
         for (name, value) in &self.env {
             let path = check::shown(&format!("env.{name}"));
-            fields.check(format!("spec.backend.{path}"), variable(name).and_then(|()| content(value)));
+            fields.check(
+                format!("spec.backend.{path}"),
+                variable(name).and_then(|()| content(value)),
+            );
         }
     }
 }

@@ -16,8 +16,7 @@ const SCHEMA_GRANT: &str = "postgres-schema-grant";
 const INSTANCE: &str = "postgres-instance";
 
 /// provider-sql knows a password only when it creates the role.
-const LOST_PASSWORD: &str =
-    "its Secret has no password, and provider-sql writes one only once: restore the Secret from a copy";
+const LOST_PASSWORD: &str = "its Secret has no password, and provider-sql writes one only once: restore the Secret from a copy";
 
 /// Database and user on a server that nobody else has.
 const OWN: &str = "app";
@@ -134,7 +133,8 @@ impl Database {
     ) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
         // Subnets and security groups belong to the beginning: for a server that runs there is nothing to look up.
-        let (group, guards) = if cx.exists(INSTANCE) { (None, &[][..]) } else { settings.server()? };
+        let (group, guards) =
+            if cx.exists(INSTANCE) { (None, &[][..]) } else { settings.server()? };
         let (class, storage) = self.size.machine();
         let server = rds::Instance {
             region: Some(region.to_owned()),
@@ -186,7 +186,8 @@ fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
         privileges: privileges.iter().map(|&privilege| privilege.to_owned()).collect(),
         ..sql::Grant::default()
     };
-    let database = sql::Grant { revoke_public_on_db: Some(true), ..may(&["CONNECT", "CREATE", "TEMPORARY"]) };
+    let database =
+        sql::Grant { revoke_public_on_db: Some(true), ..may(&["CONNECT", "CREATE", "TEMPORARY"]) };
     cx.managed(GRANT, database).orphan(true).add()?;
     let schema = sql::Grant { schema: Some("public".to_owned()), ..may(&["CREATE", "USAGE"]) };
     cx.managed(SCHEMA_GRANT, schema).orphan(true).add().map(|_| ())

@@ -116,7 +116,10 @@ impl Frontend {
                 bucket_key_enabled: Some(true),
             }],
         };
-        cx.managed("frontend-bucket-encryption", encryption).orphan(self.retain_files).add().map(|_| ())
+        cx.managed("frontend-bucket-encryption", encryption)
+            .orphan(self.retain_files)
+            .add()
+            .map(|_| ())
     }
 }
 
@@ -198,12 +201,15 @@ fn policy(
         let [named, compared] = [Publishers::Named(publishers), Publishers::Compared(publishers)]
             .map(|publishers| statements(partition, bucket, &arn, &publishers));
         // A policy of an earlier release that lets the same publishers in stays as it is.
-        let stays =
-            running.filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
+        let stays = running
+            .filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
         stays.map_or_else(|| compared.to_string(), str::to_owned)
     });
-    let policy =
-        BucketPolicy { region: Some(region.to_owned()), bucket_selector: Some(SIBLING), policy: text };
+    let policy = BucketPolicy {
+        region: Some(region.to_owned()),
+        bucket_selector: Some(SIBLING),
+        policy: text,
+    };
     // While the distribution is not seen, the policy stays as it is; and so it does where the EnvironmentConfig that may
     // name publishers cannot be found.
     let follows = known && !cx.settings.incomplete;
@@ -225,7 +231,8 @@ enum Publishers<'a> {
 
 impl Publishers<'_> {
     fn allow(&self, sid: &str, actions: &Value, resource: &str) -> Option<Value> {
-        let mut statement = json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource});
+        let mut statement =
+            json!({"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource});
         match self {
             Self::Named([]) | Self::Compared([]) => return None,
             Self::Named(roles) => statement["Principal"] = json!({"AWS": roles}),
@@ -238,7 +245,12 @@ impl Publishers<'_> {
     }
 }
 
-fn statements(partition: &Partition, bucket: &str, distribution: &str, publishers: &Publishers<'_>) -> Value {
+fn statements(
+    partition: &Partition,
+    bucket: &str,
+    distribution: &str,
+    publishers: &Publishers<'_>,
+) -> Value {
     let bucket = format!("arn:{}:s3:::{bucket}", partition.name);
     let files = format!("{bucket}/*");
     let mut statements = vec![

@@ -33,7 +33,9 @@ pub(super) struct Place {
 /// Service's.
 pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
     let name = &xr.name;
-    if xr.namespace.is_none() || is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()) {
+    if xr.namespace.is_none()
+        || is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase())
+    {
         return Ok(());
     }
     let allowed = "at most 63 lowercase letters, digits and hyphens, starting with a letter and \

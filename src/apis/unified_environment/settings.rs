@@ -32,7 +32,10 @@ pub struct UnifiedEnvironmentSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 20),
-        inner(length(max = 600), regex(pattern = r"^arn:aws:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"))
+        inner(
+            length(max = 600),
+            regex(pattern = r"^arn:aws:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$")
+        )
     )]
     pub publisher_role_arns: Vec<String>,
 }
@@ -170,7 +173,9 @@ impl IngressSettings {
     /// The annotations of a new Ingress.
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut all = self.annotations.clone();
-        all.extend(self.cluster_issuer.iter().map(|name| (CLUSTER_ISSUER.to_owned(), name.clone())));
+        all.extend(
+            self.cluster_issuer.iter().map(|name| (CLUSTER_ISSUER.to_owned(), name.clone())),
+        );
         all
     }
 }
@@ -313,7 +318,9 @@ impl UnifiedEnvironmentSettings {
     /// The roles that a new policy names: AWS refuses a policy with a role of another partition.
     pub(super) fn check_publishers(&self, region: &str) -> Result<(), Error> {
         for (index, arn) in self.publisher_role_arns.iter().enumerate() {
-            Partition::of(region).has(arn).map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
+            Partition::of(region)
+                .has(arn)
+                .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
         Ok(())
     }
@@ -324,8 +331,9 @@ impl UnifiedEnvironmentSettings {
     /// The subnets or the security groups are missing: a server in the default VPC would be out of the pods' reach.
     pub(super) fn server(&self) -> Result<(Option<&str>, &[String]), Error> {
         let missing = |field: &str, what: &str| {
-            let message =
-                format!("missing; allowed: {what}, because unifiedEnvironment.database.mode is rds");
+            let message = format!(
+                "missing; allowed: {what}, because unifiedEnvironment.database.mode is rds"
+            );
             Error::settings(format!("unifiedEnvironment.rds.{field}"), message)
         };
         let group = self.rds.subnet_group.as_deref();
@@ -392,7 +400,9 @@ fn is_role(arn: &str) -> bool {
         && partition.strip_prefix("aws").is_some_and(|rest| rest.chars().all(of_partition))
         && account.len() == 12
         && account.chars().all(|c| c.is_ascii_digit())
-        && role.strip_prefix("role/").is_some_and(|name| !name.is_empty() && name.chars().all(of_role))
+        && role
+            .strip_prefix("role/")
+            .is_some_and(|name| !name.is_empty() && name.chars().all(of_role))
 }
 
 fn is_subdomain(name: &str) -> bool {

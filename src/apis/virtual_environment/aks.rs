@@ -25,7 +25,8 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
         let cluster = self.aks_cluster(settings, cx)?;
-        let endpoint = cluster.text(|cluster| cluster.fqdn.clone()).map(|name| format!("https://{name}:443"));
+        let endpoint =
+            cluster.text(|cluster| cluster.fqdn.clone()).map(|name| format!("https://{name}:443"));
         Ok(Cluster {
             slot: "cluster",
             kubeconfig: cluster.connection(KUBECONFIG),
@@ -100,7 +101,8 @@ impl Parameters {
 
     fn aks_nodes(&self, settings: &VirtualEnvironmentSettings) -> DefaultNodePool {
         let machines = &settings.machine_types.aks;
-        let machine = machines.of(self.size, ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"]);
+        let machine =
+            machines.of(self.size, ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"]);
         DefaultNodePool {
             name: Some("nodes".to_owned()),
             vm_size: Some(machine),

@@ -9,8 +9,8 @@ use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::aws::eks::{
-    AccessConfig, Addon, Cluster as Eks, ClusterAuth, ClusterStatus, NodeGroup, PodIdentity, ScalingConfig,
-    UpgradePolicy, VpcConfig,
+    AccessConfig, Addon, Cluster as Eks, ClusterAuth, ClusterStatus, NodeGroup, PodIdentity,
+    ScalingConfig, UpgradePolicy, VpcConfig,
 };
 use crate::models::aws::iam::{Role, RolePolicyAttachment};
 
@@ -93,7 +93,8 @@ impl Parameters {
             "the ARN of the role of the \
             nodes",
         )?;
-        let machine = settings.machine_types.eks.of(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
+        let machine =
+            settings.machine_types.eks.of(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
         let group = NodeGroup {
             region: Some(region.to_owned()),
             cluster_name_selector: Some(SIBLING),
@@ -109,7 +110,11 @@ impl Parameters {
             ..NodeGroup::default()
         };
         let name = cx.xr.cloud_name(NAME);
-        cx.managed("node-pool", group).external_name(name).note("size", self.size.name()).add().map(|_| ())
+        cx.managed("node-pool", group)
+            .external_name(name)
+            .note("size", self.size.name())
+            .add()
+            .map(|_| ())
     }
 }
 
@@ -129,7 +134,8 @@ fn volumes(
     };
     cx.managed(AGENT, addon("eks-pod-identity-agent")).needs(has_nodes, "the nodes").add()?;
     let has_role = role.is_some();
-    let identity = PodIdentity { role_arn: role, service_account: Some("ebs-csi-controller-sa".to_owned()) };
+    let identity =
+        PodIdentity { role_arn: role, service_account: Some("ebs-csi-controller-sa".to_owned()) };
     let driver = Addon { pod_identity_association: vec![identity], ..addon("aws-ebs-csi-driver") };
     cx.managed(DRIVER, driver).needs(has_nodes, "the nodes").needs(has_role, "its role").add()?;
     for slot in [AGENT, DRIVER] {
@@ -162,7 +168,9 @@ fn driver_role(
     let role = cx.managed(DRIVER_ROLE, role).external_name(name).add()?;
     let policy = RolePolicyAttachment {
         role_selector: Some(SIBLING),
-        policy_arn: Some(format!("arn:{partition}:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy")),
+        policy_arn: Some(format!(
+            "arn:{partition}:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"
+        )),
     };
     cx.managed(DRIVER_POLICY, policy).add()?;
     cx.usage(DRIVER_ROLE, DRIVER_POLICY)?;

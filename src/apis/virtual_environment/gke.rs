@@ -8,9 +8,9 @@ use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
 use crate::models::gcp::{
-    CidrBlock, Cluster as Gke, ClusterStatus, MasterAuthorizedNetworksConfig, NodeConfig, NodeManagement,
-    NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig, WorkloadIdentityConfig,
-    WorkloadMetadataConfig, first_pool,
+    CidrBlock, Cluster as Gke, ClusterStatus, MasterAuthorizedNetworksConfig, NodeConfig,
+    NodeManagement, NodePool, PrivateClusterConfig, ReleaseChannel, ShieldedInstanceConfig,
+    WorkloadIdentityConfig, WorkloadMetadataConfig, first_pool,
 };
 
 /// Names of clusters and of node pools.
@@ -34,12 +34,15 @@ impl Parameters {
         let cluster = gke_cluster(settings, &location, cx)?;
         self.gke_nodes(settings, location, cx)?;
         cx.usage("cluster", "node-pool")?;
-        let endpoint =
-            cluster.text(|cluster| cluster.endpoint.clone()).map(|address| format!("https://{address}"));
+        let endpoint = cluster
+            .text(|cluster| cluster.endpoint.clone())
+            .map(|address| format!("https://{address}"));
         Ok(Cluster {
             slot: "cluster",
             kubeconfig: cluster.connection(KUBECONFIG),
-            identity: Some(json!({"type": "GoogleApplicationCredentials", "source": "InjectedIdentity"})),
+            identity: Some(
+                json!({"type": "GoogleApplicationCredentials", "source": "InjectedIdentity"}),
+            ),
             url: endpoint.clone(),
             endpoint,
             takes_all: false,
@@ -54,8 +57,10 @@ impl Parameters {
         location: String,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        let machine =
-            settings.machine_types.gke.of(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
+        let machine = settings
+            .machine_types
+            .gke
+            .of(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
         let pool = NodePool {
             cluster_selector: Some(SIBLING),
             location: Some(location),
@@ -96,7 +101,8 @@ fn gke_cluster(
         "the name of a project, for example acme-dev",
     )?;
     let networks = settings.networks(cx)?;
-    let block = |network: &String| CidrBlock { cidr_block: Some(network.clone()), ..CidrBlock::default() };
+    let block =
+        |network: &String| CidrBlock { cidr_block: Some(network.clone()), ..CidrBlock::default() };
     let cluster = Gke {
         location: Some(location.to_owned()),
         network: settings.gke.network.clone(),

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::settings::Charts;
-use super::{App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT};
+use super::{
+    App, Cluster, GitOps, KUBECONFIG, Parameters, VirtualEnvironmentSettings, WAIT_TIMEOUT,
+};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
 use crate::models::Scope;
@@ -65,7 +67,9 @@ impl Inside<'_, '_> {
     /// The provider configs by which what is inside is reached.
     fn configs(&mut self) -> Result<(), Error> {
         let known = self.cluster.kubeconfig.is_some();
-        for (slot, family, version) in [(HELM, "helm", "v1beta1"), (KUBERNETES, "kubernetes", "v1alpha1")] {
+        for (slot, family, version) in
+            [(HELM, "helm", "v1beta1"), (KUBERNETES, "kubernetes", "v1alpha1")]
+        {
             let modern = if self.cx.xr.scope == Scope::Namespaced { "m." } else { "" };
             let mut spec = json!({"credentials": credentials(&self.cluster.secret(self.cx))});
             if let Some(identity) = &self.cluster.identity {
@@ -104,13 +108,18 @@ impl Inside<'_, '_> {
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
         let version = Charts::own_version(version);
-        let chart =
-            release("https://knative.github.io/operator", "knative-operator", &version, KNATIVE_OPERATOR);
+        let chart = release(
+            "https://knative.github.io/operator",
+            "knative-operator",
+            &version,
+            KNATIVE_OPERATOR,
+        );
         self.release("knative", KNATIVE_OPERATOR, chart, &[])?;
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KNATIVE_SERVING}});
         self.object("knative-namespace", namespace, &[], Ok(()), &[KUBERNETES])?;
-        let installed = self.cx.is_ready("knative").then_some(()).ok_or("Knative's operator to be installed");
+        let installed =
+            self.cx.is_ready("knative").then_some(()).ok_or("Knative's operator to be installed");
         self.object(
             KNATIVE_SERVING,
             serving(self.cluster.is_virtual()),
@@ -140,7 +149,10 @@ impl Inside<'_, '_> {
             self.cx.keep::<Object>("knative-namespace")?;
             self.held("knative-namespace", &[KUBERNETES])?;
         }
-        self.cx.dismiss_inside(KNATIVE_SERVING, &self.needs(&[KUBERNETES, "knative", "knative-namespace"]))
+        self.cx.dismiss_inside(
+            KNATIVE_SERVING,
+            &self.needs(&[KUBERNETES, "knative", "knative-namespace"]),
+        )
     }
 
     /// Lets a release go once nothing is left of `user`, who needs it.
@@ -210,7 +222,8 @@ impl Inside<'_, '_> {
     /// or without its cluster, which a cloud may delete with all its nodes, and stay for ever.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
         // What is deleted by itself once stays so, whatever becomes of a Usage.
-        self.cluster.takes_all || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, needs))
+        self.cluster.takes_all
+            || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, needs))
     }
 
     /// The name of a provider config: the one that it has, or is to get.

@@ -83,7 +83,11 @@ impl Charts {
 
 impl Default for Charts {
     fn default() -> Self {
-        Self { vcluster: "0.36.1".to_owned(), argocd: "10.1.1".to_owned(), knative: "1.23.0".to_owned() }
+        Self {
+            vcluster: "0.36.1".to_owned(),
+            argocd: "10.1.1".to_owned(),
+            knative: "1.23.0".to_owned(),
+        }
     }
 }
 
@@ -293,7 +297,8 @@ impl VirtualEnvironmentSettings {
     ) -> Result<&[String], Error> {
         let networks = self.networks(cx)?;
         for (index, cidr) in networks.iter().enumerate() {
-            let is_word = cluster_type == ClusterType::Aks && cidr == "0.0.0.0/32" && networks.len() == 1;
+            let is_word =
+                cluster_type == ClusterType::Aks && cidr == "0.0.0.0/32" && networks.len() == 1;
             if is_word || check::is_public(cidr) {
                 continue;
             }
@@ -336,6 +341,7 @@ pub(super) fn unless_running(
 }
 
 fn needed<T>(value: Option<T>, path: &str, example: &str) -> Result<T, Error> {
-    let missing = || Error::settings(format!("environment.{path}"), format!("missing; allowed: {example}"));
+    let missing =
+        || Error::settings(format!("environment.{path}"), format!("missing; allowed: {example}"));
     value.ok_or_else(missing)
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::settings::Charts;
 use super::{
-    Cluster, Expose, KUBECONFIG, Parameters, Size, VirtualEnvironmentSettings, WAIT_TIMEOUT, follows,
+    Cluster, Expose, KUBECONFIG, Parameters, Size, VirtualEnvironmentSettings, WAIT_TIMEOUT,
+    follows,
 };
 use crate::check::Refused;
 use crate::compose::{Composition, NAMESPACE_IS_FREE, NameRule, label};
@@ -21,7 +22,8 @@ const REPOSITORY: &str = "https://charts.loft.sh";
 const RELEASE_NAME: NameRule = NameRule::dns(52);
 
 /// Values that follow from the size. The volume does not: that of a StatefulSet cannot be changed.
-const BY_SIZE: &[&str] = &["values.controlPlane.statefulSet.resources", QUOTA, "values.policies.limitRange"];
+const BY_SIZE: &[&str] =
+    &["values.controlPlane.statefulSet.resources", QUOTA, "values.policies.limitRange"];
 
 const QUOTA: &str = "values.policies.resourceQuota";
 
@@ -50,7 +52,8 @@ impl Parameters {
         settings: &VirtualEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Cluster, Error> {
-        let namespace = host_namespace(cx).map_err(|refused| Error::spec("metadata.name", refused))?;
+        let namespace =
+            host_namespace(cx).map_err(|refused| Error::spec("metadata.name", refused))?;
         let name = cx.external_name("vcluster").unwrap_or_else(|| cx.xr.cloud_name(RELEASE_NAME));
         let in_use = cx.exists("vcluster");
         let labels = json!({"pod-security.kubernetes.io/enforce": "baseline"});
@@ -110,7 +113,10 @@ impl Parameters {
         }
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}});
         let installed = cx.is_ready("vcluster");
-        cx.object(SLOT, service).observe().needs(installed, "the virtual cluster to be installed").add()?;
+        cx.object(SLOT, service)
+            .observe()
+            .needs(installed, "the virtual cluster to be installed")
+            .add()?;
         let address = cx.seen(SLOT).and_then(address);
         if address.is_none() {
             // Seen before the release changed it, the Service is still one without a load balancer, and ready as such.
@@ -129,11 +135,16 @@ impl Parameters {
 
     /// The values that change in a cluster that runs: with `expose` its Service, and the quota for that; with Settings the source
     /// ranges. A load balancer that an earlier release left open to everybody stays as it is, for its users would lose their way in.
-    fn live(&self, settings: &VirtualEnvironmentSettings, cx: &Composition<'_>) -> Vec<&'static str> {
+    fn live(
+        &self,
+        settings: &VirtualEnvironmentSettings,
+        cx: &Composition<'_>,
+    ) -> Vec<&'static str> {
         if running_service(cx, &["type"]).and_then(Value::as_str) != Some(self.service_type()) {
             return [SERVICE].into_iter().chain(cx.is_since(2).then_some(QUOTA)).collect();
         }
-        let is_restricted = running_service(cx, &["loadBalancerSourceRanges"]).is_some() || cx.is_since(2);
+        let is_restricted =
+            running_service(cx, &["loadBalancerSourceRanges"]).is_some() || cx.is_since(2);
         if self.expose == Expose::LoadBalancer && is_restricted {
             return follows(&settings.allowed_cidrs, &[SOURCE_RANGES]).to_vec();
         }
@@ -238,12 +249,20 @@ struct Allowance {
 impl Allowance {
     fn of(size: Size) -> Self {
         match size {
-            Size::Small => {
-                Self { api: ["200m", "512Mi", "2", "2Gi"], pods: 40, cpu: 4, memory: 8, storage: 50 }
-            }
-            Size::Medium => {
-                Self { api: ["500m", "1Gi", "4", "4Gi"], pods: 100, cpu: 8, memory: 16, storage: 100 }
-            }
+            Size::Small => Self {
+                api: ["200m", "512Mi", "2", "2Gi"],
+                pods: 40,
+                cpu: 4,
+                memory: 8,
+                storage: 50,
+            },
+            Size::Medium => Self {
+                api: ["500m", "1Gi", "4", "4Gi"],
+                pods: 100,
+                cpu: 8,
+                memory: 16,
+                storage: 100,
+            },
             Size::Large => {
                 Self { api: ["1", "2Gi", "8", "8Gi"], pods: 200, cpu: 16, memory: 32, storage: 250 }
             }
@@ -286,7 +305,8 @@ impl Allowance {
 /// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the environment: none that belongs
 /// to the cluster itself.
 pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
-    if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace")) {
+    if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace"))
+    {
         return Ok(running);
     }
     let xr = &cx.xr;
@@ -322,5 +342,6 @@ fn address(service: &Object) -> Option<String> {
     let ingress = at(service, &["status", "loadBalancer", "ingress"])?.get(0)?;
     let found = ingress["hostname"].as_str().or_else(|| ingress["ip"].as_str())?;
     let is_v6 = found.parse::<std::net::Ipv6Addr>().is_ok();
-    Some(if is_v6 { format!("[{found}]") } else { found.to_owned() }).filter(|address| !address.is_empty())
+    Some(if is_v6 { format!("[{found}]") } else { found.to_owned() })
+        .filter(|address| !address.is_empty())
 }

@@ -47,7 +47,9 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
         Some("Object") => at(asked, &manifest) != at(seen, &manifest),
         Some("Deployment") => {
             let pair = at(asked, &["spec"]).zip(at(seen, &["spec"]));
-            !pair.is_some_and(|(asked, seen)| Comparison { beside: true, amounts: false }.same(asked, seen))
+            !pair.is_some_and(|(asked, seen)| {
+                Comparison { beside: true, amounts: false }.same(asked, seen)
+            })
         }
         _ => false,
     }
@@ -66,7 +68,12 @@ pub(super) fn note(wanted: &Object, live: &[&str], choices: &[Choice]) -> Option
 
 /// Whether something at the live paths is still to be taken away from what was seen. Where the note says that it has been,
 /// what is left is somebody else's, such as a webhook's; without a note, both have to be the same.
-pub(super) fn is_to_lose(wanted: &Object, seen: &Object, live: &[&str], note: &(String, String)) -> bool {
+pub(super) fn is_to_lose(
+    wanted: &Object,
+    seen: &Object,
+    live: &[&str],
+    note: &(String, String),
+) -> bool {
     match text(seen, &["metadata", "annotations", &note.0]) {
         Some(noted) => noted != note.1,
         None => own(live).any(|path| {
@@ -84,7 +91,9 @@ pub(in crate::compose) fn stands_in(asked: &Object, seen: &Object, path: &str) -
 
 /// The live paths that are ours alone: others put labels and annotations of theirs beside ours, of which none ever goes.
 fn own<'p>(live: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
-    live.iter().copied().filter(|path| !path.ends_with(".labels") && !path.ends_with(".annotations"))
+    live.iter()
+        .copied()
+        .filter(|path| !path.ends_with(".labels") && !path.ends_with(".annotations"))
 }
 
 /// How two values are compared. An API server leaves out what is empty.

@@ -19,7 +19,8 @@ fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, 
     let settings = Common::default();
     let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
     let mut random = |_: &mut [u8]| {};
-    let mut cx = Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
+    let mut cx =
+        Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
     cx.object("namespace", object).add()?;
     cx.finish(Object::new(), &[])
 }
@@ -79,7 +80,8 @@ fn composed(
     let settings = Common::default();
     let config = [("config".to_owned(), map(json!({"kind": "ProviderConfig"})), BTreeMap::new())];
     let mut random = |_: &mut [u8]| {};
-    let mut cx = Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
+    let mut cx =
+        Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
     verbs(&mut cx)?;
     cx.finish(Object::new(), &[])
 }
@@ -88,9 +90,13 @@ fn composed(
 fn what_is_inside_goes_through_the_config_that_we_made() -> Result<(), Error> {
     let reference = [json!({"name": "inner"}), json!({"name": "inner", "kind": "ProviderConfig"})];
     for (namespaced, reference) in [false, true].into_iter().zip(reference) {
-        let answer = composed(namespaced, |cx| cx.inside("inner", "namespace", namespace("Active")).add())?;
+        let answer =
+            composed(namespaced, |cx| cx.inside("inner", "namespace", namespace("Active")).add())?;
         let object = &answer.resources["namespace"].0;
-        assert_eq!((&object["kind"], &object["spec"]["providerConfigRef"]), (&json!("Object"), &reference));
+        assert_eq!(
+            (&object["kind"], &object["spec"]["providerConfigRef"]),
+            (&json!("Object"), &reference)
+        );
     }
     Ok(())
 }

@@ -42,7 +42,8 @@ fn what_is_being_created_comes_before_what_waits() {
 
 #[test]
 fn all_ready_is_available() {
-    let answer = legacy().with("a", ready()).with("b", ready()).with("c", ready()).compose(disks).unwrap();
+    let answer =
+        legacy().with("a", ready()).with("b", ready()).with("c", ready()).compose(disks).unwrap();
     assert_eq!((answer.reason, answer.phase), ("Available", Phase::Ready));
     assert_eq!(answer.message, "all 3 resources are ready");
     assert_eq!(answer.status["progress"], "3/3");
@@ -65,11 +66,15 @@ fn what_failed_first_is_named_with_its_providers_words() {
 
 #[test]
 fn a_providers_words_are_scrubbed_and_cut() {
-    let mut test =
-        legacy().with("a", refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(LONGEST))));
+    let mut test = legacy()
+        .with("a", refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(LONGEST))));
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let answer = test.compose(disks).unwrap();
-    assert!(answer.message.starts_with("a (Disk): login with [redacted] refused: ü"), "{}", answer.message);
+    assert!(
+        answer.message.starts_with("a (Disk): login with [redacted] refused: ü"),
+        "{}",
+        answer.message
+    );
     assert!(answer.message.ends_with('…'));
     assert!(answer.message.len() <= LONGEST, "{} bytes", answer.message.len());
     assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= LONGEST);
@@ -77,7 +82,8 @@ fn a_providers_words_are_scrubbed_and_cut() {
 
 #[test]
 fn a_time_changes_only_with_readiness_or_reason() {
-    let lines = [("a", "Creating", "2026-11-21T08:00:00Z"), ("b", "Creating", "2026-11-21T08:00:00Z")];
+    let lines =
+        [("a", "Creating", "2026-11-21T08:00:00Z"), ("b", "Creating", "2026-11-21T08:00:00Z")];
     let answer = before(legacy().with("b", refused("quota")), &lines).compose(disks).unwrap();
     assert_eq!(line(&answer, "a")["since"], "2026-11-21T08:00:00Z");
     assert_eq!(line(&answer, "b")["since"], "2026-11-21T09:00:00Z");
@@ -117,7 +123,10 @@ fn cause_of_an_unready_resource_is_in_its_line() {
     });
     let answer = answer.unwrap();
     let quota = json!({"code": "QuotaExceeded", "params": {"quota": "vCPUs"}});
-    assert_eq!(line(&answer, "0")["cause"], json!({"code": "WaitsFor", "params": {"for": "an image"}}));
+    assert_eq!(
+        line(&answer, "0")["cause"],
+        json!({"code": "WaitsFor", "params": {"for": "an image"}})
+    );
     assert_eq!(line(&answer, "b")["cause"], quota);
     for slot in ["a", "c"] {
         assert_eq!(line(&answer, slot).get("cause"), None, "{slot} is ready or is being created");
@@ -129,7 +138,10 @@ fn cause_of_a_silent_provider_is_its_provider_config() {
     let lines = [("a", "Creating", "2026-11-21T08:58:00Z")];
     let answer = before(revised(legacy()).with("a", observed(&[])), &lines).compose(disks).unwrap();
     let params = json!({"config": "default", "kind": "ProviderConfig", "group": "aws.upbound.io"});
-    assert_eq!(line(&answer, "a")["cause"], json!({"code": "ProviderConfigMissing", "params": params}));
+    assert_eq!(
+        line(&answer, "a")["cause"],
+        json!({"code": "ProviderConfigMissing", "params": params})
+    );
     let message = line(&answer, "a")["message"].to_string();
     assert!(message.contains("ProviderConfig default (aws.upbound.io)"), "{message}");
 }
@@ -137,7 +149,8 @@ fn cause_of_a_silent_provider_is_its_provider_config() {
 #[test]
 fn cause_has_no_secret_and_is_not_in_older_schemas() {
     let test = |revision| {
-        let mut test = legacy().with("a", refused("exceeded quota: hunter2hunter2, requested: pods=1"));
+        let mut test =
+            legacy().with("a", refused("exceeded quota: hunter2hunter2, requested: pods=1"));
         test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
         test.settings.schema_revision = revision;
         line(&test.compose(disks).unwrap(), "a")
@@ -168,7 +181,9 @@ fn the_sentence_is_news_only_once() {
 
 #[test]
 fn status_fields_that_the_schema_does_not_know_yet_are_left_out() {
-    for (revision, late) in [(None, None), (Some(1), None), (Some(2), Some("b")), (Some(3), Some("b"))] {
+    for (revision, late) in
+        [(None, None), (Some(1), None), (Some(2), Some("b")), (Some(3), Some("b"))]
+    {
         let mut test = legacy();
         test.settings.schema_revision = revision;
         let status = test.compose(|_| Ok(())).unwrap().status;
@@ -195,8 +210,10 @@ fn status_says_which_spec_it_is_of_in_words_that_the_claim_has_too() {
 fn a_resource_under_deletion_is_not_ready() {
     let mut going = ready();
     going["metadata"]["deletionTimestamp"] = json!("2026-11-21T08:59:00Z");
-    let answer =
-        legacy().with("a", going).compose(|cx| cx.managed("a", disk("here")).add().map(|_| ())).unwrap();
+    let answer = legacy()
+        .with("a", going)
+        .compose(|cx| cx.managed("a", disk("here")).add().map(|_| ()))
+        .unwrap();
     assert_eq!(slots(&answer), ["a"]);
     assert!(!answer.resources["a"].1);
     assert_eq!(answer.message, "a (Disk): is being deleted");

@@ -21,7 +21,10 @@ fn on_deletion(answer: &Answer) -> Value {
 fn orphans_are_kept_and_everything_else_is_deleted() {
     for test in [legacy(), namespaced()] {
         let told = told(test, |cx| {
-            cx.managed("bucket", gcp::Bucket::default()).external_name("files").orphan(true).add()?;
+            cx.managed("bucket", gcp::Bucket::default())
+                .external_name("files")
+                .orphan(true)
+                .add()?;
             cx.managed("disk", disk("here")).add()?;
             cx.managed("second", gcp::Bucket::default()).external_name("logs").add().map(|_| ())
         });
@@ -42,8 +45,7 @@ fn names_are_those_in_the_cloud_or_of_the_kubernetes_object() {
     machine["metadata"]["annotations"]["crossplane.io/external-name"] = json!("i-0abc");
     let told = told(legacy().with("machine", machine), |cx| {
         cx.managed("machine", disk("here")).add()?;
-        let service =
-            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}});
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}});
         cx.object("service", service).add()
     });
     let expected = json!([
@@ -66,7 +68,8 @@ fn plumbing_is_in_neither_list() {
             cx.object("seen", service).observe().add()?;
             cx.managed("later", disk("here")).needs(false, "something").add().map(|_| ())
         });
-        let slots: Vec<&Value> = told["deletes"].as_array().unwrap().iter().map(|one| &one["slot"]).collect();
+        let slots: Vec<&Value> =
+            told["deletes"].as_array().unwrap().iter().map(|one| &one["slot"]).collect();
         assert_eq!((slots, &told["keeps"]), (vec![&json!("a"), &json!("b")], &json!([])));
     }
 }
@@ -106,7 +109,10 @@ fn orphans_inside_a_cluster_of_the_environment_are_deleted_with_it() {
 fn a_grant_stays_exactly_as_long_as_its_database() {
     for (orphan, kept) in [(false, 0), (true, 2)] {
         let told = told(legacy(), |cx| {
-            cx.managed("database", sql::Database::default()).external_name("shop").orphan(orphan).add()?;
+            cx.managed("database", sql::Database::default())
+                .external_name("shop")
+                .orphan(orphan)
+                .add()?;
             cx.managed("grant", sql::Grant::default()).orphan(true).add().map(|_| ())
         });
         assert_eq!(told["keeps"].as_array().unwrap().len(), kept, "{told}");
@@ -128,8 +134,9 @@ fn the_last_snapshot_of_a_server_is_kept() {
         ),
         (true, json!([])),
     ] {
-        let told =
-            told(legacy(), |cx| cx.managed("db", server(skip)).external_name("shop").add().map(|_| ()));
+        let told = told(legacy(), |cx| {
+            cx.managed("db", server(skip)).external_name("shop").add().map(|_| ())
+        });
         assert_eq!(told["keeps"], kept);
         assert_eq!(
             told["deletes"][0],
@@ -140,9 +147,13 @@ fn the_last_snapshot_of_a_server_is_kept() {
 
 #[test]
 fn the_logs_of_an_eks_cluster_are_kept() {
-    let cluster =
-        eks::Cluster { enabled_cluster_log_types: vec!["audit".to_owned()], ..eks::Cluster::default() };
-    let told = told(namespaced(), |cx| cx.managed("cluster", cluster).external_name("one").add().map(|_| ()));
+    let cluster = eks::Cluster {
+        enabled_cluster_log_types: vec!["audit".to_owned()],
+        ..eks::Cluster::default()
+    };
+    let told = told(namespaced(), |cx| {
+        cx.managed("cluster", cluster).external_name("one").add().map(|_| ())
+    });
     let logs = json!({"slot": "cluster", "kind": "LogGroup", "name": "/aws/eks/one/cluster", "until": "deleted by hand"});
     assert_eq!(told["keeps"], json!([logs]));
 }
@@ -156,12 +167,12 @@ fn soft_deleted_objects_of_a_bucket_are_kept_for_as_long_as_its_policy_says() {
             "spec": {"forProvider": {"location": "here"}}, "status": status,
         })
     };
-    let policy =
-        |seconds: i64| json!({"atProvider": {"softDeletePolicy": {"retentionDurationSeconds": seconds}}});
+    let policy = |seconds: i64| json!({"atProvider": {"softDeletePolicy": {"retentionDurationSeconds": seconds}}});
     let kept = json!([{
         "slot": "bucket", "kind": "SoftDeletedObjects", "name": "files", "until": "7 days after the deletion",
     }]);
-    for (status, kept) in [(policy(604_800), kept), (policy(0), json!([])), (json!({}), json!([]))] {
+    for (status, kept) in [(policy(604_800), kept), (policy(0), json!([])), (json!({}), json!([]))]
+    {
         let told = told(legacy().with("bucket", bucket(status)), |cx| {
             cx.managed("bucket", gcp::Bucket::default()).external_name("files").add().map(|_| ())
         });

@@ -16,7 +16,11 @@ fn each_flavour_has_its_group_and_version() {
     assert_eq!(composed(&legacy(), false)["apiVersion"], "ec2.aws.upbound.io/v1beta2");
     assert_eq!(composed(&namespaced(), false)["apiVersion"], "ec2.aws.m.upbound.io/v1beta1");
     let labels = json!({"role": "data", "paved-road.fn.crossplane.io/composed": "true"});
-    assert_eq!(composed(&legacy(), false)["metadata"], json!({"labels": labels}), "no name, no namespace");
+    assert_eq!(
+        composed(&legacy(), false)["metadata"],
+        json!({"labels": labels}),
+        "no name, no namespace"
+    );
 }
 
 #[test]
@@ -32,7 +36,9 @@ fn what_is_orphaned_says_so_in_its_flavours_words() {
     assert_eq!(policies(&namespaced(), false), (Value::Null, Value::Null));
 }
 
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 struct Named {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +53,8 @@ impl models::Managed for Named {
 #[test]
 fn kind_without_late_initialization_names_every_other_policy() {
     let spec = |test: &Test, orphan| {
-        let answer = test.compose(|cx| cx.managed("a", Named::default()).orphan(orphan).add().map(|_| ()));
+        let answer =
+            test.compose(|cx| cx.managed("a", Named::default()).orphan(orphan).add().map(|_| ()));
         object(&answer.unwrap(), "a")["spec"].clone()
     };
     for test in [legacy(), namespaced()] {
@@ -86,7 +93,10 @@ fn names_in_the_cloud_fit_their_service() {
     assert_eq!(named("a.b", NameRule::dns(40)), format!("a-b-{}-abcde", &sha("a.b")));
     assert_eq!(named("1", NameRule::dns(40)), format!("x1-{}-abcde", &sha("1")));
     let long = "a".repeat(63);
-    assert_eq!(named(&long, NameRule::dns(40)), format!("{}-{}-abcde", "a".repeat(27), &sha(&long)));
+    assert_eq!(
+        named(&long, NameRule::dns(40)),
+        format!("{}-{}-abcde", "a".repeat(27), &sha(&long))
+    );
     let no_dogs = NameRule { not_at_start: &["dog"], nowhere: &["cat"], ..NameRule::dns(40) };
     assert_eq!(named("dog", no_dogs), format!("xr-{}-abcde", &sha("dog")));
     assert_eq!(named("a-cat", no_dogs), format!("xr-{}-abcde", &sha("a-cat")));
@@ -99,7 +109,8 @@ fn sha(name: &str) -> String {
 
 #[test]
 fn as_much_of_the_uid_as_asked_for() {
-    let composite = |test: &Test| Composite::read(test.xr.as_object().unwrap().clone(), [].into()).unwrap();
+    let composite =
+        |test: &Test| Composite::read(test.xr.as_object().unwrap().clone(), [].into()).unwrap();
     assert_eq!(composite(&legacy()).uid(8), "abcde123");
     assert_eq!(composite(&legacy()).uid5(), "abcde");
     let mut preview = legacy();

@@ -13,7 +13,8 @@ fn orphan(namespaced: bool) -> Value {
     let mut running = observed(&[("Ready", "True", "Available", "")]);
     running["metadata"]["annotations"]["crossplane.io/external-name"] = json!("a-disk");
     if namespaced {
-        running["spec"]["managementPolicies"] = json!(["Observe", "Create", "Update", "LateInitialize"]);
+        running["spec"]["managementPolicies"] =
+            json!(["Observe", "Create", "Update", "LateInitialize"]);
     } else {
         running["spec"]["deletionPolicy"] = json!("Orphan");
     }
@@ -31,10 +32,11 @@ fn usage(in_force: bool, is_owned: bool) -> Value {
     let end = |name: &str| json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Disk", "resourceRef": {"name": name}});
     let mut usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
         "spec": {"of": end("config-name"), "by": end("disk-name")}});
-    usage["status"]["conditions"] =
-        json!([{"type": "Ready", "status": if in_force { "True" } else { "False" }, "reason": "Available"}]);
-    let owners = json!([{"kind": "XDisk", "name": "disk-name"}, {"kind": "Disk", "name": "disk-name"}]);
-    usage["metadata"]["ownerReferences"] = json!(&owners.as_array().unwrap()[..if is_owned { 2 } else { 1 }]);
+    usage["status"]["conditions"] = json!([{"type": "Ready", "status": if in_force { "True" } else { "False" }, "reason": "Available"}]);
+    let owners =
+        json!([{"kind": "XDisk", "name": "disk-name"}, {"kind": "Disk", "name": "disk-name"}]);
+    usage["metadata"]["ownerReferences"] =
+        json!(&owners.as_array().unwrap()[..if is_owned { 2 } else { 1 }]);
     usage
 }
 
@@ -44,8 +46,10 @@ fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
         for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
             let observed = orphan(is_namespaced);
             let test = test.with("config", ready()).with("disk", observed.clone());
-            let answer =
-                test.with("usage-config-by-disk", usage(in_force, true)).compose(without_disk).unwrap();
+            let answer = test
+                .with("usage-config-by-disk", usage(in_force, true))
+                .compose(without_disk)
+                .unwrap();
             let kept = object(&answer, "disk");
             assert_eq!(kept["spec"]["forProvider"], json!({"region": "here"}));
             assert_eq!(kept["metadata"]["annotations"]["crossplane.io/external-name"], "a-disk");
@@ -61,7 +65,8 @@ fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
 #[test]
 fn what_it_needs_is_kept_down_to_what_needs_nothing() {
     for in_force in [false, true] {
-        let test = legacy().with("server", ready()).with("config", ready()).with("disk", orphan(false));
+        let test =
+            legacy().with("server", ready()).with("config", ready()).with("disk", orphan(false));
         let test = test.with("usage-config-by-disk", usage(true, true));
         let answer = test.with("usage-server-by-config", usage(in_force, true)).compose(|cx| {
             cx.managed("server", disk("here")).add()?;
@@ -101,9 +106,11 @@ fn what_is_deleted_with_its_object_goes_once_its_usages_are_in_force() {
     let test = || legacy().with("config", ready()).with("disk", ready());
     let answer = test().compose(without_disk).unwrap();
     assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "none yet");
-    let answer = test().with("usage-config-by-disk", usage(false, true)).compose(without_disk).unwrap();
+    let answer =
+        test().with("usage-config-by-disk", usage(false, true)).compose(without_disk).unwrap();
     assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "not in force yet");
-    let answer = test().with("usage-config-by-disk", usage(true, true)).compose(without_disk).unwrap();
+    let answer =
+        test().with("usage-config-by-disk", usage(true, true)).compose(without_disk).unwrap();
     assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
 }
 
@@ -113,8 +120,9 @@ fn usages_stay_until_their_user_is_gone_and_the_environment_is_not_ready_before(
         assert!(!cx.is_gone("disk"));
         without_disk(cx)
     };
-    let test =
-        |is_owned| legacy().with("config", ready()).with("usage-config-by-disk", usage(true, is_owned));
+    let test = |is_owned| {
+        legacy().with("config", ready()).with("usage-config-by-disk", usage(true, is_owned))
+    };
     let answer = test(true).compose(is_gone).unwrap();
     assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);
     assert_eq!(
@@ -129,7 +137,8 @@ fn usages_stay_until_their_user_is_gone_and_the_environment_is_not_ready_before(
 fn what_has_to_wait_for_another_to_go_stays_as_it_is() {
     for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
         let running = orphan(is_namespaced);
-        let answer = test.with("disk", running.clone()).compose(|cx| cx.keep::<Disk>("disk")).unwrap();
+        let answer =
+            test.with("disk", running.clone()).compose(|cx| cx.keep::<Disk>("disk")).unwrap();
         let kept = object(&answer, "disk");
         for part in ["forProvider", "deletionPolicy", "managementPolicies"] {
             assert_eq!(kept["spec"][part], running["spec"][part], "{part}");

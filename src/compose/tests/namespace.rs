@@ -12,7 +12,8 @@ fn compose(
 ) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
     let (mut free, mut lookups) = (Ok(false), Vec::new());
     let answer = test.compose(|cx| {
-        let found = found.iter().map(|found| found.as_ref().and_then(|object| object.as_object().cloned()));
+        let found =
+            found.iter().map(|found| found.as_ref().and_then(|object| object.as_object().cloned()));
         cx.take_found(found.map(|found| (Lookup::namespace(NAME).requirement(), found)).collect());
         free = cx.own_namespace("namespace", NAME, false, json!({"team": "a"}));
         lookups = cx.lookups().keys().cloned().collect();
@@ -45,9 +46,13 @@ fn absent_namespace_is_composed_with_the_composites_uid() {
         let (free, lookups, answer) = compose(&since(2), &[found]);
         assert_eq!(free, Ok(true));
         assert_eq!(lookups.len(), 1, "Crossplane calls again until two answers ask for the same");
-        let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
+        let manifest =
+            object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
         let labels = json!({"team": "a", COMPOSITE_UID: "abcde123-0000"});
-        assert_eq!((&manifest["metadata"]["name"], &manifest["metadata"]["labels"]), (&json!(NAME), &labels));
+        assert_eq!(
+            (&manifest["metadata"]["name"], &manifest["metadata"]["labels"]),
+            (&json!(NAME), &labels)
+        );
     }
 }
 
@@ -71,7 +76,8 @@ fn namespace_that_runs_is_not_looked_up() {
     });
     let (free, lookups, answer) = compose(&since(2).with("namespace", running), &[]);
     assert_eq!((free, lookups), (Ok(true), vec![]));
-    let manifest = object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
+    let manifest =
+        object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
     assert_eq!(manifest["metadata"], json!({"name": "old"}));
 }
 

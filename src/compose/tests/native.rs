@@ -27,13 +27,13 @@ fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result
 /// The Deployment as its cluster has it: with defaults, somebody's sidecar, and all replicas available.
 fn running() -> Value {
     let mut running = deployment("web:1", "1", 2);
-    running["metadata"] =
-        json!({"name": "web", "generation": 3, "annotations": {"paved-road.fn.crossplane.io/size": "small"}});
+    running["metadata"] = json!({"name": "web", "generation": 3, "annotations": {"paved-road.fn.crossplane.io/size": "small"}});
     running["spec"]["progressDeadlineSeconds"] = json!(600);
     running["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
     let containers = running["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap();
     containers.push(json!({"name": "proxy", "image": "proxy:1"}));
-    running["status"] = json!({"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 2});
+    running["status"] =
+        json!({"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 2});
     running
 }
 
@@ -108,9 +108,10 @@ fn a_wrapped_deployment_tells_its_readiness_by_a_query() {
 
 #[test]
 fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
-    let elsewhere =
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
-    for object in [json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}), elsewhere] {
+    let elsewhere = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
+    for object in
+        [json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}), elsewhere]
+    {
         let answer = namespaced().compose(|cx| cx.object("it", object).add()).unwrap();
         assert_eq!(super::object(&answer, "it")["kind"], "Object");
     }
@@ -120,7 +121,9 @@ fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
 fn what_waits_is_told_by_its_own_kind() {
     for test in [legacy(), namespaced()] {
         let answer = test
-            .compose(|cx| cx.object("web", deployment("web:1", "1", 1)).needs(false, "its password").add())
+            .compose(|cx| {
+                cx.object("web", deployment("web:1", "1", 1)).needs(false, "its password").add()
+            })
             .unwrap();
         let line = &answer.status["resources"][0];
         assert_eq!(
@@ -138,7 +141,10 @@ fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
         {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out progressing"},
         {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota: gpus"},
     ]});
-    let answer = namespaced().with("web", failed).compose(web("small", deployment("web:1", "1", 2))).unwrap();
+    let answer = namespaced()
+        .with("web", failed)
+        .compose(web("small", deployment("web:1", "1", 2)))
+        .unwrap();
     assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
     assert_eq!(answer.reason, "Failed");
 }
@@ -164,7 +170,9 @@ fn with_variables(names: &[(&str, &str)]) -> Value {
     wanted
 }
 
-fn web_with(names: &'static [(&str, &str)]) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
+fn web_with(
+    names: &'static [(&str, &str)],
+) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
     move |cx| {
         let live = ["spec.replicas", "spec.template.spec.containers.web.env"];
         cx.object("web", with_variables(names)).live(&live).add()

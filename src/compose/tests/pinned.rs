@@ -27,8 +27,7 @@ fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
 /// The disk as it runs: chosen as `small`, in another region, without the field that came later.
 fn running() -> Value {
     let mut disk = ready();
-    disk["metadata"]["annotations"] =
-        json!({"crossplane.io/external-name": "old-name", "paved-road.fn.crossplane.io/size": "small"});
+    disk["metadata"]["annotations"] = json!({"crossplane.io/external-name": "old-name", "paved-road.fn.crossplane.io/size": "small"});
     disk["spec"] = json!({
         "forProvider": {"region": "here", "size": 10, "machine": {"kind": "old"}, "tags": {"gone": "x"}, "theirs": "not in the model"},
         "providerConfigRef": {"name": "old"},
@@ -87,7 +86,10 @@ fn a_choice_is_resolved_anew_only_when_it_differs_from_the_noted_one() {
     let mut unnoted = running();
     unnoted["metadata"]["annotations"] = json!({});
     let disk = composed(&legacy().with("disk", unnoted), "large");
-    assert_eq!(disk["spec"]["forProvider"]["machine"]["kind"], "old", "nobody knows what it was chosen as");
+    assert_eq!(
+        disk["spec"]["forProvider"]["machine"]["kind"], "old",
+        "nobody knows what it was chosen as"
+    );
 }
 
 #[test]
@@ -95,8 +97,11 @@ fn malformed_neighbours_cost_no_value() {
     let mut malformed = running();
     malformed["spec"]["forProvider"]["machine"] = json!("not an object");
     malformed["spec"]["forProvider"]["key"] = json!("kept");
-    let wanted =
-        Disk { size: Some(20), machine: Some(Machine { kind: Some("new".to_owned()) }), ..Disk::default() };
+    let wanted = Disk {
+        size: Some(20),
+        machine: Some(Machine { kind: Some("new".to_owned()) }),
+        ..Disk::default()
+    };
     let answer = legacy()
         .with("disk", malformed)
         .compose(|cx| cx.managed("disk", wanted).live(&["size"]).add().map(|_| ()));
@@ -117,8 +122,9 @@ fn an_external_name_that_is_not_there_is_not_invented() {
 #[test]
 fn tags_of_settings_reach_what_runs_and_yield_to_the_apis_own() {
     let mut test = legacy().with("disk", running());
-    test.settings.tags =
-        [("Name", "settings"), ("Team", "vision")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    test.settings.tags = [("Name", "settings"), ("Team", "vision")]
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .into();
     assert_eq!(
         composed(&test, "small")["spec"]["forProvider"]["tags"],
         json!({"Name": "api", "Team": "vision"})
@@ -142,13 +148,23 @@ fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
     assert_eq!(reference(legacy(), None), json!({"name": "default"}));
     assert_eq!(reference(legacy(), Some("team")), json!({"name": "of-team"}), "of the claim");
     assert_eq!(reference(legacy(), Some("other")), json!({"name": "company"}));
-    assert_eq!(reference(namespaced(), None), json!({"name": "default", "kind": "ClusterProviderConfig"}));
-    assert_eq!(reference(namespaced(), Some("team")), json!({"name": "of-team", "kind": "ProviderConfig"}));
+    assert_eq!(
+        reference(namespaced(), None),
+        json!({"name": "default", "kind": "ClusterProviderConfig"})
+    );
+    assert_eq!(
+        reference(namespaced(), Some("team")),
+        json!({"name": "of-team", "kind": "ProviderConfig"})
+    );
     assert_eq!(
         reference(namespaced(), Some("other")),
         json!({"name": "company", "kind": "ClusterProviderConfig"})
     );
-    assert_eq!(reference(legacy().with("disk", running()), Some("team")), json!({"name": "old"}), "pinned");
+    assert_eq!(
+        reference(legacy().with("disk", running()), Some("team")),
+        json!({"name": "old"}),
+        "pinned"
+    );
 }
 
 #[test]
@@ -167,7 +183,9 @@ fn what_a_provider_wrote_into_the_entries_of_a_list_stays() {
         "originAccessControlIdRef": {"name": "it"}, "originAccessControlId": "E1", "connectionTimeout": 10,
     }]);
     running["spec"] = json!({"forProvider": {"origin": origin, "comment": "theirs"}});
-    let answer =
-        legacy().with("site", running).compose(|cx| cx.managed("site", site()).add().map(|_| ())).unwrap();
+    let answer = legacy()
+        .with("site", running)
+        .compose(|cx| cx.managed("site", site()).add().map(|_| ()))
+        .unwrap();
     assert_eq!(object(&answer, "site")["spec"]["forProvider"]["origin"], origin);
 }

@@ -41,7 +41,8 @@ fn what_exists_stays_whatever_it_needs() {
 
 #[test]
 fn what_an_api_leaves_out_is_named_instead_of_deleted() {
-    let refused = legacy().with("old", ready()).with("older", ready()).compose(|_| Ok(())).err().unwrap();
+    let refused =
+        legacy().with("old", ready()).with("older", ready()).compose(|_| Ok(())).err().unwrap();
     assert_eq!(refused, Error::WouldDelete(vec!["old".to_owned(), "older".to_owned()]));
     assert_eq!(
         refused.to_string(),
@@ -74,8 +75,10 @@ fn the_rest_of_a_list_is_retired_by_its_prefix() {
         cx.retire_rest("rule-")
     });
     assert_eq!(slots(&answer.unwrap()), ["other", "rule-a"]);
-    let answer =
-        legacy().with("rule-b", ready()).with("other", ready()).compose(|cx| cx.retire_rest("rule-"));
+    let answer = legacy()
+        .with("rule-b", ready())
+        .with("other", ready())
+        .compose(|cx| cx.retire_rest("rule-"));
     assert_eq!(answer.err(), Some(Error::WouldDelete(vec!["other".to_owned()])));
 }
 

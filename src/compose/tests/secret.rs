@@ -56,7 +56,11 @@ fn namespaced_a_secret_is_made_composed_and_only_then_used() {
     test.observed.push(("connection".to_owned(), secret, BTreeMap::new()));
     test.random = 2;
     let second = test.compose(with_password).unwrap();
-    assert_eq!(object(&second, "connection")["data"], object(&first, "connection")["data"], "made once");
+    assert_eq!(
+        object(&second, "connection")["data"],
+        object(&first, "connection")["data"],
+        "made once"
+    );
     assert!(second.resources["connection"].1);
     assert_eq!(object(&second, "machine")["spec"]["forProvider"]["key"], "/thing-things/password");
 }
@@ -68,7 +72,10 @@ fn where_nobody_publishes_a_secret_nobody_waits_for_it_in_haste() {
     let answer = test
         .compose(|cx| {
             assert_eq!(cx.generated("password").reference, None);
-            cx.managed("machine", disk("here")).needs(false, "a connection secret").add().map(|_| ())
+            cx.managed("machine", disk("here"))
+                .needs(false, "a connection secret")
+                .add()
+                .map(|_| ())
         })
         .unwrap();
     assert_eq!(answer.requeue, Duration::from_secs(30));
@@ -121,11 +128,15 @@ fn without_connection_details_there_is_no_secret() {
 
 #[test]
 fn a_provider_writes_its_secret_beside_the_composites_own() {
-    let publish = |cx: &mut Composition<'_>| cx.managed("disk", disk("here")).publishes().add().map(|_| ());
+    let publish =
+        |cx: &mut Composition<'_>| cx.managed("disk", disk("here")).publishes().add().map(|_| ());
     let reference = |answer| object(&answer, "disk")["spec"]["writeConnectionSecretToRef"].clone();
     let wanted = json!({"name": "thing-x1-disk-abcde", "namespace": "vault"});
     assert_eq!(reference(legacy().compose(publish).unwrap()), wanted);
-    assert_eq!(reference(namespaced().compose(publish).unwrap()), json!({"name": "thing-disk-abcde"}));
+    assert_eq!(
+        reference(namespaced().compose(publish).unwrap()),
+        json!({"name": "thing-disk-abcde"})
+    );
     let mut elsewhere = ready();
     elsewhere["spec"]["writeConnectionSecretToRef"] = json!({"name": "a", "namespace": "b"});
     assert_eq!(

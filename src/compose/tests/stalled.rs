@@ -28,7 +28,8 @@ fn failed_resource_stalls_after_fifteen_minutes() {
     for (since, stalled) in [("08:45:01", false), ("08:45:00", true), ("07:00:00", true)] {
         let test = failed_since(&format!("2026-11-21T{since}Z"), "VcpuLimitExceeded: quota");
         let answer = test.compose(one).unwrap();
-        let message = "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
+        let message =
+            "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
         let expected = Stalled { status: true, reason: "ResourceFailed", message };
         assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
         // Crossplane asks again before, and right after, the time is up.
@@ -46,7 +47,8 @@ fn failure_that_just_began_or_has_no_time_does_not_stall() {
 
 #[test]
 fn stalled_message_is_scrubbed_and_cut() {
-    let mut test = failed_since("2026-11-21T08:00:00Z", &format!("hunter2hunter2 {}", "x".repeat(LONGEST)));
+    let mut test =
+        failed_since("2026-11-21T08:00:00Z", &format!("hunter2hunter2 {}", "x".repeat(LONGEST)));
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let message = test.compose(one).unwrap().stalled.unwrap().message;
     assert!(message.len() <= LONGEST && !message.contains("hunter2"), "{message}");

@@ -28,7 +28,10 @@ fn a_usage_refers_to_both_ends_by_name() {
         let usage = object(&answer, "usage-group-by-machine");
         assert_eq!(usage["apiVersion"], group);
         assert_eq!(usage["kind"], "Usage");
-        assert_eq!(usage["spec"], json!({"of": end("group"), "by": end("machine"), "replayDeletion": true}));
+        assert_eq!(
+            usage["spec"],
+            json!({"of": end("group"), "by": end("machine"), "replayDeletion": true})
+        );
         for slot in ["group", "machine"] {
             assert_eq!(object(&answer, slot)["metadata"]["name"], end(slot)["resourceRef"]["name"]);
         }
@@ -38,7 +41,10 @@ fn a_usage_refers_to_both_ends_by_name() {
 #[test]
 fn what_exists_is_referred_to_by_the_name_that_it_has() {
     let answer = legacy().with("group", ready()).compose(both).unwrap();
-    assert_eq!(object(&answer, "usage-group-by-machine")["spec"]["of"]["resourceRef"]["name"], "group-name");
+    assert_eq!(
+        object(&answer, "usage-group-by-machine")["spec"]["of"]["resourceRef"]["name"],
+        "group-name"
+    );
     assert_eq!(object(&answer, "group")["metadata"]["name"], "group-name");
 }
 
@@ -64,7 +70,11 @@ fn a_usage_stays_while_an_end_that_was_deleted_by_hand_has_to_wait() {
 
 fn running(usage: serde_json::Value) -> Test {
     let mut test = legacy().with("group", ready());
-    test.observed.push(("usage-group-by-machine".to_owned(), usage, std::collections::BTreeMap::new()));
+    test.observed.push((
+        "usage-group-by-machine".to_owned(),
+        usage,
+        std::collections::BTreeMap::new(),
+    ));
     test
 }
 
@@ -75,18 +85,25 @@ fn what_a_usage_protects_is_never_retired() {
         cx.retire("group")
     });
     let message = refused.err().unwrap().to_string();
-    assert!(message.starts_with("slot `group` is protected by a Usage and cannot be retired"), "{message}");
+    assert!(
+        message.starts_with("slot `group` is protected by a Usage and cannot be retired"),
+        "{message}"
+    );
 }
 
 #[test]
 fn what_an_observed_usage_protects_is_never_retired_either() {
-    let usage = object(&legacy().with("group", ready()).compose(both).unwrap(), "usage-group-by-machine");
+    let usage =
+        object(&legacy().with("group", ready()).compose(both).unwrap(), "usage-group-by-machine");
     let refused = running(usage).compose(|cx| {
         cx.retire("usage-group-by-machine")?;
         cx.retire("group")
     });
     let message = refused.err().unwrap().to_string();
-    assert!(message.starts_with("slot `group` is protected by a Usage and cannot be retired"), "{message}");
+    assert!(
+        message.starts_with("slot `group` is protected by a Usage and cannot be retired"),
+        "{message}"
+    );
 }
 
 #[test]

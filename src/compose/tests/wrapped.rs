@@ -5,8 +5,7 @@ use crate::compose::Composition;
 use crate::error::Error;
 
 fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
-    let service =
-        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"port": 80}});
     cx.object("service", service).add()
 }
 
@@ -24,7 +23,10 @@ fn a_wrapper_whose_object_is_not_seen_is_not_ready_and_says_so() {
     let answer = legacy().with("service", wrapper(&json!({}))).compose(service).unwrap();
     assert!(!answer.resources["service"].1);
     let line = &answer.status["resources"][0];
-    assert_eq!((&line["reason"], &line["message"]), (&json!("Creating"), &json!("is being created")));
+    assert_eq!(
+        (&line["reason"], &line["message"]),
+        (&json!("Creating"), &json!("is being created"))
+    );
 }
 
 #[test]

@@ -10,7 +10,8 @@ impl Managed for Bucket {
 }
 
 impl Managed for BucketOwnershipControls {
-    const KIND: Kind = Kind::aws("s3", "BucketOwnershipControls").versions("v1beta2", "v1beta1").untagged();
+    const KIND: Kind =
+        Kind::aws("s3", "BucketOwnershipControls").versions("v1beta2", "v1beta1").untagged();
     type Status = Unread;
 }
 
@@ -20,8 +21,9 @@ impl Managed for BucketPublicAccessBlock {
 }
 
 impl Managed for BucketServerSideEncryptionConfiguration {
-    const KIND: Kind =
-        Kind::aws("s3", "BucketServerSideEncryptionConfiguration").versions("v1beta2", "v1beta1").untagged();
+    const KIND: Kind = Kind::aws("s3", "BucketServerSideEncryptionConfiguration")
+        .versions("v1beta2", "v1beta1")
+        .untagged();
     type Status = Unread;
 }
 

@@ -30,7 +30,11 @@ pub fn varied(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<V
         ("array", Some(Value::Array(items))) => {
             let items = items.clone();
             let least = usize::try_from(schema["minItems"].as_u64().unwrap_or(0)).unwrap();
-            Some((least.min(items.len())..=items.len()).prop_map(move |count| json!(items[..count])).boxed())
+            Some(
+                (least.min(items.len())..=items.len())
+                    .prop_map(move |count| json!(items[..count]))
+                    .boxed(),
+            )
         }
         (_, example) => Some(Just(example?.clone()).boxed()),
     }
@@ -83,10 +87,14 @@ pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
                 .into_iter()
                 .flatten()
                 .map(|(key, field)| {
-                    let required = schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
+                    let required =
+                        schema["required"].as_array().is_some_and(|all| all.contains(&json!(key)));
                     let value = valid(field);
-                    let value =
-                        if required { value.prop_map(Some).boxed() } else { option::of(value).boxed() };
+                    let value = if required {
+                        value.prop_map(Some).boxed()
+                    } else {
+                        option::of(value).boxed()
+                    };
                     let key = key.clone();
                     value.prop_map(move |value| value.map(|value| (key.clone(), value)))
                 })
@@ -94,7 +102,9 @@ pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
             fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect())).boxed()
         }
         "object" if schema["additionalProperties"].is_object() => {
-            btree_map(keys(), valid(&schema["additionalProperties"]), 0..3).prop_map(|map| json!(map)).boxed()
+            btree_map(keys(), valid(&schema["additionalProperties"]), 0..3)
+                .prop_map(|map| json!(map))
+                .boxed()
         }
         "object" => Just(json!({})).boxed(),
         "array" => {
@@ -113,8 +123,9 @@ fn text(schema: &Value) -> BoxedStrategy<Value> {
         let schema = schema.clone();
         move |text: &Value| allows(&schema, text)
     };
-    let bare =
-        schema["pattern"].as_str().map(|pattern| pattern.trim_start_matches('^').trim_end_matches('$'));
+    let bare = schema["pattern"]
+        .as_str()
+        .map(|pattern| pattern.trim_start_matches('^').trim_end_matches('$'));
     let matching = bare.and_then(|pattern| proptest::string::string_regex(pattern).ok());
     let texts = match matching {
         Some(matching) => matching.boxed(),

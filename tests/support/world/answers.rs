@@ -11,7 +11,8 @@ use super::Mood;
 
 /// Gives an object the status, and what else its cluster adds, that its kind has in a mood.
 pub fn answer(object: &mut Value, mood: Mood) {
-    let (group, kind) = (group_of(object).to_owned(), object["kind"].as_str().unwrap_or_default().to_owned());
+    let (group, kind) =
+        (group_of(object).to_owned(), object["kind"].as_str().unwrap_or_default().to_owned());
     match (group.as_str(), kind.as_str()) {
         ("", "Namespace") => phase(object, mood),
         ("", "Service") => service(object, mood),
@@ -20,7 +21,9 @@ pub fn answer(object: &mut Value, mood: Mood) {
         ("apps", "Deployment") => object["status"] = deployment(object, mood),
         ("networking.k8s.io", "Ingress") => ingress(object, mood),
         ("argoproj.io", "Application") => object["status"] = application(mood),
-        ("kubernetes.crossplane.io" | "kubernetes.m.crossplane.io", "Object") => wrapper(object, mood),
+        ("kubernetes.crossplane.io" | "kubernetes.m.crossplane.io", "Object") => {
+            wrapper(object, mood)
+        }
         _ => managed(object, mood),
     }
 }
@@ -70,8 +73,8 @@ fn managed(object: &mut Value, mood: Mood) {
     let Some(conditions) = conditions(mood) else { return };
     object["status"] = json!({"conditions": conditions});
     if mood.is_made() {
-        let known =
-            AT_PROVIDER.get(&(group_of(object).to_owned(), object["kind"].as_str().unwrap().to_owned()));
+        let known = AT_PROVIDER
+            .get(&(group_of(object).to_owned(), object["kind"].as_str().unwrap().to_owned()));
         if let Some(seen) = known {
             object["status"]["atProvider"] = seen.clone();
         }
@@ -87,8 +90,8 @@ fn wrapper(object: &mut Value, mood: Mood) {
     inner["metadata"]["uid"] = json!("00000000-0000-4000-8000-00000000abcd");
     inner["metadata"]["generation"] = json!(1);
     answer(&mut inner, mood);
-    let fails_itself =
-        ["Deployment", "Application", "KnativeServing"].contains(&inner["kind"].as_str().unwrap_or_default());
+    let fails_itself = ["Deployment", "Application", "KnativeServing"]
+        .contains(&inner["kind"].as_str().unwrap_or_default());
     let outer = match mood {
         Mood::Failing if fails_itself => Mood::Creating,
         mood => mood,
@@ -191,7 +194,10 @@ fn sample(name: &str, schema: &Value) -> Value {
         Some(&"array") => json!([sample(name, &schema["items"])]),
         _ => {
             let fields = schema["properties"].as_object();
-            let fields = fields.into_iter().flatten().map(|(key, schema)| (key.clone(), sample(key, schema)));
+            let fields = fields
+                .into_iter()
+                .flatten()
+                .map(|(key, schema)| (key.clone(), sample(key, schema)));
             Value::Object(fields.collect())
         }
     }

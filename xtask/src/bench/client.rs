@@ -12,7 +12,8 @@ use tonic::codegen::http::{HeaderMap, Request};
 use tonic::transport::Channel;
 use tower::{Service as _, ServiceExt as _};
 
-const RUN_FUNCTION: &str = "http://function/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
+const RUN_FUNCTION: &str =
+    "http://function/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
 
 /// What a load did.
 pub(super) struct Figures {
@@ -51,8 +52,9 @@ pub(super) async fn load(
     }
     let took = started.elapsed();
     times.sort_unstable();
-    let quantile =
-        |percent: usize| times.get((times.len() * percent / 100).min(times.len().saturating_sub(1))).copied();
+    let quantile = |percent: usize| {
+        times.get((times.len() * percent / 100).min(times.len().saturating_sub(1))).copied()
+    };
     Ok(Figures {
         per_second: f64::from(u32::try_from(times.len())?) / took.as_secs_f64(),
         p50: quantile(50).context("no answer")?,
@@ -82,10 +84,14 @@ async fn call(mut channel: Channel, frame: Bytes) -> Result<()> {
     let response = channel.ready().await?.call(request).await?;
     let headers = response.headers().clone();
     let body = response.into_body().collect().await?;
-    let status =
-        |headers: &HeaderMap| headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
-    let code =
-        body.trailers().and_then(status).or_else(|| status(&headers)).context("an answer without status")?;
+    let status = |headers: &HeaderMap| {
+        headers.get("grpc-status").map(|code| Code::from_bytes(code.as_bytes()))
+    };
+    let code = body
+        .trailers()
+        .and_then(status)
+        .or_else(|| status(&headers))
+        .context("an answer without status")?;
     ensure!(code == Code::Ok, "the server answered {code}");
     Ok(())
 }

@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 
 /// The first and the last core that we may use.
 pub(super) fn two() -> Result<(usize, usize)> {
-    let all = allowed(&std::fs::read_to_string("/proc/self/status")?).context("reading Cpus_allowed_list")?;
+    let all = allowed(&std::fs::read_to_string("/proc/self/status")?)
+        .context("reading Cpus_allowed_list")?;
     // Pinned to one core already, as the client is: the server's is the machine's first.
     let (first, last) = (*all.first().context("no core")?, *all.last().context("no core")?);
     Ok(if first == last { (usize::from(last == 0), last) } else { (first, last) })

@@ -17,8 +17,10 @@ impl FunctionRunnerService for NoOp {
         &self,
         request: Request<RunFunctionRequest>,
     ) -> Result<Response<RunFunctionResponse>, Status> {
-        let response =
-            function_sdk_rust::response::to(request.get_ref(), function_sdk_rust::response::DEFAULT_TTL);
+        let response = function_sdk_rust::response::to(
+            request.get_ref(),
+            function_sdk_rust::response::DEFAULT_TTL,
+        );
         Ok(Response::new(response))
     }
 }

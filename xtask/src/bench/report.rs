@@ -12,8 +12,15 @@ pub(super) fn speed(lines: &[Line]) {
         "| environment | resources | request, answer KiB | in flight | function | p50, p99 ms | no-op | p50, p99 ms | ratio | no-op carrying | ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
-    for Line { environment, resources, in_flight, bytes: (request, answer), function, no_op, carrying } in
-        lines
+    for Line {
+        environment,
+        resources,
+        in_flight,
+        bytes: (request, answer),
+        function,
+        no_op,
+        carrying,
+    } in lines
     {
         let ratio = |other: &Figures| function.per_second / other.per_second;
         println!(
@@ -33,7 +40,9 @@ pub(super) fn speed(lines: &[Line]) {
 
 /// Memory of the function.
 pub(super) fn memory(rows: &[(String, usize, Memory, Memory)]) {
-    println!("\n| environment, resources | in flight | RSS idle MiB | RSS after MiB | RSS peak MiB |");
+    println!(
+        "\n| environment, resources | in flight | RSS idle MiB | RSS after MiB | RSS peak MiB |"
+    );
     println!("|---|---|---|---|---|");
     for (environment, in_flight, idle, after) in rows {
         println!(

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use crossplane::names::SLOT;
 use function_paved_road::apis::APIS;
 use function_paved_road::server;
-use function_sdk_rust::proto::v1::{Resource, RunFunctionRequest, RunFunctionResponse, Severity, State};
+use function_sdk_rust::proto::v1::{
+    Resource, RunFunctionRequest, RunFunctionResponse, Severity, State,
+};
 use prost::Message as _;
 use serde_json::{Value, json};
 use simulator::core::World;
@@ -42,7 +44,8 @@ pub(super) fn every_api() -> Result<Vec<Case>> {
             let folder = workspace::root().join("examples").join(name);
             let composition = first(&folder.join("composition.yaml"))?;
             let observed = yaml::read(&folder.join("observed/ready.yaml"))?;
-            let world = World::from_documents(first(&folder.join("xr.yaml"))?, observed).select(&composition);
+            let world = World::from_documents(first(&folder.join("xr.yaml"))?, observed)
+                .select(&composition);
             case(name, world, &input(&composition))
         })
         .collect()
@@ -92,7 +95,8 @@ pub(super) fn large() -> Result<Bytes> {
     let (world, input) = example(FIXED + 1)?;
     let mut request = world.request(Some(&input));
     let observed = request.observed.get_or_insert_with(State::default);
-    let foreign = observed.resources.get("instance").context("the example observes an instance")?.clone();
+    let foreign =
+        observed.resources.get("instance").context("the example observes an instance")?.clone();
     let foreign = unmarked(foreign);
     let each = foreign.encoded_len() + 32;
     let room = LIMIT - request.encoded_len();
@@ -111,14 +115,19 @@ pub(super) fn large() -> Result<Bytes> {
 /// The example's XR with as many open CIDRs as make so many resources, and its composed resources when ready.
 fn example(resources: usize) -> Result<(World, Value)> {
     let folder = workspace::root().join("examples/gpu-workspace");
-    let (mut xr, composition) = (first(&folder.join("xr.yaml"))?, first(&folder.join("composition.yaml"))?);
-    let cidrs: Vec<_> = (1..=resources - FIXED).map(|n| format!("10.0.{}.{}/32", n / 250, n % 250)).collect();
+    let (mut xr, composition) =
+        (first(&folder.join("xr.yaml"))?, first(&folder.join("composition.yaml"))?);
+    let cidrs: Vec<_> =
+        (1..=resources - FIXED).map(|n| format!("10.0.{}.{}/32", n / 250, n % 250)).collect();
     xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
     let is_rule = |document: &Value| {
-        document["metadata"]["annotations"][SLOT].as_str().is_some_and(|slot| slot.starts_with("ssh-"))
+        document["metadata"]["annotations"][SLOT]
+            .as_str()
+            .is_some_and(|slot| slot.starts_with("ssh-"))
     };
-    let observed =
-        yaml::read(&folder.join("observed/ready.yaml"))?.into_iter().filter(|document| !is_rule(document));
+    let observed = yaml::read(&folder.join("observed/ready.yaml"))?
+        .into_iter()
+        .filter(|document| !is_rule(document));
     let input = input(&composition);
     Ok((World::from_documents(xr, observed).select(&composition), input))
 }
@@ -141,7 +150,8 @@ fn accepted(response: &RunFunctionResponse) -> Result<()> {
 /// A resource without our label is another step's.
 fn unmarked(mut resource: Resource) -> Resource {
     let mut object = function_paved_road::value::take_object(&mut resource);
-    if let Some(labels) = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("labels")) {
+    if let Some(labels) = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("labels"))
+    {
         *labels = json!({});
     }
     resource.resource = Some(function_paved_road::value::structure(object));

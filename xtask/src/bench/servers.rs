@@ -51,12 +51,16 @@ impl Server {
             None => cpus::everywhere(&program),
         };
         match kind {
-            Kind::Function => {
-                command.args(["--insecure", "--metrics-address=", "--address", &address.to_string()])
-            }
+            Kind::Function => command.args([
+                "--insecure",
+                "--metrics-address=",
+                "--address",
+                &address.to_string(),
+            ]),
             Kind::NoOp => command.args(["bench", "--serve-no-op", &address.to_string()]),
         };
-        let process = command.args(flags).stderr(Stdio::null()).spawn().context("starting a server")?;
+        let process =
+            command.args(flags).stderr(Stdio::null()).spawn().context("starting a server")?;
         let server = Self { process, address };
         server.connect().await?;
         Ok(server)
@@ -80,8 +84,10 @@ impl Server {
     pub(super) fn memory(&self) -> Result<Memory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let field = |name: &str| {
-            let line =
-                status.lines().find_map(|line| line.strip_prefix(name)).context("the process has gone")?;
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .context("the process has gone")?;
             Ok::<u64, anyhow::Error>(line.trim().trim_end_matches(" kB").parse()?)
         };
         Ok(Memory { now: field("VmRSS:")?, peak: field("VmHWM:")? })

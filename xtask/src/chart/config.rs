@@ -49,15 +49,20 @@ pub fn check(case: &Case) -> Result<()> {
         ensure!(is_tls || files.contains(&file), "{flag}: {file} is not mounted: {files:?}");
     }
     let keys = case.value("/sessions/keys").as_array().context("no keys")?;
-    let keys: Vec<_> =
-        keys.iter().map(|key| format!("{FOLDER}/sessions/{}", key.as_str().unwrap_or_default())).collect();
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|key| format!("{FOLDER}/sessions/{}", key.as_str().unwrap_or_default()))
+        .collect();
     same("session-key-file", &config["session-key-file"], &json!(keys))?;
     for (flag, path) in [
         ("oidc-client-secret-file", "/oidc/clientSecret/secretName"),
         ("oidc-ca-file", "/oidc/ca/configMapName"),
         ("tls-cert", "/tls/secretName"),
     ] {
-        ensure!(config[flag].is_null() == case.text(path).is_empty(), "{flag} does not follow {path}");
+        ensure!(
+            config[flag].is_null() == case.text(path).is_empty(),
+            "{flag} does not follow {path}"
+        );
     }
     secrets(case, pod)
 }
@@ -77,12 +82,15 @@ fn known(config: &Value) -> Result<()> {
 fn named(config: &Value) -> Vec<(String, String)> {
     let is_file = |text: &str| text.starts_with('/');
     let texts = |value: &Value| match value {
-        Value::Array(values) => values.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::Array(values) => {
+            values.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
         Value::String(text) => vec![text.clone()],
         _ => Vec::new(),
     };
     let flags = config.as_object().into_iter().flatten();
-    let files = flags.flat_map(|(flag, value)| texts(value).into_iter().map(|text| (flag.clone(), text)));
+    let files =
+        flags.flat_map(|(flag, value)| texts(value).into_iter().map(|text| (flag.clone(), text)));
     files.filter(|(_, text)| is_file(text)).collect()
 }
 
@@ -102,7 +110,9 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
         let name = volume["name"].as_str().unwrap_or_default();
         let sources = [&volume["secret"]["items"], &volume["configMap"]["items"]];
         let items = sources.into_iter().filter_map(Value::as_array).flatten();
-        items.map(move |item| format!("{FOLDER}/{name}/{}", item["path"].as_str().unwrap_or_default()))
+        items.map(move |item| {
+            format!("{FOLDER}/{name}/{}", item["path"].as_str().unwrap_or_default())
+        })
     });
     Ok(files.collect())
 }
@@ -111,9 +121,14 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
 fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let container = &pod["containers"][0];
     ensure!(container["env"].is_null() && container["envFrom"].is_null(), "it has variables");
-    same("its arguments", &container["args"], &json!(["--config", format!("{FOLDER}/config/portal.yaml")]))?;
+    same(
+        "its arguments",
+        &container["args"],
+        &json!(["--config", format!("{FOLDER}/config/portal.yaml")]),
+    )?;
     let volumes = pod["volumes"].as_array().into_iter().flatten();
-    let found: BTreeSet<_> = volumes.filter_map(|volume| volume["secret"]["secretName"].as_str()).collect();
+    let found: BTreeSet<_> =
+        volumes.filter_map(|volume| volume["secret"]["secretName"].as_str()).collect();
     let named = ["/sessions/secretName", "/oidc/clientSecret/secretName", "/tls/secretName"];
     let expected: BTreeSet<_> =
         named.iter().map(|path| case.text(path)).filter(|name| !name.is_empty()).collect();

@@ -59,7 +59,14 @@ impl Helm {
 
     fn run(&self, values: Option<&Path>, set: &[&str]) -> Result<Output> {
         let mut command = Command::new(&self.program);
-        command.args(["template", NAMESPACE, "--namespace", NAMESPACE, "--kube-version", KUBERNETES]);
+        command.args([
+            "template",
+            NAMESPACE,
+            "--namespace",
+            NAMESPACE,
+            "--kube-version",
+            KUBERNETES,
+        ]);
         command.arg(&self.chart);
         if let Some(values) = values {
             command.arg("--values").arg(values);
@@ -70,7 +77,8 @@ impl Helm {
 }
 
 fn told(answer: &Output) -> String {
-    let both = [&answer.stdout, &answer.stderr].map(|text| String::from_utf8_lossy(text).trim().to_owned());
+    let both = [&answer.stdout, &answer.stderr]
+        .map(|text| String::from_utf8_lossy(text).trim().to_owned());
     both.join("\n")
 }
 

@@ -73,8 +73,7 @@ fn leads_here(case: &Case, ingress: &Value) -> Result<()> {
     let service = &case.objects.one("Service")?["metadata"]["name"];
     let backend = json!({"service": {"name": service, "port": {"name": case.port()}}});
     let host = case.text("/publicUrl").trim_start_matches("https://").trim_end_matches('/');
-    let rules =
-        json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
+    let rules = json!([{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}]);
     same("the Ingress' rules", &ingress["rules"], &rules)?;
     same("hosts with TLS", &ingress["tls"][0]["hosts"], &json!([host]))
 }

@@ -21,8 +21,11 @@ pub fn check(case: &Case) -> Result<()> {
     let image = container["image"].as_str().unwrap_or_default();
     let (digest, tag) = (case.text("/image/digest"), concat!("v", env!("CARGO_PKG_VERSION")));
     let image_of = case.text("/image/repository");
-    let expected =
-        if digest.is_empty() { format!("{image_of}:{tag}") } else { format!("{image_of}@{digest}") };
+    let expected = if digest.is_empty() {
+        format!("{image_of}:{tag}")
+    } else {
+        format!("{image_of}@{digest}")
+    };
     same("its image", &json!(image), &json!(expected))?;
     same("its resources", &container["resources"], case.value("/resources"))?;
     ensure!(container["resources"]["limits"]["memory"].is_string(), "memory has no limit");
@@ -32,7 +35,8 @@ pub fn check(case: &Case) -> Result<()> {
 fn replaced(case: &Case, deployment: &Value, pod: &Value) -> Result<()> {
     same("replicas", &deployment["replicas"], case.value("/replicas"))?;
     ensure!(deployment["replicas"].as_u64() >= Some(2), "one replica alone");
-    let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    let rolling =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
     same("its strategy", &deployment["strategy"], &rolling)?;
     let spread = pod["topologySpreadConstraints"].as_array().context("replicas are not spread")?;
     let keys: Vec<_> = spread.iter().map(|one| one["topologyKey"].clone()).collect();
@@ -71,7 +75,8 @@ fn probes(case: &Case, container: &Value) -> Result<()> {
     for (probe, path) in
         [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
     {
-        let expected = json!({"path": path, "port": case.port(), "scheme": case.port().to_uppercase()});
+        let expected =
+            json!({"path": path, "port": case.port(), "scheme": case.port().to_uppercase()});
         same(probe, &container[probe]["httpGet"], &expected)?;
     }
     let ports = json!([{"name": case.port(), "containerPort": 8080}]);

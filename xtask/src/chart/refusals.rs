@@ -52,7 +52,9 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
         named(&told, field).context("without values")?;
     }
     let told = helm.refusal(Some(values), &["oidc.isuer=\"https://id.example.org\""])?;
-    named(&told, "/oidc").and_then(|()| says(&told, "'isuer'")).context("a field that is not there")?;
+    named(&told, "/oidc")
+        .and_then(|()| says(&told, "'isuer'"))
+        .context("a field that is not there")?;
     Ok(BAD.len() + NEEDED.len() + 1)
 }
 

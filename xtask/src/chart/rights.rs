@@ -15,7 +15,8 @@ pub fn check(case: &Case) -> Result<()> {
     let is_impersonation = |role: &&Value| {
         role["metadata"]["name"].as_str().is_some_and(|name| name.ends_with(":impersonation"))
     };
-    let reads = case.objects.all("ClusterRole").find(|role| !is_impersonation(role)).context("no role")?;
+    let reads =
+        case.objects.all("ClusterRole").find(|role| !is_impersonation(role)).context("no role")?;
     let (found, expected) = (single(&reads["rules"])?, expected(case)?);
     let differing: Vec<_> = found.symmetric_difference(&expected).collect();
     ensure!(differing.is_empty(), "the role does not say what is composed: {differing:?}");
@@ -37,7 +38,10 @@ fn single(rules: &Value) -> Result<BTreeSet<[String; 3]>> {
     };
     let mut all = BTreeSet::new();
     for rule in rules.as_array().context("no rules")? {
-        ensure!(rule["resourceNames"].is_null() && rule["nonResourceURLs"].is_null(), "another rule: {rule}");
+        ensure!(
+            rule["resourceNames"].is_null() && rule["nonResourceURLs"].is_null(),
+            "another rule: {rule}"
+        );
         for group in list(rule, "apiGroups") {
             for resource in list(rule, "resources") {
                 let verbs = list(rule, "verbs").into_iter();
@@ -82,7 +86,8 @@ fn bound(case: &Case) -> Result<()> {
         for (binding, role) in bindings.iter().zip(case.objects.all(kind)) {
             same("whom it binds", &binding["subjects"], &subjects)?;
             let name = &role["metadata"]["name"];
-            let reference = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+            let reference =
+                json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
             same("what it binds to", &binding["roleRef"], &reference)?;
         }
     }

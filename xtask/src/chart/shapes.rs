@@ -35,7 +35,8 @@ pub fn check(case: &Case) -> Result<()> {
         expected.extend(SWITCHED);
         expected.sort_unstable();
     }
-    let mut found: Vec<_> = case.objects.0.iter().filter_map(|object| object["kind"].as_str()).collect();
+    let mut found: Vec<_> =
+        case.objects.0.iter().filter_map(|object| object["kind"].as_str()).collect();
     found.sort_unstable();
     ensure!(found == expected, "found {found:?}, expected {expected:?}");
     for object in &case.objects.0 {
@@ -60,7 +61,9 @@ fn known(object: &Value) -> Result<()> {
         "Service" => round::<Service>(object),
         "ServiceAccount" => round::<ServiceAccount>(object),
         // The Prometheus operator's.
-        "ServiceMonitor" => same("its version", &object["apiVersion"], &json!("monitoring.coreos.com/v1")),
+        "ServiceMonitor" => {
+            same("its version", &object["apiVersion"], &json!("monitoring.coreos.com/v1"))
+        }
         other => bail!("{other} is not expected"),
     }
 }
@@ -77,7 +80,8 @@ fn labels(case: &Case, object: &Value) -> Result<()> {
     let labels = &metadata["labels"];
     same("its label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
     same("its label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
-    let own = Some(case.text("/fullnameOverride")).filter(|name| !name.is_empty()).unwrap_or(NAMESPACE);
+    let own =
+        Some(case.text("/fullnameOverride")).filter(|name| !name.is_empty()).unwrap_or(NAMESPACE);
     let name = metadata["name"].as_str().unwrap_or_default();
     let fits = if object["kind"].as_str().is_some_and(|kind| kind.starts_with("ClusterRole")) {
         name.starts_with(&format!("{NAMESPACE}:{own}"))

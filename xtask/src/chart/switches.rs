@@ -13,7 +13,10 @@ use crate::yaml;
 const OFF: [(&str, &[&str]); 4] = [
     ("rbac.create=false", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
     ("podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
-    (r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#, &["NetworkPolicy"]),
+    (
+        r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#,
+        &["NetworkPolicy"],
+    ),
     (r#"serviceAccount={"create": false, "name": "somebody"}"#, &["ServiceAccount"]),
 ];
 
@@ -35,7 +38,11 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
         ensure!(rules == Some(2), "without {part} two of three ways out are left: {rules:?}");
     }
     let objects = render("networkPolicy.egress.enabled=false")?;
-    same("one direction", &objects.one("NetworkPolicy")?["spec"]["policyTypes"], &json!(["Ingress"]))?;
+    same(
+        "one direction",
+        &objects.one("NetworkPolicy")?["spec"]["policyTypes"],
+        &json!(["Ingress"]),
+    )?;
     let somebody = render(OFF[3].0)?;
     let account = &somebody.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
     same("the pods' account", account, &json!("somebody"))?;

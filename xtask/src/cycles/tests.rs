@@ -25,16 +25,21 @@ fn siblings_that_import_each_other_are_a_circle() {
     let tree = "use super::{super::a as x, e::{self, F}}; fn f() { crate::b::g::<u8>(); }";
     let files = [("lib.rs", ""), ("a.rs", "use crate::b::{c, D};"), ("b.rs", ""), ("b/c.rs", tree)];
     assert_eq!(found(&files), ["a imports crate::b::c", "b::c imports super::super::a"]);
-    let files =
-        [("a.rs", "use super::b;"), ("b.rs", "mod i { type T = crate::c::T; }"), ("c.rs", "use super::a;")];
+    let files = [
+        ("a.rs", "use super::b;"),
+        ("b.rs", "mod i { type T = crate::c::T; }"),
+        ("c.rs", "use super::a;"),
+    ];
     let lines = ["a imports super::b", "b::i imports crate::c::T", "c imports super::a"];
     assert_eq!(found(&files), lines);
 }
 
 #[test]
 fn imports_between_parent_and_child_are_no_circle() {
-    let files =
-        [("a.rs", "use self::b::X; use crate::Y;"), ("a/b.rs", "use super::Z; use crate::{Y, a::{Z, W}};")];
+    let files = [
+        ("a.rs", "use self::b::X; use crate::Y;"),
+        ("a/b.rs", "use super::Z; use crate::{Y, a::{Z, W}};"),
+    ];
     assert_eq!(found(&files), [""; 0]);
 }
 

@@ -80,8 +80,9 @@ fn flags(command: &clap::Command) -> String {
     let section = |one: &clap::Command| {
         let usage = one.clone().render_usage().to_string();
         let usage: Vec<&str> = usage.trim_start_matches("Usage:").split_whitespace().collect();
-        let own =
-            |flag: &&clap::Arg| !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str());
+        let own = |flag: &&clap::Arg| {
+            !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str())
+        };
         let (values, flags): (Vec<_>, Vec<_>) =
             one.get_arguments().filter(own).partition(|flag| flag.is_positional());
         let rows = values.into_iter().chain(flags).map(|flag| vec![name(flag), meaning(flag)]);
@@ -106,7 +107,8 @@ fn name(flag: &clap::Arg) -> String {
     let takes_value = flag.is_positional() || flag.get_action().takes_values();
     let names: Vec<String> = short.into_iter().chain(long).collect();
     let words = [names.join(", "), if takes_value { value() } else { String::new() }];
-    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
     format!("`{}`", words.join(" "))
 }
 
@@ -123,8 +125,11 @@ fn meaning(flag: &clap::Arg) -> String {
     if !values.is_empty() && flag.get_action().takes_values() {
         words.push(format!("[values: {}]", values.join(", ")));
     }
-    let defaults: Vec<_> =
-        flag.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let defaults: Vec<_> = flag
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy().into_owned())
+        .collect();
     if !defaults.is_empty() && flag.get_action().takes_values() {
         words.push(format!("[default: {}]", defaults.join(" ")));
     }
@@ -142,11 +147,19 @@ fn exit_codes() -> String {
 /// The rules of each role. Each row has the resources that share verbs.
 fn rules() -> Result<String> {
     let texts = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     let mut rows = Vec::new();
-    for role in
-        rbac::files()?.into_iter().filter(|(path, _)| path.starts_with("package/")).flat_map(|file| file.1)
+    for role in rbac::files()?
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("package/"))
+        .flat_map(|file| file.1)
     {
         let role_name = role["metadata"]["name"].as_str().unwrap_or_default();
         for rule in role["rules"].as_array().into_iter().flatten() {

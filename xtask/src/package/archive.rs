@@ -29,9 +29,12 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
     files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
     files.extend(completions());
     files.extend(manual()?);
+    let files: Vec<_> = files
+        .iter()
+        .map(|(path, mode, content)| (format!("{name}/{path}"), *mode, &**content))
+        .collect();
     let files: Vec<_> =
-        files.iter().map(|(path, mode, content)| (format!("{name}/{path}"), *mode, &**content)).collect();
-    let files: Vec<_> = files.iter().map(|(path, mode, content)| (&**path, *mode, *content)).collect();
+        files.iter().map(|(path, mode, content)| (&**path, *mode, *content)).collect();
     let archive = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
     fs::write(&file, archive).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
@@ -52,7 +55,8 @@ fn completions() -> Vec<File> {
 fn manual() -> Result<Vec<File>> {
     let folder = tempfile::tempdir()?;
     clap_mangen::generate_to(paved::command(), folder.path())?;
-    let mut pages = fs::read_dir(folder.path())?.map(|page| Ok(page?.path())).collect::<Result<Vec<_>>>()?;
+    let mut pages =
+        fs::read_dir(folder.path())?.map(|page| Ok(page?.path())).collect::<Result<Vec<_>>>()?;
     pages.sort();
     let page = |path: PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -76,7 +80,8 @@ mod tests {
         let pages = manual().unwrap();
         let text = |name: &str| {
             let page = pages.iter().find(|(path, ..)| *path == format!("man/{name}.1"));
-            String::from_utf8_lossy(&page.unwrap_or_else(|| panic!("{name} has no page")).2).into_owned()
+            String::from_utf8_lossy(&page.unwrap_or_else(|| panic!("{name} has no page")).2)
+                .into_owned()
         };
         assert!(text("paved").contains("EXIT CODES") || text("paved").contains("Exit codes"));
         let mut expected = 1;
@@ -84,7 +89,11 @@ mod tests {
             let page = text(&format!("paved-{}", command.get_name()));
             // A manual page escapes hyphens.
             for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
-                assert!(page.contains(&flag.replace('-', "\\-")), "{}: --{flag}", command.get_name());
+                assert!(
+                    page.contains(&flag.replace('-', "\\-")),
+                    "{}: --{flag}",
+                    command.get_name()
+                );
             }
             expected += 1;
         }

@@ -37,7 +37,11 @@ impl Place {
         let mut git = Command::new("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let listed = git.current_dir(workspace::root()).output().context("starting git")?;
-        ensure!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
+        ensure!(
+            listed.status.success(),
+            "git ls-files: {}",
+            String::from_utf8_lossy(&listed.stderr)
+        );
         let listed = String::from_utf8(listed.stdout)?;
         for file in listed.split_terminator('\0') {
             let (from, to) = (workspace::root().join(file), root.join(file));
@@ -54,19 +58,38 @@ impl Place {
 
     /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages that are embedded in it; gives
     /// its path.
-    pub fn static_binary(&self, package: &str, binary: &str, architecture: Architecture) -> Result<PathBuf> {
+    pub fn static_binary(
+        &self,
+        package: &str,
+        binary: &str,
+        architecture: Architecture,
+    ) -> Result<PathBuf> {
         if binary == "paved" {
             pages::build_in(&self.root)?;
         }
         let programs = zig()?;
         let target = architecture.target();
-        let rustup = run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
+        let rustup =
+            run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
         rustup.with_context(|| format!("static binaries take rustup, which installs {target}"))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
         let mut cargo = Command::new(programs.join("cargo-zigbuild"));
-        cargo.args(["zigbuild", "--quiet", "--release", "--locked", "--package", package, "--bin", binary]);
-        cargo.args(["--target", target]).arg("--target-dir").arg(&self.target).current_dir(&self.root);
+        cargo.args([
+            "zigbuild",
+            "--quiet",
+            "--release",
+            "--locked",
+            "--package",
+            package,
+            "--bin",
+            binary,
+        ]);
+        cargo
+            .args(["--target", target])
+            .arg("--target-dir")
+            .arg(&self.target)
+            .current_dir(&self.root);
         cargo.env("PATH", path).env("RUSTFLAGS", self.without_paths()?.join(" "));
         run(&mut cargo)?;
         let file = self.target.join(target).join("release").join(binary);
@@ -82,7 +105,11 @@ impl Place {
         let home = home.context("neither CARGO_HOME nor HOME is set")?;
         let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
         // The last that fits counts.
-        Ok(vec![remap(&home, "/cargo"), remap(&self.root, "/source"), remap(&self.target, "/target")])
+        Ok(vec![
+            remap(&home, "/cargo"),
+            remap(&self.root, "/source"),
+            remap(&self.target, "/target"),
+        ])
     }
 }
 
@@ -93,7 +120,11 @@ fn ensure_static(program: &[u8], architecture: Architecture) -> Result<()> {
         Architecture::Amd64 => object::Architecture::X86_64,
         Architecture::Arm64 => object::Architecture::Aarch64,
     };
-    ensure!(elf.architecture() == expected, "is for {:?}, not for {expected:?}", elf.architecture());
+    ensure!(
+        elf.architecture() == expected,
+        "is for {:?}, not for {expected:?}",
+        elf.architecture()
+    );
     for header in elf.elf_program_headers() {
         let loader = header.interpreter(elf.endian(), program)?;
         let loader = loader.map(String::from_utf8_lossy);
@@ -141,7 +172,8 @@ mod tests {
     #[test]
     fn a_program_that_wants_a_loader_or_another_machine_is_refused() {
         let this = Architecture::of_this_machine();
-        let other = if this == Architecture::Amd64 { Architecture::Arm64 } else { Architecture::Amd64 };
+        let other =
+            if this == Architecture::Amd64 { Architecture::Arm64 } else { Architecture::Amd64 };
         let mut program = fs::read(env::current_exe().unwrap()).unwrap();
         let error = ensure_static(&program, this).unwrap_err().to_string();
         assert!(error.starts_with("is not static: it wants /"), "{error}");
@@ -159,7 +191,8 @@ mod tests {
         let (header, endian) = (elf.elf_header(), elf.endian());
         let start = usize::try_from(header.e_phoff(endian)).unwrap();
         let size = usize::from(header.e_phentsize(endian));
-        let loader = elf.elf_program_headers().iter().position(|one| one.p_type(endian) == PT_INTERP);
+        let loader =
+            elf.elf_program_headers().iter().position(|one| one.p_type(endian) == PT_INTERP);
         // A header's type is its first field.
         program[start + loader.unwrap() * size..][..4].fill(0);
     }

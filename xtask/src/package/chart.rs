@@ -56,7 +56,10 @@ fn read(folder: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Res
         if path.is_dir() && !NOT_PACKED.contains(&&*file) {
             read(&path, &packed, files)?;
         } else if path.is_file() && !NOT_PACKED.contains(&&*file) {
-            files.insert(packed, fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
+            files.insert(
+                packed,
+                fs::read(&path).with_context(|| format!("reading {}", path.display()))?,
+            );
         }
     }
     Ok(())
@@ -87,7 +90,8 @@ mod tests {
     fn packed(args: &Args) -> (String, BTreeMap<String, String>) {
         let folder = tempfile::tempdir().unwrap();
         let file = write(args, folder.path()).unwrap();
-        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(fs::File::open(&file).unwrap()));
+        let mut archive =
+            tar::Archive::new(flate2::read::GzDecoder::new(fs::File::open(&file).unwrap()));
         let files = archive.entries().unwrap().map(|entry| {
             let mut entry = entry.unwrap();
             let mut text = String::new();
@@ -100,10 +104,14 @@ mod tests {
     #[test]
     fn a_chart_has_the_version_and_the_image_of_its_release() {
         let registry = "ghcr.io/acme".parse().unwrap();
-        let (name, files) = packed(&Args { release: "v1.2.3-rc.1".to_owned(), registry, ..Args::default() });
+        let (name, files) =
+            packed(&Args { release: "v1.2.3-rc.1".to_owned(), registry, ..Args::default() });
         assert_eq!(name, "paved-portal-1.2.3-rc.1.tgz");
         let chart = &yaml::documents(&files["paved-portal/Chart.yaml"]).unwrap()[0];
-        assert_eq!((&chart["version"], &chart["appVersion"]), (&json!("1.2.3-rc.1"), &json!("v1.2.3-rc.1")));
+        assert_eq!(
+            (&chart["version"], &chart["appVersion"]),
+            (&json!("1.2.3-rc.1"), &json!("v1.2.3-rc.1"))
+        );
         let values = &yaml::documents(&files["paved-portal/values.yaml"]).unwrap()[0];
         assert_eq!(values["image"]["repository"], "ghcr.io/acme/paved-portal");
         assert!(files.contains_key("paved-portal/files/rights.yaml"));

@@ -24,7 +24,9 @@ impl Component {
 
     /// `serde 1.0.228: MIT OR Apache-2.0, https://…`
     pub fn line(&self) -> String {
-        let about = [self.license.as_str(), self.source.as_str()].into_iter().filter(|part| !part.is_empty());
+        let about = [self.license.as_str(), self.source.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty());
         format!("{}: {}", self.called(), about.collect::<Vec<_>>().join(", "))
     }
 }

@@ -30,7 +30,10 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
         yaml::write(&people, &rbac::people(args.place.root(), flavour, group)?)?;
         files.push(people);
         let policy = output.join("policy.yaml");
-        yaml::write(&policy, &manifests::policy::policies(&[(flavour, group)], &args.crossplane_user))?;
+        yaml::write(
+            &policy,
+            &manifests::policy::policies(&[(flavour, group)], &args.crossplane_user),
+        )?;
         files.push(policy);
     }
     Ok(files)
@@ -71,7 +74,8 @@ impl Contents {
         yaml::write(&root.join("xrd.yaml"), std::slice::from_ref(&self.xrd))?;
         yaml::write(&root.join("composition.yaml"), std::slice::from_ref(&self.composition))?;
         yaml::write(&examples.join("example.yaml"), &self.examples)?;
-        xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }.write(file)
+        xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }
+            .write(file)
     }
 }
 
@@ -134,7 +138,9 @@ fn oldest_crossplane(flavour: Flavour) -> &'static str {
 fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
     let info = api.info();
     let people = match flavour {
-        Flavour::Claims => format!("People apply a claim, `{}`, in their namespace.", info.claim.kind),
+        Flavour::Claims => {
+            format!("People apply a claim, `{}`, in their namespace.", info.claim.kind)
+        }
         Flavour::Namespaced => {
             format!("People apply the composite, `{}`, in their namespace.", info.namespaced.kind)
         }
@@ -181,7 +187,10 @@ mod tests {
             let args = Args { release: release.to_owned(), ..Args::default() };
             let contents = Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
             let function = &contents.meta["spec"]["dependsOn"][0];
-            assert_eq!((&function["kind"], &function["version"]), (&json!("Function"), &json!(versions)));
+            assert_eq!(
+                (&function["kind"], &function["version"]),
+                (&json!("Function"), &json!(versions))
+            );
         }
     }
 }

@@ -41,13 +41,15 @@ impl Graph {
     pub fn of(root: &Path, package: &str) -> Result<Self> {
         let edges = "normal,no-proc-macro";
         let line = " {p}|{l}|{r}";
-        let arguments = ["--package", package, "--edges", edges, "--prefix", "depth", "--format", line];
+        let arguments =
+            ["--package", package, "--edges", edges, "--prefix", "depth", "--format", line];
         Self::read(&cargo(root, "tree", &arguments, "--target")?)
     }
 
     /// Those of an image that is made of some crates: one of ours, whose binary is in it, and others whose data are.
     pub fn of_image(root: &Path, image: &str, crates: &[&str]) -> Result<Self> {
-        let graphs = crates.iter().map(|found| Self::of(root, found)).collect::<Result<Vec<_>>>()?;
+        let graphs =
+            crates.iter().map(|found| Self::of(root, found)).collect::<Result<Vec<_>>>()?;
         Self::all(image, graphs)
     }
 
@@ -61,7 +63,8 @@ impl Graph {
         let folders = folders(root)?;
         let component = |found: &Crate| {
             let folder = folders.get(&(found.name.clone(), found.version.clone()));
-            let folder = folder.with_context(|| format!("cargo metadata has no {}", found.reference()))?;
+            let folder =
+                folder.with_context(|| format!("cargo metadata has no {}", found.reference()))?;
             Ok(Component {
                 name: found.name.clone(),
                 version: found.version.clone(),
@@ -92,7 +95,8 @@ impl Graph {
         let mut path: Vec<Crate> = Vec::new();
         let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
         for line in tree.lines().filter(|line| !line.is_empty()) {
-            let (depth, found) = line.split_once(' ').with_context(|| format!("no depth in {line:?}"))?;
+            let (depth, found) =
+                line.split_once(' ').with_context(|| format!("no depth in {line:?}"))?;
             let found = Crate::read(found).with_context(|| format!("no crate in {line:?}"))?;
             path.truncate(depth.parse()?);
             if let Some(above) = path.last() {
@@ -164,7 +168,11 @@ fn cargo(root: &Path, command: &str, arguments: &[&str], flag: &str) -> Result<S
         cargo.args([flag, architecture.target()]);
     }
     let answer = cargo.output().context("starting cargo")?;
-    ensure!(answer.status.success(), "cargo {command}: {}", String::from_utf8_lossy(&answer.stderr));
+    ensure!(
+        answer.status.success(),
+        "cargo {command}: {}",
+        String::from_utf8_lossy(&answer.stderr)
+    );
     Ok(String::from_utf8(answer.stdout)?)
 }
 

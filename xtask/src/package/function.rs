@@ -35,7 +35,12 @@ pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result
 }
 
 /// Packs a program as the Function's package for one architecture; gives its file.
-pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
+pub fn pack(
+    binary: &[u8],
+    args: &Args,
+    architecture: Architecture,
+    output: &Path,
+) -> Result<PathBuf> {
     let folder = tempfile::tempdir()?;
     let image = folder.path().join("image.tar");
     let licenses = licenses::text(args, &Graph::of(args.place.root(), CRATE)?)?;
@@ -56,7 +61,12 @@ pub fn pack(binary: &[u8], args: &Args, architecture: Architecture, output: &Pat
 }
 
 /// It writes no file and opens no connection: a root that is read-only will do, and there are no certificates of authorities in it.
-fn runtime(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) -> Result<Image> {
+fn runtime(
+    binary: &[u8],
+    licenses: &str,
+    architecture: Architecture,
+    args: &Args,
+) -> Result<Image> {
     let files = [("function", 0o755, binary), (licenses::IN_IMAGE, 0o644, licenses.as_bytes())];
     let contents = Contents {
         title: "function-paved-road",
@@ -86,8 +96,10 @@ mod tests {
         let image = runtime(b"binary", "texts", Architecture::Amd64, &Args::default()).unwrap();
         let layer = flate2::read::GzDecoder::new(&*image.layer);
         let mut archive = tar::Archive::new(layer);
-        let paths =
-            archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string());
+        let paths = archive
+            .entries()
+            .unwrap()
+            .map(|entry| entry.unwrap().path().unwrap().display().to_string());
         assert_eq!(paths.collect::<Vec<_>>(), ["function", licenses::IN_IMAGE]);
     }
 
@@ -95,8 +107,11 @@ mod tests {
     fn dockerfile_has_the_toolchain_and_ports_of_the_package() {
         let read = |file: &str| fs::read_to_string(workspace::root().join(file)).unwrap();
         let (dockerfile, toolchain) = (read("Dockerfile"), read("rust-toolchain.toml"));
-        let version =
-            toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
+        let version = toolchain
+            .lines()
+            .find_map(|line| line.strip_prefix("channel = "))
+            .unwrap()
+            .trim_matches('"');
         assert!(dockerfile.contains(&format!("library/rust:{version}-alpine")), "{version}");
         assert!(dockerfile.contains(&format!("RUSTUP_TOOLCHAIN={version}\n")), "{version}");
         let ports = PORTS.map(|port| port.trim_end_matches("/tcp")).join(" ");

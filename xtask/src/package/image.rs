@@ -50,7 +50,11 @@ impl Image {
     ) -> Result<Self> {
         let layer = tar(contents.files)?;
         let config = config(contents, architecture, version, &sha256(&layer));
-        Ok(Self { architecture, config: serde_json::to_vec(&config)?, layer: gzip(&layer, effort)? })
+        Ok(Self {
+            architecture,
+            config: serde_json::to_vec(&config)?,
+            layer: gzip(&layer, effort)?,
+        })
     }
 
     /// As `docker save` writes it.
@@ -66,7 +70,12 @@ impl Image {
     }
 }
 
-fn config(contents: &Contents<'_>, architecture: Architecture, version: &str, layer: &str) -> Value {
+fn config(
+    contents: &Contents<'_>,
+    architecture: Architecture,
+    version: &str,
+    layer: &str,
+) -> Value {
     let ports: serde_json::Map<String, Value> =
         contents.ports.iter().map(|port| ((*port).to_owned(), json!({}))).collect();
     json!({
@@ -167,7 +176,8 @@ mod tests {
     fn an_image_is_one_binary_that_runs_without_rights() {
         let image = files(&image(b"binary", Architecture::Arm64).saved().unwrap());
         let manifest: Value = serde_json::from_slice(&image["manifest.json"]).unwrap();
-        let config: Value = serde_json::from_slice(&image[manifest[0]["Config"].as_str().unwrap()]).unwrap();
+        let config: Value =
+            serde_json::from_slice(&image[manifest[0]["Config"].as_str().unwrap()]).unwrap();
         assert_eq!(config["architecture"], "arm64");
         assert_eq!(config["config"]["User"], USER);
         assert_eq!(config["config"]["Entrypoint"], json!(["/function"]));

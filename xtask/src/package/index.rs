@@ -72,9 +72,15 @@ mod tests {
 
     fn made(binary: &[u8]) -> Vec<u8> {
         let files: &[(&str, u32, &[u8])] = &[("program", 0o755, binary)];
-        let contents =
-            Contents { title: "t", description: "d", files, entry_point: &["/program"], ports: &[] };
-        let image = |architecture| Image::of(&contents, architecture, "v1.2.3", Effort::Quick).unwrap();
+        let contents = Contents {
+            title: "t",
+            description: "d",
+            files,
+            entry_point: &["/program"],
+            ports: &[],
+        };
+        let image =
+            |architecture| Image::of(&contents, architecture, "v1.2.3", Effort::Quick).unwrap();
         layout(&ARCHITECTURES.map(image), "v1.2.3").unwrap()
     }
 
@@ -92,7 +98,10 @@ mod tests {
     fn at<'a>(files: &'a BTreeMap<String, Vec<u8>>, descriptor: &Value) -> &'a [u8] {
         let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
         let blob = &files[&format!("blobs/sha256/{digest}")];
-        assert_eq!((image::sha256(blob).as_str(), json!(blob.len())), (digest, descriptor["size"].clone()));
+        assert_eq!(
+            (image::sha256(blob).as_str(), json!(blob.len())),
+            (digest, descriptor["size"].clone())
+        );
         blob
     }
 
@@ -112,10 +121,16 @@ mod tests {
         let manifests = index["manifests"].as_array().unwrap();
         assert_eq!(manifests.len(), ARCHITECTURES.len());
         for (descriptor, architecture) in manifests.iter().zip(ARCHITECTURES) {
-            assert_eq!(descriptor["platform"], json!({"architecture": architecture.name(), "os": "linux"}));
+            assert_eq!(
+                descriptor["platform"],
+                json!({"architecture": architecture.name(), "os": "linux"})
+            );
             let manifest = json_at(&files, descriptor);
             assert_eq!(json_at(&files, &manifest["config"])["architecture"], architecture.name());
-            assert!(at(&files, &manifest["layers"][0]).starts_with(&[0x1f, 0x8b]), "it is compressed");
+            assert!(
+                at(&files, &manifest["layers"][0]).starts_with(&[0x1f, 0x8b]),
+                "it is compressed"
+            );
         }
     }
 

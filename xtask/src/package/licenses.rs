@@ -30,7 +30,8 @@ The texts that came with them are below, each once, after the packages that it c
 
 const WITHOUT: &str = "These came without a text:";
 
-const RULE: &str = "--------------------------------------------------------------------------------";
+const RULE: &str =
+    "--------------------------------------------------------------------------------";
 
 /// The file about what is in a program. npm's packages are there once the pages were built, which goes before the program; a debug
 /// program has none of them in it, as it reads the pages when it is asked for them.
@@ -75,14 +76,16 @@ fn texts(package: &Path) -> Result<BTreeSet<String>> {
     let mut texts = BTreeSet::new();
     let mut left = vec![package.to_owned()];
     while let Some(folder) = left.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
         for entry in entries {
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
             if kind.is_dir() && entry.file_name() != "node_modules" {
                 left.push(path);
             } else if kind.is_file() && is_license(&path) {
-                let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+                let text =
+                    fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
                 texts.insert(normal(&text));
             }
         }
@@ -134,10 +137,19 @@ mod tests {
         let files: [(&str, &[(&str, &str)]); 4] = [
             (
                 "two",
-                &[("LICENSE.md", "\u{feff}Do what\r\nyou want.  \r\n\r\n"), ("src/lib.rs", "fn main() {}")],
+                &[
+                    ("LICENSE.md", "\u{feff}Do what\r\nyou want.  \r\n\r\n"),
+                    ("src/lib.rs", "fn main() {}"),
+                ],
             ),
-            ("one", &[("licence", "\nDo what\nyou want.\n"), ("c/mimic/Copying", "Copyright Mimic\n")]),
-            ("three", &[("README", "Mine."), ("NOTICE", "\n"), ("node_modules/one/LICENSE", "Theirs.")]),
+            (
+                "one",
+                &[("licence", "\nDo what\nyou want.\n"), ("c/mimic/Copying", "Copyright Mimic\n")],
+            ),
+            (
+                "three",
+                &[("README", "Mine."), ("NOTICE", "\n"), ("node_modules/one/LICENSE", "Theirs.")],
+            ),
             ("four", &[("LICENSES/MIT.txt", "  Copyright Four\n")]),
         ];
         let components = files.map(|(name, files)| component(name, home.path(), files));
@@ -158,7 +170,8 @@ mod tests {
     #[test]
     fn a_package_whose_files_are_not_there_is_an_error() {
         let home = tempfile::tempdir().unwrap();
-        let component = Component { folder: home.path().join("gone"), ..component("here", home.path(), &[]) };
+        let component =
+            Component { folder: home.path().join("gone"), ..component("here", home.path(), &[]) };
         let error = of(&[component]).unwrap_err().to_string();
         assert!(error.starts_with("reading ") && error.ends_with("gone"), "{error}");
     }
@@ -182,7 +195,8 @@ mod tests {
         let bill = fs::read_to_string(sbom::write(root, &graph, home.path()).unwrap()).unwrap();
         let bill: Value = serde_json::from_str(&bill).unwrap();
         // Those of the workspace have no package URL.
-        let others = bill["components"].as_array().unwrap().iter().filter(|one| one.get("purl").is_some());
+        let others =
+            bill["components"].as_array().unwrap().iter().filter(|one| one.get("purl").is_some());
         let others: Vec<_> = others.collect();
         assert!(others.len() > 300, "{}", others.len());
         for one in others {

@@ -53,14 +53,19 @@ impl FromStr for Registry {
 
     /// Crossplane 2 takes no reference without a registry, and none to a registry whose name has neither dot nor port.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = || format!("{text:?}: expected a registry and a path, such as {}", Self::DEFAULT);
+        let wanted =
+            || format!("{text:?}: expected a registry and a path, such as {}", Self::DEFAULT);
         let (host, path) = text.split_once('/').ok_or_else(wanted)?;
         let is_part = |part: &str| {
             let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
             part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(fit)
         };
         let is_host = host.contains(['.', ':']) && host.split(':').all(is_part);
-        if is_host && path.split('/').all(is_part) { Ok(Self(text.to_owned())) } else { Err(wanted()) }
+        if is_host && path.split('/').all(is_part) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(wanted())
+        }
     }
 }
 
@@ -77,8 +82,9 @@ pub(super) fn release(text: &str) -> Result<String, String> {
         number.split_once('-').map_or((number, None), |(number, suffix)| (number, Some(suffix)));
     let is_number =
         |part: &str| part.parse::<u32>().is_ok() && (part == "0" || !part.starts_with(['0', '+']));
-    let is_suffix =
-        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_suffix = |part: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
     let fits = number.split('.').count() == 3
         && number.split('.').all(is_number)
         && suffix.is_none_or(|suffix| suffix.split('.').all(is_suffix));
@@ -145,7 +151,9 @@ mod tests {
         for good in ["v0.1.0", "v1.20.3", "v1.0.0-rc.1"] {
             assert!(release(good).is_ok(), "{good}");
         }
-        for bad in ["", "1.0.0", "v1.0", "v1.0.0.0", "v01.0.0", "v1.0.0-", "v1.0.x", "latest", "v1.+0.0"] {
+        for bad in
+            ["", "1.0.0", "v1.0", "v1.0.0.0", "v01.0.0", "v1.0.0-", "v1.0.x", "latest", "v1.+0.0"]
+        {
             assert!(release(bad).is_err(), "{bad}");
         }
     }

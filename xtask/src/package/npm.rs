@@ -185,7 +185,11 @@ mod tests {
         for tool in ["vitest", "vite", "typescript", "@babel/core"] {
             assert!(!by_name.contains_key(tool), "{tool}");
         }
-        assert!(pages.needed.iter().any(|one| one.starts_with("pkg:npm/react@")), "{:?}", pages.needed);
+        assert!(
+            pages.needed.iter().any(|one| one.starts_with("pkg:npm/react@")),
+            "{:?}",
+            pages.needed
+        );
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     // Only now: what is in the pages was installed when those were built, before the binaries.
     let graph = graph(args)?;
     let licenses = licenses::text(args, &graph)?;
-    let images = binaries.iter().map(|(architecture, binary)| of(binary, &licenses, *architecture, args));
+    let images =
+        binaries.iter().map(|(architecture, binary)| of(binary, &licenses, *architecture, args));
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
@@ -107,7 +108,8 @@ mod tests {
     #[test]
     fn the_image_starts_the_portal_and_trusts_public_authorities() {
         let image =
-            of(b"binary", "texts", Architecture::Amd64, &Args { debug: true, ..Args::default() }).unwrap();
+            of(b"binary", "texts", Architecture::Amd64, &Args { debug: true, ..Args::default() })
+                .unwrap();
         let config: Value = serde_json::from_slice(&image.config).unwrap();
         assert_eq!(config["config"]["Entrypoint"], json!(["/paved", "portal"]));
         assert_eq!(config["config"]["User"], "65532:65532");
@@ -148,7 +150,9 @@ mod tests {
         let names = bill["components"].as_array().unwrap().iter().map(|one| one["name"].clone());
         let names: Vec<_> = names.collect();
         assert!(
-            ["paved", AUTHORITIES_FROM, "kube", "react"].iter().all(|name| names.contains(&json!(name))),
+            ["paved", AUTHORITIES_FROM, "kube", "react"]
+                .iter()
+                .all(|name| names.contains(&json!(name))),
             "{names:?}"
         );
     }

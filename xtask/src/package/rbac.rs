@@ -24,7 +24,10 @@ const PORTAL: &str = "deploy/chart/files/rights.yaml";
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
-        ("package/rbac/people.yaml".to_owned(), people::roles(composed, &plurals(workspace::root())?)?),
+        (
+            "package/rbac/people.yaml".to_owned(),
+            people::roles(composed, &plurals(workspace::root())?)?,
+        ),
         ("package/rbac/crossplane.yaml".to_owned(), vec![home::crossplane(composed)?]),
         (provider("claims"), home::provider_kubernetes(composed, Flavour::Claims)?),
         (provider("namespaced"), home::provider_kubernetes(composed, Flavour::Namespaced)?),
@@ -52,7 +55,9 @@ pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> 
 fn plurals(root: &Path) -> Result<Plurals> {
     let mut plurals = Plurals::default();
     let folder = root.join("tests/schemas");
-    for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+    for entry in
+        std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
+    {
         for definition in yaml::read(&entry?.path())? {
             plurals.add(&definition);
         }
@@ -129,6 +134,9 @@ mod tests {
                 assert!(!rules.iter().any(|rule| has(rule, "apiGroups", default)), "{role}");
             }
         }
-        assert_eq!(names(&own), ["viewer", "user", "operator"].map(|who| format!("paved-road-{who}-{OWN}")));
+        assert_eq!(
+            names(&own),
+            ["viewer", "user", "operator"].map(|who| format!("paved-road-{who}-{OWN}"))
+        );
     }
 }

@@ -32,7 +32,8 @@ fn kubernetes_knows_every_field_of_a_deployment() {
 #[test]
 fn the_function_runs_restricted_and_probed_in_two_replicas() {
     let configs = configs();
-    let function = configs.iter().find(|config| config["metadata"]["name"] == "function-paved-road").unwrap();
+    let function =
+        configs.iter().find(|config| config["metadata"]["name"] == "function-paved-road").unwrap();
     let deployment = &function["spec"]["deploymentTemplate"]["spec"];
     assert_eq!(deployment["replicas"], 2);
     let pod = &deployment["template"]["spec"];
@@ -50,7 +51,10 @@ fn the_function_runs_restricted_and_probed_in_two_replicas() {
     );
     assert_eq!(container["volumeMounts"], Value::Null, "somewhere else to write to");
     for resource in ["/requests/cpu", "/requests/memory", "/limits/memory"] {
-        assert!(container["resources"].pointer(resource).is_some_and(Value::is_string), "{resource}");
+        assert!(
+            container["resources"].pointer(resource).is_some_and(Value::is_string),
+            "{resource}"
+        );
     }
     for (probe, at) in [
         ("startupProbe", json!({"tcpSocket": {"port": "grpc"}})),

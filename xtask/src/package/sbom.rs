@@ -27,9 +27,14 @@ pub fn write(root: &Path, graph: &Graph, output: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>, pages: &Pages) -> Result<Value> {
+fn bill(
+    graph: &Graph,
+    digests: &BTreeMap<(String, String), String>,
+    pages: &Pages,
+) -> Result<Value> {
     let crates = graph.needs.keys().filter(|found| **found != graph.root);
-    let crates = crates.map(|found| component(found, digests, "library")).collect::<Result<Vec<_>>>()?;
+    let crates =
+        crates.map(|found| component(found, digests, "library")).collect::<Result<Vec<_>>>()?;
     let needs = |(found, needed): (&Crate, &BTreeSet<Crate>)| {
         let mut needed: Vec<_> = needed.iter().map(Crate::reference).collect();
         if found.embeds_pages() {
@@ -50,7 +55,11 @@ fn bill(graph: &Graph, digests: &BTreeMap<(String, String), String>, pages: &Pag
     }))
 }
 
-fn component(found: &Crate, digests: &BTreeMap<(String, String), String>, kind: &str) -> Result<Value> {
+fn component(
+    found: &Crate,
+    digests: &BTreeMap<(String, String), String>,
+    kind: &str,
+) -> Result<Value> {
     let mut component = json!({
         "type": kind,
         "bom-ref": found.reference(),
@@ -65,7 +74,8 @@ fn component(found: &Crate, digests: &BTreeMap<(String, String), String>, kind: 
     }
     if !found.ours {
         let digest = digests.get(&(found.name.clone(), found.version.clone()));
-        let digest = digest.with_context(|| format!("Cargo.lock has no digest of {}", found.reference()))?;
+        let digest =
+            digest.with_context(|| format!("Cargo.lock has no digest of {}", found.reference()))?;
         component["purl"] = json!(found.reference());
         component["hashes"] = json!([{"alg": "SHA-256", "content": digest}]);
     }
@@ -86,7 +96,8 @@ fn digests(root: &Path) -> Result<BTreeMap<(String, String), String>> {
     }
     let file = root.join("Cargo.lock");
     let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-    let lock: Lock = toml::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
+    let lock: Lock =
+        toml::from_str(&text).with_context(|| format!("reading {}", file.display()))?;
     let digest = |locked: Locked| Some(((locked.name, locked.version), locked.checksum?));
     Ok(lock.package.into_iter().filter_map(digest).collect())
 }
@@ -106,7 +117,8 @@ mod tests {
 
     fn bill_of(tree: &str) -> Result<Value> {
         let digests = [("serde", "1.0.0"), ("core", "2.0.0"), ("other", "3.0.0")];
-        let digests = digests.map(|(name, version)| ((name.to_owned(), version.to_owned()), "ab".repeat(32)));
+        let digests =
+            digests.map(|(name, version)| ((name.to_owned(), version.to_owned()), "ab".repeat(32)));
         let pages = Pages { needed: vec!["pkg:npm/react@19.0.0".to_owned()], ..Pages::default() };
         bill(&Graph::read(tree)?, &digests.into(), &pages)
     }
@@ -115,9 +127,16 @@ mod tests {
     fn a_bill_says_what_is_in_and_who_needs_it() {
         let bill = bill_of(TREE).unwrap();
         assert_eq!(bill["metadata"]["component"]["bom-ref"], "app@0.1.0");
-        let names: Vec<_> =
-            bill["components"].as_array().unwrap().iter().map(|found| found["purl"].clone()).collect();
-        assert_eq!(names, ["pkg:cargo/core@2.0.0", "pkg:cargo/other@3.0.0", "pkg:cargo/serde@1.0.0"]);
+        let names: Vec<_> = bill["components"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|found| found["purl"].clone())
+            .collect();
+        assert_eq!(
+            names,
+            ["pkg:cargo/core@2.0.0", "pkg:cargo/other@3.0.0", "pkg:cargo/serde@1.0.0"]
+        );
         assert_eq!(bill["components"][2]["licenses"], json!([{"expression": "MIT OR Apache-2.0"}]));
         let other = json!({"ref": "pkg:cargo/other@3.0.0", "dependsOn": ["pkg:cargo/serde@1.0.0"]});
         assert!(bill["dependencies"].as_array().unwrap().contains(&other), "{bill}");
@@ -127,7 +146,8 @@ mod tests {
     #[test]
     fn portal_needs_what_its_pages_need() {
         let bill =
-            bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved-portal v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n").unwrap();
+            bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved-portal v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n")
+                .unwrap();
         let portal = json!({"ref": "paved-portal@0.1.0", "dependsOn": ["pkg:cargo/core@2.0.0", "pkg:npm/react@19.0.0"]});
         assert!(bill["dependencies"].as_array().unwrap().contains(&portal), "{bill}");
     }
@@ -137,7 +157,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
             let graph = Graph::of(workspace::root(), package).unwrap();
-            let bill = fs::read_to_string(write(workspace::root(), &graph, folder.path()).unwrap()).unwrap();
+            let bill = fs::read_to_string(write(workspace::root(), &graph, folder.path()).unwrap())
+                .unwrap();
             assert_eq!(bill.contains("pkg:npm/react@"), embeds, "{package}");
         }
     }

@@ -85,7 +85,10 @@ mod tests {
         let second = built(folders[1].path(), &[("same", "x"), ("changed", "z"), ("new", "x")]);
         assert_eq!(differing(&first, &second).unwrap(), ["changed", "gone", "new"]);
         let sums = write(folders[0].path(), &first[..1]).unwrap();
-        assert_eq!(sums, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  same\n");
+        assert_eq!(
+            sums,
+            "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  same\n"
+        );
     }
 
     #[test]
@@ -99,7 +102,8 @@ mod tests {
         let list = fs::read_to_string(folder.join(SUMS)).unwrap();
         fs::write(folder.join(SUMS), format!("{list}00  ../outside\n00  gone\n")).unwrap();
         forget(&folder).unwrap();
-        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["notes"]);
         assert!(outside[0].is_file());
         forget(&folder).unwrap();

@@ -32,7 +32,12 @@ impl Build<'_> {
         }
         let answer = command.output().context("starting crossplane")?;
         let complaint = String::from_utf8_lossy(&answer.stderr);
-        ensure!(answer.status.success(), "crossplane xpkg build {}: {}", file.display(), complaint.trim());
+        ensure!(
+            answer.status.success(),
+            "crossplane xpkg build {}: {}",
+            file.display(),
+            complaint.trim()
+        );
         Ok(())
     }
 }

@@ -34,7 +34,8 @@ pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -
         (Some(this), Some(that)) => !(same(this, that) || generated.contains(*leaf)),
         _ => true,
     };
-    let said = |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let said =
+        |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
     let line = |leaf: &Leaf| {
         let (this, that) = (said(left.get(leaf)), said(right.get(leaf)));
         format!("{} {}: {} says {this}, {} says {that}", leaf.0, leaf.1, one.0, other.0)
@@ -122,8 +123,12 @@ mod tests {
             ]
         };
         let generated = generated(&run("one"), &run("two"));
-        let fields = |other: &[Value]| differences(("core", &run("one")), ("paved", other), &generated);
-        assert_eq!(fields(&run("three")), ["connection spec: core says \"one\", paved says \"three\""]);
+        let fields =
+            |other: &[Value]| differences(("core", &run("one")), ("paved", other), &generated);
+        assert_eq!(
+            fields(&run("three")),
+            ["connection spec: core says \"one\", paved says \"three\""]
+        );
         let mut without = run("one");
         without[0]["data"] = json!({});
         assert!(fields(&without)[0].starts_with("connection data"), "{:?}", fields(&without));

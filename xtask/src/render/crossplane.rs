@@ -75,9 +75,12 @@ impl Crossplane {
     /// Observed composed resources are one file; the Secrets with their connection details are another, of what else
     /// the cluster holds, and so is the EnvironmentConfig.
     fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
-        let state = example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
+        let state =
+            example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
         let (composed, others): (Vec<_>, Vec<_>) = state.into_iter().partition(is_composed);
-        for (flag, name, documents) in [("-o", "observed.yaml", composed), ("-e", "others.yaml", others)] {
+        for (flag, name, documents) in
+            [("-o", "observed.yaml", composed), ("-e", "others.yaml", others)]
+        {
             if !documents.is_empty() {
                 let file = self.scratch.path().join(name);
                 yaml::write(&file, &documents)?;
@@ -100,7 +103,10 @@ impl Crossplane {
         let file = self.scratch.path().join("rendered.yaml");
         yaml::write(&file, &documents)?;
         let mut command = Command::new(&self.cli);
-        command.current_dir(workspace::root()).args(["resource", "validate", &SCHEMAS.join(",")]).arg(&file);
+        command
+            .current_dir(workspace::root())
+            .args(["resource", "validate", &SCHEMAS.join(",")])
+            .arg(&file);
         command.args(["--crossplane-image=", "--error-on-missing-schemas", "-o", "json"]);
         let output = command.output()?;
         let validation: Validation = serde_json::from_slice(&output.stdout)
@@ -113,7 +119,9 @@ impl Crossplane {
     /// The XR that Crossplane makes of a claim, with what the API server and core give it as another XR has it: the
     /// name, the uid, the connection secret.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
-        let [like] = &yaml::read(like)?[..] else { anyhow::bail!("{}: not one document", like.display()) };
+        let [like] = &yaml::read(like)?[..] else {
+            anyhow::bail!("{}: not one document", like.display())
+        };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut command = Command::new(&self.cli);
         command.args(["xr", "generate"]).arg(claim);

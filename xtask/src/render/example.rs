@@ -45,7 +45,11 @@ impl Example {
             let name = file_stem(&api);
             all.extend(Self::states(&name, &api, &root.join("xrd"))?);
             let namespaced = root.join("namespaced/xrd");
-            all.extend(Self::states(&format!("{name}/namespaced"), &api.join("namespaced"), &namespaced)?);
+            all.extend(Self::states(
+                &format!("{name}/namespaced"),
+                &api.join("namespaced"),
+                &namespaced,
+            )?);
         }
         Ok(all)
     }
@@ -90,7 +94,8 @@ impl Example {
             "metadata": { "name": NAME },
             "data": data,
         });
-        let (composition, environment) = (scratch.join("composition.yaml"), scratch.join("environment.yaml"));
+        let (composition, environment) =
+            (scratch.join("composition.yaml"), scratch.join("environment.yaml"));
         yaml::write(&composition, &documents)?;
         yaml::write(&environment, &[config])?;
         Ok(Self { composition, environment: Some(environment), ..self.clone() })
@@ -103,7 +108,8 @@ fn xrd_of(xr: &Path, xrds: &Path) -> Result<PathBuf> {
     for file in sorted(xrds)? {
         let defines = |xrd: &Value| {
             let version = format!("{}/", xrd["spec"]["group"].as_str().unwrap_or_default());
-            let same_group = xr["apiVersion"].as_str().is_some_and(|given| given.starts_with(&version));
+            let same_group =
+                xr["apiVersion"].as_str().is_some_and(|given| given.starts_with(&version));
             same_group && xrd["spec"]["names"]["kind"] == xr["kind"]
         };
         if yaml::read(&file)?.iter().any(defines) {

@@ -21,9 +21,17 @@ impl Paved {
     /// The example's preview, as documents.
     pub fn preview(&self, example: &Example) -> Result<Vec<Value>> {
         let mut command = Command::new(&self.program);
-        command.args(["preview", "--output", "yaml", "--include-function-results", "--composition"]);
+        command.args([
+            "preview",
+            "--output",
+            "yaml",
+            "--include-function-results",
+            "--composition",
+        ]);
         command.arg(&example.composition).arg(&example.xr);
-        for (flag, file) in [("--observed", &example.observed), ("--settings", &example.environment)] {
+        for (flag, file) in
+            [("--observed", &example.observed), ("--settings", &example.environment)]
+        {
             command.args(file.iter().flat_map(|file| [Path::new(flag), file]));
         }
         let answer = command.output()?;

@@ -60,7 +60,11 @@ pub fn without_prose(schema: &Value) -> Value {
 fn envelope(spec: &mut Value, for_provider: &Shape, whole: bool, gaps: &mut Gaps) {
     let paths: Vec<_> = rules(spec).flat_map(paths).collect();
     let named = |parent: &str| -> BTreeSet<String> {
-        paths.iter().filter(|path| path[0] == parent).filter_map(|path| path.get(1).cloned()).collect()
+        paths
+            .iter()
+            .filter(|path| path[0] == parent)
+            .filter_map(|path| path.get(1).cloned())
+            .collect()
     };
     let (demanded, mut initial) = (named("forProvider"), named("initProvider"));
     if whole {
@@ -68,7 +72,9 @@ fn envelope(spec: &mut Value, for_provider: &Shape, whole: bool, gaps: &mut Gaps
         initial.extend(fields.into_iter().flatten().map(|(name, _)| name.clone()));
     }
     let for_provider = for_provider.with(&demanded);
-    let Some(properties) = spec.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let Some(properties) = spec.get_mut("properties").and_then(Value::as_object_mut) else {
+        return;
+    };
     if let Some(schema) = properties.get_mut("forProvider") {
         cut(schema, &for_provider, "spec.forProvider", gaps);
     }
@@ -131,8 +137,12 @@ impl Gaps {
 /// Drops the rules that speak of fields which are no longer there.
 fn drop_dangling_rules(schema: &mut Value) {
     const RULES: &str = "x-kubernetes-validations";
-    if let Some(Value::Array(mut rules)) = schema.as_object_mut().and_then(|object| object.remove(RULES)) {
-        rules.retain(|rule| paths(rule["rule"].as_str().unwrap_or_default()).iter().all(|p| has(schema, p)));
+    if let Some(Value::Array(mut rules)) =
+        schema.as_object_mut().and_then(|object| object.remove(RULES))
+    {
+        rules.retain(|rule| {
+            paths(rule["rule"].as_str().unwrap_or_default()).iter().all(|p| has(schema, p))
+        });
         if !rules.is_empty() {
             schema[RULES] = Value::Array(rules);
         }
@@ -204,8 +214,9 @@ mod tests {
     }
 
     fn model(fields: &[(&str, &str)]) -> Shape {
-        let fields =
-            fields.iter().map(|(name, kind)| ((*name).to_owned(), Shape::Scalar((*kind).to_owned())));
+        let fields = fields
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), Shape::Scalar((*kind).to_owned())));
         Shape::Fields(fields.collect())
     }
 
@@ -222,8 +233,14 @@ mod tests {
         );
         let initial = &cut["properties"]["spec"]["properties"]["initProvider"];
         assert_eq!(initial["properties"], json!({ "role": role }));
-        assert_eq!(cut["properties"]["spec"]["x-kubernetes-validations"].as_array().map(Vec::len), Some(1));
-        assert_eq!(cut["properties"]["status"]["properties"]["atProvider"]["properties"], json!({}));
+        assert_eq!(
+            cut["properties"]["spec"]["x-kubernetes-validations"].as_array().map(Vec::len),
+            Some(1)
+        );
+        assert_eq!(
+            cut["properties"]["status"]["properties"]["atProvider"]["properties"],
+            json!({})
+        );
     }
 
     #[test]
@@ -250,7 +267,8 @@ mod tests {
 
     #[test]
     fn the_entries_of_a_list_stay_whole_and_have_to_have_what_the_model_has() {
-        let entry = json!({ "properties": { "id": { "type": "string" }, "found": { "type": "string" } } });
+        let entry =
+            json!({ "properties": { "id": { "type": "string" }, "found": { "type": "string" } } });
         let mut schema = schema();
         schema["properties"]["spec"]["properties"]["forProvider"]["properties"]["list"] =
             json!({ "type": "array", "items": entry });
@@ -271,8 +289,10 @@ mod tests {
 
     #[test]
     fn prose_goes_but_fields_called_description_stay() {
-        let schema =
-            json!({ "description": "Words.", "properties": { "description": { "type": "string" } } });
-        assert_eq!(without_prose(&schema), json!({ "properties": { "description": { "type": "string" } } }));
+        let schema = json!({ "description": "Words.", "properties": { "description": { "type": "string" } } });
+        assert_eq!(
+            without_prose(&schema),
+            json!({ "properties": { "description": { "type": "string" } } })
+        );
     }
 }

@@ -74,7 +74,9 @@ fn fields(object: &Map<String, Value>) -> Shape {
 fn type_of(object: &Map<String, Value>) -> Option<String> {
     match object.get("type")? {
         Value::String(one) => Some(one.clone()),
-        Value::Array(some) => some.iter().filter_map(Value::as_str).find(|t| *t != "null").map(str::to_owned),
+        Value::Array(some) => {
+            some.iter().filter_map(Value::as_str).find(|t| *t != "null").map(str::to_owned)
+        }
         _ => None,
     }
 }
@@ -87,7 +89,8 @@ mod tests {
 
     #[test]
     fn a_shape_follows_options_lists_and_maps() {
-        let disk = json!({ "type": "object", "properties": { "size": { "type": ["integer", "null"] } } });
+        let disk =
+            json!({ "type": "object", "properties": { "size": { "type": ["integer", "null"] } } });
         let schema = json!({
             "type": "object",
             "properties": {

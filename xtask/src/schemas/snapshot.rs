@@ -37,7 +37,8 @@ impl Snapshot {
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("INDEX.json");
         let text = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
-        let index = serde_json::from_slice(&text).with_context(|| format!("reading {}", path.display()))?;
+        let index =
+            serde_json::from_slice(&text).with_context(|| format!("reading {}", path.display()))?;
         Ok(Self { folder: folder.to_owned(), index })
     }
 
@@ -52,7 +53,8 @@ impl Snapshot {
     /// The whole CRD.
     pub fn crd(&self, entry: &Entry) -> Result<Value> {
         let path = self.folder.join(&entry.file);
-        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         serde_saphyr::from_str(&text).with_context(|| format!("reading {}", path.display()))
     }
 }

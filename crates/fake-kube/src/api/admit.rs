@@ -33,8 +33,8 @@ pub fn admit(
     named("name", &key.name)?;
     named("namespace", &key.namespace)?;
     prune(cluster, request, &mut object)?;
-    let strange =
-        object["apiVersion"].is_string() && text(&object, "/apiVersion") != request.kind.api_version();
+    let strange = object["apiVersion"].is_string()
+        && text(&object, "/apiVersion") != request.kind.api_version();
     if strange {
         let message = format!(
             "apiVersion: found {}; the path says {}",
@@ -81,7 +81,8 @@ pub fn admitted(
     }
     // A deletion cannot be taken back.
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
-        let kept = before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
+        let kept =
+            before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
         match kept {
             Some(kept) => object["metadata"][field] = kept,
             None => remove(&mut object["metadata"], field),
@@ -94,12 +95,17 @@ pub fn admitted(
     }
     definition.apply_defaults(&mut object);
     let violations = definition.validate(&object, before);
-    if violations.is_empty() { Ok(object) } else { Err(Refused::invalid(kind, &key.name, &violations)) }
+    if violations.is_empty() {
+        Ok(object)
+    } else {
+        Err(Refused::invalid(kind, &key.name, &violations))
+    }
 }
 
 /// Drops the fields that the schema does not know, or refuses them where the writer asks for it.
 pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
-    let Some(definition) = cluster.kinds.schemas().get(&request.kind.api_version(), &request.kind.name)
+    let Some(definition) =
+        cluster.kinds.schemas().get(&request.kind.api_version(), &request.kind.name)
     else {
         return Ok(());
     };
@@ -108,7 +114,8 @@ pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Re
     if dropped.is_empty() || request.query.get("fieldValidation") != "Strict" {
         return Ok(());
     }
-    let fields: Vec<String> = dropped.iter().map(|path| format!("unknown field {path:?}")).collect();
+    let fields: Vec<String> =
+        dropped.iter().map(|path| format!("unknown field {path:?}")).collect();
     Err(Refused::new(400, "BadRequest", format!("strict decoding error: {}", fields.join(", "))))
 }
 
@@ -119,10 +126,13 @@ fn cut(value: &mut Value, schema: &Value, path: &str, dropped: &mut Vec<String>)
     match value {
         Value::Object(fields) => fields.retain(|field, value| {
             let place = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
-            if path.is_empty() && ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str()) {
+            if path.is_empty()
+                && ["apiVersion", "kind", "metadata", "status"].contains(&field.as_str())
+            {
                 return true;
             }
-            let known = schema["properties"].get(field).or_else(|| schema.get("additionalProperties"));
+            let known =
+                schema["properties"].get(field).or_else(|| schema.get("additionalProperties"));
             match known {
                 Some(schema) => cut(value, schema, &place, dropped),
                 None => dropped.push(place),

@@ -15,7 +15,8 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 /// The answer to a path without objects.
 pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accepted =
+        headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let aggregated = accepted.contains("as=APIGroupDiscoveryList") && accepted.contains("v=v2");
     let told = match path {
         ["version"] => {
@@ -27,8 +28,10 @@ pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response
         }
         ["api"] => json!({"kind": "APIVersions", "versions": ["v1"]}),
         ["apis"] => {
-            let groups: Vec<Value> =
-                groups(cluster, false).into_iter().map(|(name, versions)| group(name, &versions)).collect();
+            let groups: Vec<Value> = groups(cluster, false)
+                .into_iter()
+                .map(|(name, versions)| group(name, &versions))
+                .collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         ["apis", name] => match groups(cluster, false).remove(*name) {
@@ -37,7 +40,9 @@ pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response
         },
         ["api", version] => resources(cluster, "", version),
         ["apis", group, version] => resources(cluster, group, version),
-        ["openapi", "v3"] => json!({"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}}),
+        ["openapi", "v3"] => {
+            json!({"paths": {"api/v1": {"serverRelativeURL": "/openapi/v3/api/v1"}}})
+        }
         ["openapi", "v3", "api", "v1"] => openapi(),
         _ => return Refused::unknown(&path.join("/")).into_response(),
     };
@@ -47,7 +52,8 @@ pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response
 /// Groups with their versions and kinds; the core alone, or all but the core.
 fn groups(cluster: &Cluster, core: bool) -> BTreeMap<&str, BTreeMap<&str, Vec<&Kind>>> {
     let mut groups: BTreeMap<&str, BTreeMap<&str, Vec<&Kind>>> = BTreeMap::new();
-    let listed = |kind: &&Kind| kind.group.is_empty() == core && cluster.faults.is_listed(&kind.group);
+    let listed =
+        |kind: &&Kind| kind.group.is_empty() == core && cluster.faults.is_listed(&kind.group);
     for kind in cluster.kinds.all().iter().filter(listed) {
         groups.entry(&kind.group).or_default().entry(&kind.version).or_default().push(kind);
     }
@@ -68,7 +74,8 @@ fn all(cluster: &Cluster, core: bool) -> Value {
 }
 
 fn group(name: &str, versions: &BTreeMap<&str, Vec<&Kind>>) -> Value {
-    let version = |version: &&str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
+    let version =
+        |version: &&str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
     let versions: Vec<Value> = versions.keys().map(version).collect();
     json!({"kind": "APIGroup", "apiVersion": "v1", "name": name, "preferredVersion": versions[0], "versions": versions})
 }

@@ -38,7 +38,10 @@ pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let wanted = Wanted::of(request);
     let (version, found) = if request.query.get("resourceVersionMatch") == "Exact" {
         let version = version(request)?;
-        (version, store.list_at(&wanted.resource, version).ok_or_else(|| Refused::expired(version))?)
+        (
+            version,
+            store.list_at(&wanted.resource, version).ok_or_else(|| Refused::expired(version))?,
+        )
     } else {
         store.list(&wanted.resource, None)
     };
@@ -47,7 +50,8 @@ pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
         found.iter().filter(fits).map(|(_, object)| versioned(object, request.kind)).collect();
     let (kind, api_version) = (format!("{}List", request.kind.name), request.kind.api_version());
     let metadata = json!({"resourceVersion": version.to_string()});
-    let list = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
+    let list =
+        json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
     Ok(respond(StatusCode::OK, &list))
 }
 
@@ -55,7 +59,11 @@ pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
 fn version(request: &Request<'_>) -> Result<u64, Refused> {
     let text = request.query.get("resourceVersion");
     text.parse().map_err(|_| {
-        Refused::new(400, "BadRequest", format!("resourceVersion: found {text:?}; a version is allowed"))
+        Refused::new(
+            400,
+            "BadRequest",
+            format!("resourceVersion: found {text:?}; a version is allowed"),
+        )
     })
 }
 
@@ -71,14 +79,19 @@ impl Wanted {
     fn of(request: &Request<'_>) -> Self {
         let pairs = |query: &Query, key: &str| -> Vec<(String, String)> {
             let terms = query.get(key).split(',').filter_map(|term| term.split_once('='));
-            terms.map(|(key, value)| (key.to_owned(), value.trim_start_matches('=').to_owned())).collect()
+            terms
+                .map(|(key, value)| (key.to_owned(), value.trim_start_matches('=').to_owned()))
+                .collect()
         };
         let fields = pairs(&request.query, "fieldSelector");
         Self {
             resource: request.kind.resource(),
             namespace: request.namespace.to_owned(),
             labels: pairs(&request.query, "labelSelector"),
-            name: fields.into_iter().find(|(field, _)| field == "metadata.name").map(|(_, name)| name),
+            name: fields
+                .into_iter()
+                .find(|(field, _)| field == "metadata.name")
+                .map(|(_, name)| name),
         }
     }
 
@@ -86,7 +99,10 @@ impl Wanted {
         key.resource == self.resource
             && (self.namespace.is_empty() || self.namespace == key.namespace)
             && self.name.as_ref().is_none_or(|name| *name == key.name)
-            && self.labels.iter().all(|(label, value)| object["metadata"]["labels"][label] == value.as_str())
+            && self
+                .labels
+                .iter()
+                .all(|(label, value)| object["metadata"]["labels"][label] == value.as_str())
     }
 }
 
@@ -136,9 +152,13 @@ pub fn watch(cluster: &Cluster, request: &Request<'_>) -> Result<Response, Refus
         let mut watching = watching?;
         let next = watching.next().await?;
         let over = next["type"] == "ERROR";
-        Some((Ok::<_, std::io::Error>(Bytes::from(format!("{next}\n"))), (!over).then_some(watching)))
+        Some((
+            Ok::<_, std::io::Error>(Bytes::from(format!("{next}\n"))),
+            (!over).then_some(watching),
+        ))
     });
-    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(events.boxed())).into_response())
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(events.boxed()))
+        .into_response())
 }
 
 impl Watching {

@@ -28,7 +28,9 @@ pub fn create(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     for field in ["uid", "creationTimestamp", "generation"] {
         remove(&mut object["metadata"], field);
     }
-    if text(&object, "/metadata/name").is_empty() && !text(&object, "/metadata/generateName").is_empty() {
+    if text(&object, "/metadata/name").is_empty()
+        && !text(&object, "/metadata/generateName").is_empty()
+    {
         object["metadata"]["name"] =
             json!(format!("{}{}", text(&object, "/metadata/generateName"), &random(3)[..5]));
     }
@@ -36,7 +38,11 @@ pub fn create(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     let key = request.kind.key(request.namespace, &name);
     known_namespace(cluster, &key)?;
     if name.is_empty() {
-        return Err(Refused::new(422, "Invalid", "metadata.name: name or generateName is required"));
+        return Err(Refused::new(
+            422,
+            "Invalid",
+            "metadata.name: name or generateName is required",
+        ));
     }
     if let Some(message) = cluster.faults.exceeded_quota(&name) {
         return Err(Refused::new(403, "Forbidden", message));
@@ -105,14 +111,15 @@ fn apply(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Respon
     let mut is_new = false;
     let made = write(cluster, request, &key, |before| {
         is_new = before.is_none();
-        let live = before
-            .cloned()
-            .unwrap_or_else(|| versioned(&json!({"metadata": {"name": request.name}}), request.kind));
+        let live = before.cloned().unwrap_or_else(|| {
+            versioned(&json!({"metadata": {"name": request.name}}), request.kind)
+        });
         if !same_version(&asked, &live) {
             return Err(Refused::outdated(request.kind, request.name));
         }
-        let merged = fields::apply(&live, &intent, &writer, request.query.is("force"), cluster.now())
-            .map_err(|conflicts| Refused::conflicts(request.kind, request.name, &conflicts))?;
+        let merged =
+            fields::apply(&live, &intent, &writer, request.query.is("force"), cluster.now())
+                .map_err(|conflicts| Refused::conflicts(request.kind, request.name, &conflicts))?;
         let managed = merged["metadata"]["managedFields"].clone();
         let mut object = admit(cluster, request, &key, merged, before)?;
         object["metadata"]["managedFields"] = managed;
@@ -153,7 +160,8 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
             let asked = &options["preconditions"][field];
             if !asked.is_null() && *asked != before["metadata"][field] {
                 let found = &before["metadata"][field];
-                let message = format!("Precondition failed: {field}: asked for {asked}, found {found}");
+                let message =
+                    format!("Precondition failed: {field}: asked for {asked}, found {found}");
                 return Err(Refused::new(409, "Conflict", message));
             }
         }
@@ -220,7 +228,9 @@ fn same_version(asked: &Value, live: &Value) -> bool {
 /// accepts all of them.
 fn known_namespace(cluster: &Cluster, key: &Key) -> Result<(), Refused> {
     let namespace = |kind: &&Kind| kind.name == "Namespace";
-    let Some(kind) = cluster.kinds.all().iter().find(namespace).filter(|_| !key.namespace.is_empty()) else {
+    let Some(kind) =
+        cluster.kinds.all().iter().find(namespace).filter(|_| !key.namespace.is_empty())
+    else {
         return Ok(());
     };
     let (_, all) = cluster.store.list(&kind.resource(), None);

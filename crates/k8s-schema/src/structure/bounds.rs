@@ -17,19 +17,23 @@ pub(super) fn number(path: &str, number: &Number, schema: &Value) -> Vec<Violati
     let Some(found) = number.as_f64() else { return Vec::new() };
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     let exclusive = |key: &str| schema.get(key).and_then(Value::as_bool).unwrap_or(false);
-    let low =
-        bound("minimum").is_some_and(|min| found < min || (found <= min && exclusive("exclusiveMinimum")));
-    let high =
-        bound("maximum").is_some_and(|max| found > max || (found >= max && exclusive("exclusiveMaximum")));
+    let low = bound("minimum")
+        .is_some_and(|min| found < min || (found <= min && exclusive("exclusiveMinimum")));
+    let high = bound("maximum")
+        .is_some_and(|max| found > max || (found >= max && exclusive("exclusiveMaximum")));
     let mut refused = Vec::new();
     if low || high {
         refused.push(format!("allowed: {}", range(schema, "minimum", "maximum")));
     }
-    if let Some(step) = bound("multipleOf").filter(|step| *step != 0.0 && (found / step).fract() != 0.0) {
+    if let Some(step) =
+        bound("multipleOf").filter(|step| *step != 0.0 && (found / step).fract() != 0.0)
+    {
         refused.push(format!("allowed: a multiple of {step}"));
     }
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    refused.extend(formats::refused_number(format, found).map(|allowed| format!("allowed: {allowed}")));
+    refused.extend(
+        formats::refused_number(format, found).map(|allowed| format!("allowed: {allowed}")),
+    );
     found_but(path, &number.to_string(), refused)
 }
 
@@ -48,7 +52,8 @@ pub(super) fn text(path: &str, text: &str, schema: &Value) -> Vec<Violation> {
         ));
     }
     let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
-    refused.extend(formats::refused_text(format, text).map(|allowed| format!("allowed: {allowed}")));
+    refused
+        .extend(formats::refused_text(format, text).map(|allowed| format!("allowed: {allowed}")));
     found_but(path, &quote(&Value::from(text)), refused)
 }
 
@@ -59,8 +64,8 @@ pub(super) fn size(
     [min, max]: [&str; 2],
     what: &str,
 ) -> Vec<Violation> {
-    let refused =
-        outside(size, schema, min, max).then(|| format!("allowed: {} {what}", range(schema, min, max)));
+    let refused = outside(size, schema, min, max)
+        .then(|| format!("allowed: {} {what}", range(schema, min, max)));
     found_but(path, &format!("{size} {what}"), refused.into_iter().collect())
 }
 
@@ -71,7 +76,8 @@ fn outside(size: usize, schema: &Value, min: &str, max: &str) -> bool {
 }
 
 fn found_but(path: &str, found: &str, refused: Vec<String>) -> Vec<Violation> {
-    let violation = |why| Violation { path: path.to_owned(), message: format!("found {found}; {why}") };
+    let violation =
+        |why| Violation { path: path.to_owned(), message: format!("found {found}; {why}") };
     refused.into_iter().map(violation).collect()
 }
 

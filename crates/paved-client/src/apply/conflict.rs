@@ -65,7 +65,9 @@ mod tests {
         }))
         .unwrap();
         assert!(is_one(&status));
-        let Failure::Refused { violations, .. } = explain("a.yaml: X a", &status, None) else { panic!() };
+        let Failure::Refused { violations, .. } = explain("a.yaml: X a", &status, None) else {
+            panic!()
+        };
         let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
         assert_eq!(lines[0], "spec.parameters.diskGB: is set by kubectl-client-side-apply");
         assert!(lines[1].contains("--force-conflicts"), "{lines:?}");
@@ -73,9 +75,10 @@ mod tests {
 
     #[test]
     fn two_writes_that_meet_are_no_conflict_of_fields() {
-        let status =
-            serde_json::from_value(json!({"code": 409, "reason": "Conflict", "message": "modified"}))
-                .unwrap();
+        let status = serde_json::from_value(
+            json!({"code": 409, "reason": "Conflict", "message": "modified"}),
+        )
+        .unwrap();
         assert!(!is_one(&status));
     }
 }

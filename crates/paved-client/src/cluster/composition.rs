@@ -23,12 +23,14 @@ impl Composition {
 
     /// Whether it composes what this kind, which may be a claim, stands for.
     pub fn serves(&self, kind: &Kind) -> bool {
-        let text = |path: &str| self.0.data.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let text =
+            |path: &str| self.0.data.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let group = crossplane::api_version::group(text("/spec/compositeTypeRef/apiVersion"));
         let composite = text("/spec/compositeTypeRef/kind");
         let is_ours = kind.paved_api().is_some_and(|api| {
             let info = api.info();
-            composite == kind.name() || (info.claim.kind == kind.name() && info.composite.kind == composite)
+            composite == kind.name()
+                || (info.claim.kind == kind.name() && info.composite.kind == composite)
         });
         group == kind.resource.group && is_ours
     }
@@ -36,7 +38,9 @@ impl Composition {
     /// The labels by which `compositionSelector` chooses; those of a package manager say nothing.
     pub fn own_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let labels = self.0.metadata.labels.iter().flatten();
-        labels.map(|(key, value)| (key.as_str(), value.as_str())).filter(|(key, _)| !key.contains('/'))
+        labels
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .filter(|(key, _)| !key.contains('/'))
     }
 
     /// Whether it is what `spec` asks for, of either flavour: by reference, by labels, or by saying nothing.
@@ -47,10 +51,9 @@ impl Composition {
         }
         let wanted = spec["compositionSelector"]["matchLabels"].as_object();
         let labels = self.0.metadata.labels.as_ref();
-        wanted
-            .into_iter()
-            .flatten()
-            .all(|(key, value)| labels.and_then(|labels| labels.get(key)).is_some_and(|label| value == label))
+        wanted.into_iter().flatten().all(|(key, value)| {
+            labels.and_then(|labels| labels.get(key)).is_some_and(|label| value == label)
+        })
     }
 }
 
@@ -97,7 +100,10 @@ mod tests {
             ),
             (json!({"compositionRef": {"name": "b"}}), false),
             (json!({"compositionSelector": {"matchLabels": {"provider": "aws"}}}), true),
-            (json!({"crossplane": {"compositionSelector": {"matchLabels": {"provider": "gcp"}}}}), false),
+            (
+                json!({"crossplane": {"compositionSelector": {"matchLabels": {"provider": "gcp"}}}}),
+                false,
+            ),
             (json!({"crossplane": {"compositionRef": {"name": "a"}}}), true),
         ] {
             assert_eq!(aws.suits(&spec), suits, "{spec}");

@@ -31,7 +31,12 @@ impl Contact {
     }
 
     /// A watch has brought something; gives what there is to say once none is broken any more.
-    pub fn heard(&mut self, watch: usize, event: &Event<DynamicObject>, cluster: &Cluster) -> Option<String> {
+    pub fn heard(
+        &mut self,
+        watch: usize,
+        event: &Event<DynamicObject>,
+        cluster: &Cluster,
+    ) -> Option<String> {
         // That a list begins is said before anybody is asked, and a page of it is not all of it.
         let answered = matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_));
         let is_back = answered && self.lost.remove(&watch).is_some() && self.lost.is_empty();
@@ -90,7 +95,9 @@ mod tests {
     use crate::cluster::samples::nowhere;
 
     fn api(code: u16) -> kube::Error {
-        kube::Error::Api(Box::new(serde_json::from_value(json!({"code": code, "message": "no"})).unwrap()))
+        kube::Error::Api(Box::new(
+            serde_json::from_value(json!({"code": code, "message": "no"})).unwrap(),
+        ))
     }
 
     #[tokio::test]
@@ -116,8 +123,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_that_a_start_takes_begins_when_it_starts() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
-        let goes_on =
-            |contact: &mut Contact, code| contact.broke(0, &api(code), true, "watch X", &cluster).is_ok();
+        let goes_on = |contact: &mut Contact, code| {
+            contact.broke(0, &api(code), true, "watch X", &cluster).is_ok()
+        };
         assert!(goes_on(&mut contact, 403), "it goes down");
         assert!(goes_on(&mut contact, 503));
         advance(STARTING * 2).await;
@@ -146,8 +154,12 @@ mod tests {
     async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
-        for (code, words) in [(401, "rejects your credentials"), (403, "let you"), (503, "answer")] {
-            let told = Contact::default().broke(0, &api(code), true, "watch X", &cluster).unwrap().unwrap();
+        for (code, words) in [(401, "rejects your credentials"), (403, "let you"), (503, "answer")]
+        {
+            let told = Contact::default()
+                .broke(0, &api(code), true, "watch X", &cluster)
+                .unwrap()
+                .unwrap();
             assert!(told.contains(&format!("does not {words}")), "{told}");
         }
         assert!(contact.broke(0, &api(401), true, "watch X", &cluster).unwrap().is_some());

@@ -109,7 +109,11 @@ impl Kinds {
         let asked = timeout(ANSWER, cluster.client.list_api_groups_aggregated()).await;
         let Ok(answered) = asked else {
             return Err(Failure::NoAccess {
-                message: format!("{} did not respond within {} s", cluster.server, ANSWER.as_secs()),
+                message: format!(
+                    "{} did not respond within {} s",
+                    cluster.server,
+                    ANSWER.as_secs()
+                ),
                 check: "--context, your network and VPN, and the state of the cluster".to_owned(),
             });
         };
@@ -126,14 +130,20 @@ impl Kinds {
     pub(super) fn of(groups: &APIGroupDiscoveryList) -> Self {
         let mut kinds = Vec::new();
         for group in &groups.items {
-            let name =
-                group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default();
+            let name = group
+                .metadata
+                .as_ref()
+                .and_then(|metadata| metadata.name.as_deref())
+                .unwrap_or_default();
             // The preferred version comes first: one kind is one, however many versions of it are served.
             let mut known = BTreeSet::new();
             for version in &group.versions {
-                let marked =
-                    version.resources.iter().filter(|one| one.categories.iter().any(|one| one == MARK));
-                let served = marked.filter_map(|one| Kind::of(name, version.version.as_deref()?, one));
+                let marked = version
+                    .resources
+                    .iter()
+                    .filter(|one| one.categories.iter().any(|one| one == MARK));
+                let served =
+                    marked.filter_map(|one| Kind::of(name, version.version.as_deref()?, one));
                 kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
             }
         }
@@ -171,7 +181,11 @@ impl Kinds {
     }
 
     /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
-    pub fn of_document(&self, api_version: &str, kind: &str) -> Result<&Kind, (&'static str, String)> {
+    pub fn of_document(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<&Kind, (&'static str, String)> {
         let (group, version) = crossplane::api_version::split(api_version);
         let same: Vec<&Kind> = self.0.iter().filter(|one| one.name() == kind).collect();
         if same.is_empty() {
@@ -179,7 +193,8 @@ impl Kinds {
         }
         let fits = |one: &&&Kind| one.resource.group == group && one.resource.version == version;
         same.iter().find(fits).copied().ok_or_else(|| {
-            let allowed: Vec<&str> = same.iter().map(|one| one.resource.api_version.as_str()).collect();
+            let allowed: Vec<&str> =
+                same.iter().map(|one| one.resource.api_version.as_str()).collect();
             let found = if api_version.is_empty() { "none" } else { api_version };
             ("apiVersion", format!("found {found}; allowed: {kind} in {}", allowed.join(" and ")))
         })
@@ -222,7 +237,8 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
         .map(|version| async move {
             let resources = client.list_api_group_resources(&version).await?.resources;
             let marked = |resource: &&APIResource| {
-                resource.categories.iter().flatten().any(|one| one == MARK) && !resource.name.contains('/')
+                resource.categories.iter().flatten().any(|one| one == MARK)
+                    && !resource.name.contains('/')
             };
             let (group, version) = crossplane::api_version::split(&version);
             let kind = |resource: &APIResource| Kind {

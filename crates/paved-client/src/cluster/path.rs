@@ -6,7 +6,9 @@ use std::fmt::{self, Debug, Display, Formatter};
 
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
-use kube::api::{DeleteParams, ListParams, ObjectList, Patch, PatchParams, Portforwarder, PostParams};
+use kube::api::{
+    DeleteParams, ListParams, ObjectList, Patch, PatchParams, Portforwarder, PostParams,
+};
 use kube::api::{DynamicObject, WatchEvent, WatchParams};
 use kube::core::request::Error as Invalid;
 use kube::core::{ApiResource, ClusterResourceScope, NamespaceResourceScope};
@@ -56,7 +58,11 @@ impl Display for Segment {
 impl Display for NotASegment {
     /// The text is quoted with escapes, so that it cannot control a terminal.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "found the name {:?}; allowed: letters, digits and the characters - . _ :", self.0)
+        write!(
+            f,
+            "found the name {:?}; allowed: letters, digits and the characters - . _ :",
+            self.0
+        )
     }
 }
 
@@ -90,7 +96,10 @@ where
 {
     /// The objects of a built-in kind in a namespace.
     pub fn namespaced(client: Client, namespace: &str) -> Self {
-        Self(Segment::of(namespace).map(|namespace| kube::Api::namespaced(client, namespace.as_str())))
+        Self(
+            Segment::of(namespace)
+                .map(|namespace| kube::Api::namespaced(client, namespace.as_str())),
+        )
     }
 }
 
@@ -303,9 +312,12 @@ mod tests {
     fn paths_are_built_in_this_file_alone() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut all = Vec::new();
-        for folder in
-            ["paved/src", "crates/paved-client/src", "crates/paved-portal/src", "crates/paved-render/src"]
-        {
+        for folder in [
+            "paved/src",
+            "crates/paved-client/src",
+            "crates/paved-portal/src",
+            "crates/paved-render/src",
+        ] {
             sources(&root.join(folder), &mut all);
         }
         // The file that may use each of them checks its segments itself, or takes them from the cluster.
@@ -323,7 +335,11 @@ mod tests {
                 let found = pattern.find(&text).map(|found| found.as_str());
                 let is_allowed =
                     allowed.split('|').chain(["cluster/path.rs"]).any(|file| path.ends_with(file));
-                assert!(found.is_none() || is_allowed, "{}: {found:?}: use cluster::Api", path.display());
+                assert!(
+                    found.is_none() || is_allowed,
+                    "{}: {found:?}: use cluster::Api",
+                    path.display()
+                );
             }
         }
     }

@@ -12,8 +12,12 @@ use crate::Failure;
 const FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// The names of a cluster's API server inside it, besides its address.
-const NAMES: [&str; 4] =
-    ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+const NAMES: [&str; 4] = [
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
 
 /// A pod with a service account.
 #[derive(Debug)]
@@ -50,7 +54,8 @@ impl Pod {
     /// The cluster around it, in the service account's hands. Token and authority are read anew from time to time.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         let file = |name: &str| self.files.join(name);
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let url = format!("https://{host}:{}", self.port);
         let parsed = url.parse().map_err(|_| Failure::NoAccess {
             message: format!(

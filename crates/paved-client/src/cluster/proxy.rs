@@ -8,17 +8,23 @@ use kube::config::Kubeconfig;
 pub(super) fn own(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
     let context = context.or(kubeconfig.current_context.as_deref())?;
     let context = kubeconfig.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
-    let cluster = kubeconfig.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()?;
+    let cluster =
+        kubeconfig.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()?;
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
 /// The proxy to a server: the kubeconfig's own whatever the environment says, else that of `HTTPS_PROXY` or `HTTP_PROXY`, unless
 /// `NO_PROXY` names the server, or it is on this machine. The library would look for the proxy itself in `NO_PROXY`.
-pub(super) fn to(server: &Uri, own: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Option<Uri> {
+pub(super) fn to(
+    server: &Uri,
+    own: Option<&str>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<Uri> {
     if let Some(own) = own {
         return own.parse().ok();
     }
-    let first = |names: [&str; 2]| names.into_iter().filter_map(&variable).find(|value| !value.is_empty());
+    let first =
+        |names: [&str; 2]| names.into_iter().filter_map(&variable).find(|value| !value.is_empty());
     let names = if server.scheme_str() == Some("http") {
         ["HTTP_PROXY", "http_proxy"]
     } else {
@@ -26,7 +32,9 @@ pub(super) fn to(server: &Uri, own: Option<&str>, variable: impl Fn(&str) -> Opt
     };
     let proxy = first(names)?;
     let no = first(["NO_PROXY", "no_proxy"]).unwrap_or_default();
-    if is_here(server) || Matcher::builder().all(proxy.clone()).no(no).build().intercept(server).is_none() {
+    if is_here(server)
+        || Matcher::builder().all(proxy.clone()).no(no).build().intercept(server).is_none()
+    {
         return None;
     }
     let proxy = if proxy.contains("://") { proxy } else { format!("http://{proxy}") };
@@ -75,9 +83,17 @@ mod tests {
     #[test]
     fn a_kubeconfigs_own_proxy_comes_first_and_small_letters_do_too() {
         let server = "https://api.example.org";
-        let own = through(server, Some("socks5://own:1080"), &[("HTTPS_PROXY", PROXY), ("NO_PROXY", "*")]);
+        let own = through(
+            server,
+            Some("socks5://own:1080"),
+            &[("HTTPS_PROXY", PROXY), ("NO_PROXY", "*")],
+        );
         assert_eq!(own.as_deref(), Some("socks5://own:1080"));
-        let small = through(server, None, &[("https_proxy", "proxy.corp:3128"), ("no_proxy", "10.0.0.0/8")]);
+        let small = through(
+            server,
+            None,
+            &[("https_proxy", "proxy.corp:3128"), ("no_proxy", "10.0.0.0/8")],
+        );
         assert_eq!(small.as_deref(), Some("http://proxy.corp:3128"));
         assert_eq!(through(server, None, &[]), None);
     }

@@ -21,7 +21,8 @@ pub struct Reference {
 impl Reference {
     /// What a value refers to, if it is a reference.
     pub fn of(value: &Value) -> Option<Self> {
-        let text = |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let text =
+            |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
         let parts: Vec<&str> = api_version.split('/').chain([kind.as_str()]).collect();
         let is_one = parts.len() <= 3 && parts.into_iter().all(|part| Segment::of(part).is_ok());
@@ -41,7 +42,11 @@ impl Reference {
     }
 
     /// Where its kind is served; in `namespace`, if the kind lives in one.
-    async fn api(&self, client: &Client, namespace: Option<&str>) -> kube::Result<Api<DynamicObject>> {
+    async fn api(
+        &self,
+        client: &Client,
+        namespace: Option<&str>,
+    ) -> kube::Result<Api<DynamicObject>> {
         let (group, version) = self.group_and_version();
         let wanted = GroupVersionKind::gvk(group, version, &self.kind);
         let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;

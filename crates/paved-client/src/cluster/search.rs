@@ -56,7 +56,9 @@ impl Found {
 fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
     let mut known = BTreeSet::new();
     each.retain(|one| match one {
-        Ok(Found { kind, object, .. }) => known.insert((kind.full_name(), object.metadata.name.clone())),
+        Ok(Found { kind, object, .. }) => {
+            known.insert((kind.full_name(), object.metadata.name.clone()))
+        }
         Err(_) => true,
     });
     each
@@ -75,7 +77,8 @@ pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found,
     for (kind, answer) in answers {
         match answer {
             Ok(object) => {
-                let one = |object| (kind.full_name(), Found { kind: kind.clone(), object, listed: None });
+                let one =
+                    |object| (kind.full_name(), Found { kind: kind.clone(), object, listed: None });
                 found.extend(object.map(one));
             }
             Err(error) => {
@@ -100,7 +103,9 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
         None => (kinds.all().to_vec(), text),
     };
     if !is_name(name) {
-        return Err(Failure::Usage(format!("found {text:?}; allowed: NAME or KIND/NAME, {A_NAME}")));
+        return Err(Failure::Usage(format!(
+            "found {text:?}; allowed: NAME or KIND/NAME, {A_NAME}"
+        )));
     }
     Ok((candidates, name))
 }
@@ -127,7 +132,9 @@ async fn among<O>(
     let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
     while let Some((kind, list)) = lists.next().await {
         match list {
-            Ok(all) => found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one))),
+            Ok(all) => {
+                found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one)))
+            }
             Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
             Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),
         }
@@ -135,9 +142,11 @@ async fn among<O>(
     drop(lists);
     let picked = |(text, meant): (&String, Result<(Vec<Kind>, &str), Failure>)| {
         let (candidates, name) = meant?;
-        let refused = candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
+        let refused =
+            candidates.iter().find_map(|kind| Some((kind, denied.get(&kind.full_name())?)));
         let refused = refused.map(|(kind, error)| {
-            cluster.explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
+            cluster
+                .explain(error, &format!("list {} in namespace {}", kind.name(), cluster.namespace))
         });
         let keys = candidates.iter().map(|kind| (kind.full_name(), name.to_owned()));
         let there = keys.filter(|key| found.contains_key(key)).map(|key| (key.0.clone(), key));
@@ -166,7 +175,8 @@ async fn named<O>(
         for object in page.items {
             let name = object.metadata.name.clone().unwrap_or_default();
             if names.contains(name.as_str()) {
-                let one = Found { kind: kind.clone(), object: read(object), listed: listed.clone() };
+                let one =
+                    Found { kind: kind.clone(), object: read(object), listed: listed.clone() };
                 found.insert(name, one);
             }
         }
@@ -182,7 +192,8 @@ pub fn pages(
 ) -> impl Stream<Item = kube::Result<ObjectList<DynamicObject>>> {
     const PAGE: u32 = 100;
     let api = kind.api(&cluster.client, namespace);
-    let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
+    let types =
+        TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
     stream::try_unfold(Some(ListParams::default().limit(PAGE)), move |params| {
         let (api, types) = (api.clone(), types.clone());
         async move {
@@ -247,7 +258,10 @@ mod tests {
 
     #[test]
     fn a_name_means_the_only_one_that_has_it() {
-        assert_eq!(pick("team", "ada", vec![of("gpuws")], None).unwrap().kind.name(), "GpuDevWorkspaceClaim");
+        assert_eq!(
+            pick("team", "ada", vec![of("gpuws")], None).unwrap().kind.name(),
+            "GpuDevWorkspaceClaim"
+        );
         let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
         assert!(
             pick("team", "ada", vec![of("gpuws")], denied()).is_ok(),
@@ -261,7 +275,8 @@ mod tests {
     fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
         let both = vec![of("gpuws"), of("environment.dev.example.org")];
         let told = pick("team", "ada", both, None).unwrap_err().to_string();
-        for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"] {
+        for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"]
+        {
             assert!(told.contains(one), "{told}");
             assert_eq!(candidates(&kinds(), one).unwrap().0.len(), 1);
         }

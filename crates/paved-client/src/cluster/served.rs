@@ -54,7 +54,11 @@ impl Served {
 
 impl Known {
     /// The kinds of a group and version.
-    async fn of_version(&mut self, client: &Client, text: &str) -> kube::Result<Arc<Vec<APIResource>>> {
+    async fn of_version(
+        &mut self,
+        client: &Client,
+        text: &str,
+    ) -> kube::Result<Arc<Vec<APIResource>>> {
         if let Some((since, resources)) = self.resources.get(text)
             && since.elapsed() < TTL
         {
@@ -100,5 +104,9 @@ async fn versions(client: &Client) -> kube::Result<BTreeSet<String>> {
         Err(error) => return Err(error),
     }
     let groups = client.list_api_groups().await?.groups;
-    Ok(groups.into_iter().flat_map(|group| group.versions).map(|version| version.group_version).collect())
+    Ok(groups
+        .into_iter()
+        .flat_map(|group| group.versions)
+        .map(|version| version.group_version)
+        .collect())
 }

@@ -12,8 +12,7 @@ use kube::core::Status;
 use crate::Failure;
 
 /// What somebody does who lacks the rights to kinds of ours.
-pub const ASK: &str =
-    "ask for the role paved-road-user (paved-road-user-GROUP for the kinds of a company's own group)";
+pub const ASK: &str = "ask for the role paved-road-user (paved-road-user-GROUP for the kinds of a company's own group)";
 
 /// What an error means for whoever wanted to `act` on `server`.
 pub fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
@@ -40,7 +39,8 @@ pub fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
 pub(super) fn unusable(error: &kube::Error) -> Failure {
     Failure::NoAccess {
         message: format!("the kubeconfig is invalid: {}", innermost(error)),
-        check: "its certificate-authority-data, client-certificate-data and client-key-data".to_owned(),
+        check: "its certificate-authority-data, client-certificate-data and client-key-data"
+            .to_owned(),
     }
 }
 
@@ -76,7 +76,9 @@ pub fn is_denied(error: &kube::Error) -> bool {
 
 /// Whether it is for want of rights: quotas and admission refuse with the same code.
 pub fn lacks_rights(status: &Status) -> bool {
-    status.code == 403 && status.message.contains("User \"") && status.message.contains("\" cannot ")
+    status.code == 403
+        && status.message.contains("User \"")
+        && status.message.contains("\" cannot ")
 }
 
 fn of_status(status: &Status, server: &str, act: &str) -> Failure {
@@ -122,12 +124,18 @@ fn unreachable(error: &kube::Error, server: &str) -> Failure {
         || cause.contains("UnknownIssuer")
     {
         "the kubeconfig's certificate-authority, and that this is the right cluster"
-    } else if cause.contains("dns error") || cause.contains("lookup") || cause.contains("Name or service") {
+    } else if cause.contains("dns error")
+        || cause.contains("lookup")
+        || cause.contains("Name or service")
+    {
         "the server's name in the kubeconfig, your network and VPN"
     } else {
         "--context, your network and VPN, and that the cluster runs"
     };
-    Failure::NoAccess { message: format!("{server} does not respond: {cause}"), check: check.to_owned() }
+    Failure::NoAccess {
+        message: format!("{server} does not respond: {cause}"),
+        check: check.to_owned(),
+    }
 }
 
 /// What lies at the bottom of an error: layers above repeat it, or say nothing.
@@ -165,7 +173,8 @@ mod tests {
             (500, true, "try again"),
             (503, true, "try again"),
         ] {
-            let failure = explain(&api(json!({"code": code, "message": "it\nis so"})), "https://c", "list X");
+            let failure =
+                explain(&api(json!({"code": code, "message": "it\nis so"})), "https://c", "list X");
             assert_eq!(matches!(failure, Failure::NoAccess { .. }), no_access, "{code}");
             let told = failure.to_string();
             assert!(told.contains(part) && !told.contains('\n'), "{told}");
@@ -175,15 +184,21 @@ mod tests {
     #[test]
     fn who_lacks_a_right_is_told_which_and_a_quota_is_none() {
         let told = |message: &str| {
-            let failure = explain(&api(json!({"code": 403, "message": message})), "https://c", "list X");
+            let failure =
+                explain(&api(json!({"code": 403, "message": message})), "https://c", "list X");
             (matches!(failure, Failure::NoAccess { .. }), failure.to_string())
         };
         let (no_access, text) =
             told(r#"x is forbidden: User "ada" cannot list resource "x" in the namespace "n""#);
         assert!(no_access && text.contains("paved-road-user"), "{text}");
-        for refused in ["x is forbidden: exceeded quota: q", "admission webhook w denied the request: no"] {
+        for refused in
+            ["x is forbidden: exceeded quota: q", "admission webhook w denied the request: no"]
+        {
             let (no_access, text) = told(refused);
-            assert!(!no_access && text.contains(refused) && !text.contains("paved-road-user"), "{text}");
+            assert!(
+                !no_access && text.contains(refused) && !text.contains("paved-road-user"),
+                "{text}"
+            );
         }
     }
 
@@ -215,12 +230,13 @@ mod tests {
 
     #[test]
     fn a_refusal_has_a_line_for_each_field() {
-        let status =
-            serde_json::from_value(json!({"code": 422, "message": "all of it", "details": {"causes": [
+        let status = serde_json::from_value(
+            json!({"code": 422, "message": "all of it", "details": {"causes": [
                 {"field": "spec.parameters.diskGB", "message": "should be\ngreater"},
                 {"field": "spec.x", "message": ""},
-            ]}}))
-            .unwrap();
+            ]}}),
+        )
+        .unwrap();
         let Failure::Refused { violations, .. } = refusal("a.yaml: X a", &status) else { panic!() };
         assert_eq!(violations.len(), 1);
         assert_eq!(violations[0].to_string(), "spec.parameters.diskGB: should be greater");

@@ -71,14 +71,20 @@ fn only(name: &str) -> String {
 }
 
 /// What changes after a version, until the API server ends the watch.
-fn changes(api: Api<DynamicObject>, params: WatchParams, version: String) -> impl Stream<Item = Seen> + Send {
+fn changes(
+    api: Api<DynamicObject>,
+    params: WatchParams,
+    version: String,
+) -> impl Stream<Item = Seen> + Send {
     let opened = async move {
         let events = api.watch(&params, &version).await.map_err(Error::WatchStartFailed)?;
         Ok::<_, Error>(events.map_err(Error::WatchFailed))
     };
     stream::once(opened).try_flatten().try_filter_map(|event| {
         ready(match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => Ok(Some(Event::Apply(object))),
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                Ok(Some(Event::Apply(object)))
+            }
             WatchEvent::Deleted(object) => Ok(Some(Event::Delete(object))),
             WatchEvent::Bookmark(_) => Ok(None),
             WatchEvent::Error(status) => Err(Error::WatchError(status)),
@@ -114,12 +120,16 @@ where
 }
 
 /// A watch that ends where the caller was never allowed to have it, instead of trying for ever.
-pub fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -> BoxStream<'static, Seen> {
+pub fn while_allowed(
+    events: impl Stream<Item = Seen> + Send + 'static,
+) -> BoxStream<'static, Seen> {
     let judged = events.scan((false, false), |(listed, over), event| {
         let next = (!*over).then_some(event);
         match &next {
             Some(Ok(Event::InitDone)) => *listed = true,
-            Some(Err(Error::InitialListFailed(error))) => *over = !*listed && super::is_denied(error),
+            Some(Err(Error::InitialListFailed(error))) => {
+                *over = !*listed && super::is_denied(error)
+            }
             _ => {}
         }
         std::future::ready(next)
@@ -130,7 +140,9 @@ pub fn while_allowed(events: impl Stream<Item = Seen> + Send + 'static) -> BoxSt
 /// The API server's error in a watch's.
 pub fn cause(error: Error) -> kube::Error {
     match error {
-        Error::InitialListFailed(error) | Error::WatchStartFailed(error) | Error::WatchFailed(error) => error,
+        Error::InitialListFailed(error)
+        | Error::WatchStartFailed(error)
+        | Error::WatchFailed(error) => error,
         Error::WatchError(status) => kube::Error::Api(status),
         Error::NoResourceVersion => {
             kube::Error::Service("the API server's response has no resource version".into())
@@ -165,8 +177,11 @@ mod tests {
         let clock = tokio::time::Instant::now();
         let watch = || {
             begun.borrow_mut().push(clock.elapsed().as_millis());
-            let last =
-                if begun.borrow().len() < 4 { Err(Error::NoResourceVersion) } else { Ok(Event::InitDone) };
+            let last = if begun.borrow().len() < 4 {
+                Err(Error::NoResourceVersion)
+            } else {
+                Ok(Event::InitDone)
+            };
             stream::iter([Ok(Event::Init), last])
         };
         let events = anew(watch(), watch).take(8).collect::<Vec<Seen>>().await;

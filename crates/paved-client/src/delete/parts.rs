@@ -143,12 +143,13 @@ impl Parts {
         let namespace = found.object.metadata.namespace.as_deref();
         let kinds: BTreeMap<_, _> =
             references.iter().map(|one| ((&one.api_version, &one.kind), one)).collect();
-        let apis = kinds
-            .into_iter()
-            .map(|(kind, one)| async move { (kind, served.find(&cluster.client, one, namespace).await) });
+        let apis = kinds.into_iter().map(|(kind, one)| async move {
+            (kind, served.find(&cluster.client, one, namespace).await)
+        });
         let apis: Vec<_> = apis.collect();
         let apis: Vec<_> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
-        let apis: BTreeMap<_, _> = apis.into_iter().map(|(kind, api)| (kind, api.ok().flatten())).collect();
+        let apis: BTreeMap<_, _> =
+            apis.into_iter().map(|(kind, api)| (kind, api.ok().flatten())).collect();
         let parts = references.iter().map(|reference| Part {
             kind: reference.kind.clone(),
             name: reference.name.to_string(),
@@ -199,7 +200,8 @@ impl Parts {
             match answer {
                 Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owners) => {
                     self.owners.extend(object.metadata.uid.clone());
-                    part.state = State::of(&object).after(waited, &part.kind, &object, composite_deleted);
+                    part.state =
+                        State::of(&object).after(waited, &part.kind, &object, composite_deleted);
                 }
                 Some(Ok(Some(object))) => others.push((index, object)),
                 Some(Ok(None)) => part.state = State::Gone,
@@ -212,7 +214,9 @@ impl Parts {
             }
         }
         // Owners are among them, too, in whatever order.
-        while let Some(next) = others.iter().position(|(_, one)| is_owned(&one.metadata, &self.owners)) {
+        while let Some(next) =
+            others.iter().position(|(_, one)| is_owned(&one.metadata, &self.owners))
+        {
             let (index, object) = others.swap_remove(next);
             let part = &mut self.all[index];
             self.owners.extend(object.metadata.uid.clone());
@@ -220,7 +224,8 @@ impl Parts {
         }
         // Nobody's are those only once nobody is left who might own them.
         let is_other = |index| others.iter().any(|(other, _)| *other == index);
-        let unread = |(index, part): (usize, &Part)| part.state == State::Unknown && !is_other(index);
+        let unread =
+            |(index, part): (usize, &Part)| part.state == State::Unknown && !is_other(index);
         if !self.all.iter().enumerate().any(unread) {
             for (index, _) in others {
                 self.all[index].state = State::Gone;
@@ -279,7 +284,11 @@ impl Parts {
         } else {
             format!("; you may not read {}", hidden.join(", "))
         };
-        format!("is being deleted: {} of {} resources are left{hidden}", self.left_count(), self.all.len())
+        format!(
+            "is being deleted: {} of {} resources are left{hidden}",
+            self.left_count(),
+            self.all.len()
+        )
     }
 
     /// The resources that are left and seen.
@@ -294,7 +303,9 @@ impl Parts {
     /// A line for each that something holds.
     pub fn lines(&self) -> Vec<String> {
         let line = |part: &Part| match &part.state {
-            State::There { slot, holds, .. } if !matches!(holds, Hold::Unasked | Hold::Provider) => {
+            State::There { slot, holds, .. }
+                if !matches!(holds, Hold::Unasked | Hold::Provider) =>
+            {
                 Some(format!("{slot} ({} {}) {}", part.kind, part.name, holds.told()))
             }
             _ => None,
@@ -311,7 +322,11 @@ impl Parts {
 }
 
 /// The composite that a claim refers to, if there is one.
-async fn read(cluster: &Cluster, served: &Served, bound: &Reference) -> kube::Result<Option<DynamicObject>> {
+async fn read(
+    cluster: &Cluster,
+    served: &Served,
+    bound: &Reference,
+) -> kube::Result<Option<DynamicObject>> {
     match served.find(&cluster.client, bound, None).await? {
         Some(api) => api.get_opt(bound.name.as_str()).await,
         None => Ok(None),
@@ -349,8 +364,11 @@ impl State {
         let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT));
         let slot = slot.map_or(COMPOSITE, String::as_str).to_owned();
         let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
-        let in_use =
-            metadata.labels.as_ref().and_then(|all| all.get(IN_USE)).is_some_and(|value| value == "true");
+        let in_use = metadata
+            .labels
+            .as_ref()
+            .and_then(|all| all.get(IN_USE))
+            .is_some_and(|value| value == "true");
         let refused = refusal(&object.data);
         let foreign: Vec<String> = metadata
             .finalizers
@@ -401,7 +419,9 @@ impl Hold {
     fn told(&self) -> String {
         match self {
             Self::Unasked | Self::Provider => String::new(),
-            Self::Overlooked => "was created during the deletion, and must be deleted manually".to_owned(),
+            Self::Overlooked => {
+                "was created during the deletion, and must be deleted manually".to_owned()
+            }
             Self::Usage => "waits until the resources that use it are deleted".to_owned(),
             Self::Refused(message) => format!("cannot be deleted: {message}"),
             Self::Finalizers(all) => format!("is blocked by the finalizers {}", all.join(", ")),
@@ -441,7 +461,12 @@ mod tests {
 
     fn part(metadata: &Value, conditions: &Value) -> Part {
         let object = object(metadata, conditions);
-        Part { kind: "Instance".into(), name: "ada-x-1".into(), api: None, state: State::of(&object) }
+        Part {
+            kind: "Instance".into(),
+            name: "ada-x-1".into(),
+            api: None,
+            state: State::of(&object),
+        }
     }
 
     fn parts(all: Vec<Part>) -> Parts {
@@ -521,13 +546,21 @@ mod tests {
         assert_eq!(overlooked, Hold::Overlooked);
         assert!(overlooked.told().contains("by hand") && overlooked.mark() == Mark::Bad);
         let before = Some("2026-01-01T09:59:50Z");
-        assert_eq!(state(OVERLOOKED * 2, "Instance", &bare, before), Hold::Overlooked, "made since");
+        assert_eq!(
+            state(OVERLOOKED * 2, "Instance", &bare, before),
+            Hold::Overlooked,
+            "made since"
+        );
 
         // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by them.
         let later = Some("2026-01-01T10:10:00Z");
         let attempted = json!({"annotations": {ATTEMPTED: "Background", SLOT: "namespace"}});
         for (metadata, deleted) in [(&bare, later), (&bare, None), (&attempted, soon)] {
-            assert_eq!(state(OVERLOOKED * 60, "Object", metadata, deleted), Hold::Unasked, "{metadata}");
+            assert_eq!(
+                state(OVERLOOKED * 60, "Object", metadata, deleted),
+                Hold::Unasked,
+                "{metadata}"
+            );
         }
         let composite = json!({"annotations": {}});
         assert_eq!(state(OVERLOOKED * 2, "XEnvironment", &composite, soon), Hold::Unasked);

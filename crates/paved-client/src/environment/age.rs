@@ -7,7 +7,9 @@ use jiff::Timestamp;
 /// How long ago something was, as kubectl says it: `42s`, `5m`, `3h12m`, `4d`. A clock that runs ahead shows `0s`.
 pub fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
-    spell(Duration::from_secs(now.as_second().saturating_sub(then.as_second()).try_into().unwrap_or(0)))
+    spell(Duration::from_secs(
+        now.as_second().saturating_sub(then.as_second()).try_into().unwrap_or(0),
+    ))
 }
 
 /// A time in its two largest units.

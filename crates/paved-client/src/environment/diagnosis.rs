@@ -56,16 +56,20 @@ impl Environment {
         // A refusal of an older spec says nothing of the newest one.
         let tried = self.parts.iter().filter(|_| !self.is_overdue);
         // A part that was ready stays so while a change of it is refused.
-        let parts: Vec<Blocker> = tried.filter(|part| is_refused(part)).cloned().map(Blocker::Part).collect();
+        let parts: Vec<Blocker> =
+            tried.filter(|part| is_refused(part)).cloned().map(Blocker::Part).collect();
         if !parts.is_empty() {
             return parts;
         }
-        let whole =
-            self.condition("Synced").filter(|synced| synced.status == "False" && !synced.message.is_empty());
+        let whole = self
+            .condition("Synced")
+            .filter(|synced| synced.status == "False" && !synced.message.is_empty());
         let uncomposed = |code| vec![Blocker::Uncomposed(Cause::new(code, []))];
         match whole {
             _ if self.paused => vec![Blocker::Whole(Cause::new(Code::Paused, []), String::new())],
-            Some(synced) => vec![Blocker::Whole(of_composite(&synced.message), synced.message.clone())],
+            Some(synced) => {
+                vec![Blocker::Whole(of_composite(&synced.message), synced.message.clone())]
+            }
             None if self.is_uncomposed() => uncomposed(Code::Uncomposed),
             None if self.is_overdue => uncomposed(Code::Overdue),
             None => Vec::new(),
@@ -80,7 +84,12 @@ impl Environment {
         };
         let of_part = |part: &ResourceStatus| {
             let message = part.message.clone().unwrap_or_default();
-            Some(Diagnosis { cause: part.cause.clone()?, slot: Some(part.slot.clone()), message, from: None })
+            Some(Diagnosis {
+                cause: part.cause.clone()?,
+                slot: Some(part.slot.clone()),
+                message,
+                from: None,
+            })
         };
         if self.deleted.is_some() {
             return None;
@@ -113,7 +122,8 @@ impl Environment {
                 of_whole(Cause::new(Code::Unknown, [("kind", &self.kind)]), self.sentence(), None)
             }
             Some(Blocker::Part(_)) | None => {
-                let is_waiting = self.condition(CONDITION).is_some_and(|ours| ours.reason == "Waiting");
+                let is_waiting =
+                    self.condition(CONDITION).is_some_and(|ours| ours.reason == "Waiting");
                 let first = self.parts.iter().find(|part| !part.ready && part.cause.is_some());
                 first.filter(|_| is_waiting).and_then(of_part)
             }

@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used)]
 use serde_json::json;
 
-use super::samples::{creating, environment, half_made, ready, refused_leaf, set, uncomposed, unsynced};
+use super::samples::{
+    creating, environment, half_made, ready, refused_leaf, set, uncomposed, unsynced,
+};
 use super::*;
 
 #[test]
@@ -15,7 +17,9 @@ fn its_owner_is_whom_it_was_made_for_else_whom_its_spec_or_its_label_names() {
         json!({"paved-road.fn.crossplane.io/owner": "ada\u{1b}[31m\n@acme.io"});
     let owner = environment(&object).owner.unwrap();
     assert!(
-        owner.starts_with("ada") && owner.ends_with("@acme.io") && !owner.contains(['\u{1b}', '\n']),
+        owner.starts_with("ada")
+            && owner.ends_with("@acme.io")
+            && !owner.contains(['\u{1b}', '\n']),
         "{owner:?}"
     );
 }
@@ -98,7 +102,9 @@ fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
     object["spec"]["parameters"]["diskGB"] = json!(200);
     let seen = environment(&object);
     assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
-    assert!(matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.code == Code::Overdue));
+    assert!(
+        matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.code == Code::Overdue)
+    );
     object["status"]["resources"] = json!([refused_leaf()]);
     assert_eq!(environment(&object).blockers(), seen.blockers(), "the newest spec was not refused");
     object["status"].as_object_mut().unwrap().remove("specHash");
@@ -116,7 +122,9 @@ fn what_was_just_edited_may_show_an_older_status() {
         }
         entry
     };
-    let with = |object: &mut Value, entries: &[Value]| object["metadata"]["managedFields"] = json!(entries);
+    let with = |object: &mut Value, entries: &[Value]| {
+        object["metadata"]["managedFields"] = json!(entries)
+    };
     with(&mut object, &[entry("paved", "2026-01-01T11:59:50Z", false)]);
     assert!(environment(&object).may_lag(now));
     let mut refused = object.clone();

@@ -23,10 +23,17 @@ pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
     };
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let sentences = [
-        Some(cause.map_or_else(|| format!("{head}."), |cause| format!("{head}: {}.", cause.headline()))),
+        Some(
+            cause.map_or_else(
+                || format!("{head}."),
+                |cause| format!("{head}: {}.", cause.headline()),
+            ),
+        ),
         cause.map(Cause::remediation).map(str::to_owned),
         (!message.is_empty()).then(|| format!("Message: {}.", message.trim_end_matches('.'))),
-        Some("Creation continues automatically once the cause is gone: wait again then.".to_owned()),
+        Some(
+            "Creation continues automatically once the cause is gone: wait again then.".to_owned(),
+        ),
     ];
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
@@ -58,6 +65,9 @@ mod tests {
         let begin = "has failed: instance (Instance, i-0abc) was refused for 3m: AWS quota exceeded: vCPUs. \
                      Choose a smaller size";
         assert!(told.starts_with(begin), "{told}");
-        assert!(told.contains(" Message: VcpuLimitExceeded: none left. Creation continues"), "{told}");
+        assert!(
+            told.contains(" Message: VcpuLimitExceeded: none left. Creation continues"),
+            "{told}"
+        );
     }
 }

@@ -71,8 +71,9 @@ impl Course {
     /// What follows from how it stands now. `clock` is the time of day.
     pub(super) fn judge(&mut self, seen: &Seen, now: Instant, clock: Timestamp) -> Verdict {
         let environment = &seen.environment;
-        let failed =
-            |message: String| Verdict::Failed(Ending::Provisioning { what: environment.title(), message });
+        let failed = |message: String| {
+            Verdict::Failed(Ending::Provisioning { what: environment.title(), message })
+        };
         if self.goal == Goal::Deleted {
             return if seen.gone { Verdict::Done } else { Verdict::Pending };
         }
@@ -99,9 +100,12 @@ impl Course {
 
     /// Done, or refused by the composition; not while the status may be that of an older spec.
     fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Verdict> {
-        let refused = seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
+        let refused =
+            seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
         let reached = match &self.goal {
-            Goal::Condition { kind, status } => seen.condition(kind).is_some_and(|one| one.status == *status),
+            Goal::Condition { kind, status } => {
+                seen.condition(kind).is_some_and(|one| one.status == *status)
+            }
             _ => seen.is_ready(),
         };
         if !(seen.is_current() && (reached || refused.is_some())) {
@@ -129,8 +133,9 @@ impl Course {
             self.refused.clear();
         }
         // What was ready and is again moves nothing by that.
-        let mended =
-            |slot: &str| seen.parts.iter().any(|part| part.slot == slot && part.ready && !is_refused(part));
+        let mended = |slot: &str| {
+            seen.parts.iter().any(|part| part.slot == slot && part.ready && !is_refused(part))
+        };
         self.refused.retain(|slot, _| !mended(slot));
         let mut longest: Option<(Blocker, Duration)> = None;
         // While an older spec is what was refused, the newer one has not been tried; that it was not is about the newer one.
@@ -201,7 +206,12 @@ mod tests {
             self.look(seconds, object, false).0
         }
 
-        fn look(&mut self, seconds: u64, object: &Value, gone: bool) -> (Option<&'static str>, String) {
+        fn look(
+            &mut self,
+            seconds: u64,
+            object: &Value,
+            gone: bool,
+        ) -> (Option<&'static str>, String) {
             self.seconds += seconds;
             let now = self.begin + Duration::from_secs(self.seconds);
             let clock = "2026-01-01T12:00:00Z".parse().unwrap();
@@ -250,7 +260,11 @@ mod tests {
     #[test]
     fn one_that_has_failed_for_long_before_is_given_its_time_too() {
         let mut play = Play::new(Goal::Ready);
-        assert_eq!(play.after(10, &half_made(&refused_leaf())), None, "its quota may just have been raised");
+        assert_eq!(
+            play.after(10, &half_made(&refused_leaf())),
+            None,
+            "its quota may just have been raised"
+        );
     }
 
     #[test]
@@ -260,7 +274,11 @@ mod tests {
         assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(5, &half_made(&creating())), None);
         assert_eq!(play.after(600, &half_made(&creating())), None);
-        assert_eq!(play.after(1, &half_made(&refused_leaf())), None, "another failure has its own time");
+        assert_eq!(
+            play.after(1, &half_made(&refused_leaf())),
+            None,
+            "another failure has its own time"
+        );
         assert_eq!(play.after(60, &ready()), Some(DONE));
     }
 
@@ -319,7 +337,13 @@ mod tests {
     #[test]
     fn an_invalid_spec_ends_it_at_once() {
         let mut object = half_made(&creating());
-        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.parameters.instanceType: found x");
+        set(
+            &mut object,
+            "Provisioned",
+            "False",
+            "InvalidSpec",
+            "spec.parameters.instanceType: found x",
+        );
         let (code, told) = Play::new(Goal::Ready).look(0, &object, false);
         assert_eq!(code, Some(INVALID));
         assert!(told.contains("InvalidSpec: spec.parameters.instanceType"), "{told}");
@@ -346,7 +370,10 @@ mod tests {
         assert_eq!(play.after(0, &object), None);
         assert_eq!(play.after(179, &object), None);
         let (code, told) = play.look(1, &object, false);
-        assert!(code == Some(FAILED) && told.contains("has not composed the newest spec"), "{told}");
+        assert!(
+            code == Some(FAILED) && told.contains("has not composed the newest spec"),
+            "{told}"
+        );
         // Also where it has not been seen at all: a reconcile that nobody answers goes on for minutes.
         let mut unseen = object.clone();
         unseen["metadata"]["generation"] = json!(99);
@@ -357,7 +384,13 @@ mod tests {
         assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(DONE));
         // What is refused is not composed either, and is told at once.
         object["status"]["specHash"] = json!("0123456789abcdef");
-        set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.parameters.instanceType: found x");
+        set(
+            &mut object,
+            "Provisioned",
+            "False",
+            "InvalidSpec",
+            "spec.parameters.instanceType: found x",
+        );
         assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(INVALID));
     }
 

@@ -55,8 +55,9 @@ impl Watched {
         let mut seen = Vec::new();
         for (index, found) in targets.into_iter().enumerate() {
             let namespace = found.object.namespace.clone();
-            let known =
-                groups.iter().position(|group| group.kind == found.kind && group.namespace == namespace);
+            let known = groups
+                .iter()
+                .position(|group| group.kind == found.kind && group.namespace == namespace);
             let known = known.unwrap_or_else(|| {
                 groups.push(Group::of(&found, namespace));
                 groups.len() - 1
@@ -77,7 +78,9 @@ impl Watched {
             };
             let namespace = Some(group.namespace.as_str()).filter(|name| !name.is_empty());
             let events = match &group.version {
-                Some(version) => watch_since(cluster, &group.kind, namespace, only, version).boxed(),
+                Some(version) => {
+                    watch_since(cluster, &group.kind, namespace, only, version).boxed()
+                }
                 None => watch(cluster, &group.kind, namespace, only).boxed(),
             };
             events.map(move |event| (index, event)).boxed()
@@ -104,7 +107,11 @@ impl Watched {
     }
 
     /// Takes in what has arrived; gives what there is to say of the connection.
-    pub fn take(&mut self, changes: Vec<Change>, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+    pub fn take(
+        &mut self,
+        changes: Vec<Change>,
+        cluster: &Cluster,
+    ) -> Result<Vec<String>, Failure> {
         let mut notes = Vec::new();
         for (group, event) in changes {
             notes.extend(self.take_one(group, event, cluster)?);

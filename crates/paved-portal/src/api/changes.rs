@@ -108,7 +108,8 @@ pub(crate) async fn drafted(
             metadata.insert(field.to_owned(), json!(value));
         }
     }
-    let before = kind.api(&writer.environments.clients.of(person)?, Some(namespace)).get(name).await?;
+    let before =
+        kind.api(&writer.environments.clients.of(person)?, Some(namespace)).get(name).await?;
     let draft = Draft::of(writer, person, document, Some(&before)).await?;
     if draft.kind != *kind {
         return Err(Problem::field(
@@ -135,8 +136,9 @@ pub(crate) async fn patch(
     let Some(fields) = patch.as_object() else {
         return Err(Problem::field("body", "allowed: an object"));
     };
-    if let Some(field) =
-        fields.keys().find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
+    if let Some(field) = fields
+        .keys()
+        .find(|field| !["apiVersion", "kind", "metadata", "spec"].contains(&field.as_str()))
     {
         return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
     }
@@ -160,7 +162,13 @@ pub(crate) async fn patch(
     };
     let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
     if !how.dry_run {
-        tracing::info!(user = person.username(), kind = kind.full_name(), namespace, name, "patched");
+        tracing::info!(
+            user = person.username(),
+            kind = kind.full_name(),
+            namespace,
+            name,
+            "patched"
+        );
     }
     Ok(Answer(writer.environments.whole(&kind, object)))
 }

@@ -77,8 +77,9 @@ async fn read(
              spec.writeConnectionSecretToRef.name.",
         )
     })?;
-    Segment::of(&secret)
-        .map_err(|error| Problem::field("spec.writeConnectionSecretToRef.name", error.to_string()))?;
+    Segment::of(&secret).map_err(|error| {
+        Problem::field("spec.writeConnectionSecretToRef.name", error.to_string())
+    })?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;
     let found = answer?.ok_or_else(|| {
         Problem::not_found(format!(
@@ -87,6 +88,7 @@ async fn read(
         ))
     })?;
     let values = found.data.unwrap_or_default().into_iter();
-    let values = values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();
+    let values =
+        values.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?))).collect();
     Ok(Connection { secret, values })
 }

@@ -172,9 +172,15 @@ impl Environments {
         object.types.get_or_insert_with(types);
         let mut view = View::of(&object, &kind.resource.plural);
         if view.deleted_at.is_some() {
-            let key =
-                Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() };
-            let seen = self.live.get(&key).filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
+            let key = Key {
+                kind: kind.full_name(),
+                namespace: view.namespace.clone(),
+                name: view.name.clone(),
+            };
+            let seen = self
+                .live
+                .get(&key)
+                .filter(|entry| entry.view.uid == view.uid && entry.is_deleting());
             if let Some(entry) = seen {
                 let seen = &entry.view;
                 view.parts.clone_from(&seen.parts);
@@ -194,7 +200,8 @@ pub(crate) async fn list(
     SignedIn(person): SignedIn,
     Query(which): Query<Which>,
 ) -> Result<Answer<Page>, Problem> {
-    let kind = which.kind.as_deref().map(|kind| environments.catalog.seen().called(kind)).transpose()?;
+    let kind =
+        which.kind.as_deref().map(|kind| environments.catalog.seen().called(kind)).transpose()?;
     let kind = kind.map(|kind| kind.full_name());
     let labels = labels(which.label_selector.as_deref().unwrap_or_default())?;
     let limit = which.limit.unwrap_or(PAGE.0);
@@ -216,7 +223,10 @@ pub(crate) async fn list(
         kind.as_ref().is_none_or(|kind| *kind == entry.key.kind)
             && which.namespace.as_ref().is_none_or(|namespace| *namespace == entry.key.namespace)
             && same(&which.phase, &entry.view.phase)
-            && which.search.as_ref().is_none_or(|part| entry.key.name.contains(&part.to_lowercase()))
+            && which
+                .search
+                .as_ref()
+                .is_none_or(|part| entry.key.name.contains(&part.to_lowercase()))
             && owner
             && labels.iter().all(|(key, value)| entry.view.labels.get(key) == Some(value))
             && after.as_ref().is_none_or(|after| entry.key > *after)

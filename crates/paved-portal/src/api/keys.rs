@@ -60,7 +60,10 @@ pub(crate) async fn put(
     may_use_keys(&writer, &person).await?;
     // No more than a workspace takes.
     if keys.len() > MOST_KEYS {
-        return Err(Problem::field("keys", format!("found {}; allowed: at most {MOST_KEYS}", keys.len())));
+        return Err(Problem::field(
+            "keys",
+            format!("found {}; allowed: at most {MOST_KEYS}", keys.len()),
+        ));
     }
     let mut lines: Vec<String> = Vec::new();
     for (index, key) in keys.iter().enumerate() {

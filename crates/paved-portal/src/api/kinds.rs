@@ -142,7 +142,9 @@ impl Kinds {
         };
         let seen = self.catalog.seen();
         let schema = seen.schema(kind);
-        let text = |path: &str| schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned);
+        let text = |path: &str| {
+            schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned)
+        };
         let description = text("/description").or_else(|| text("/properties/spec/description"));
         let info = kind.paved_api().map(|api| api.info());
         Ok(Kind {

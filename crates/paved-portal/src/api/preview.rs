@@ -180,11 +180,14 @@ pub(crate) async fn preview(
     // What the platform's settings make of a claim is for those who may make one.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
-        return Err(Problem::forbidden(format!("You may not create {kind} in namespace {namespace}.")));
+        return Err(Problem::forbidden(format!(
+            "You may not create {kind} in namespace {namespace}."
+        )));
     }
     let step = step(&writer.environments.clients.own(), &draft).await?;
     let document = draft.document();
-    let made = move || Composed::of(&document, None, &step).map(Previewed::from).map_err(Problem::from);
+    let made =
+        move || Composed::of(&document, None, &step).map(Previewed::from).map_err(Problem::from);
     preview.answer(waits, made).await
 }
 
@@ -215,7 +218,8 @@ pub(crate) async fn change(
     now["spec"] = before.data["spec"].clone();
     let made = move || {
         let now_composed = Composed::of(&now, None, &step);
-        let known = now_composed.as_ref().err().map(|rejected| rejected.fields.clone()).unwrap_or_default();
+        let known =
+            now_composed.as_ref().err().map(|rejected| rejected.fields.clone()).unwrap_or_default();
         match Composed::of(&after, Some(&now), &step) {
             Ok(composed) => Ok(composed.since(now_composed.ok())),
             Err(mut rejected) => {
@@ -236,7 +240,9 @@ pub(crate) async fn change(
 async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
     let all = compositions(cluster).await.map_err(|failure| unreadable(&failure))?;
     let all = all.ok_or_else(|| {
-        Problem::forbidden("The portal cannot show a preview, because it may not read Compositions.")
+        Problem::forbidden(
+            "The portal cannot show a preview, because it may not read Compositions.",
+        )
     })?;
     let spec = draft.object.get("spec").cloned().unwrap_or_default();
     let suited = all.iter().find(|one| one.serves(&draft.kind) && one.suits(&spec));
@@ -317,7 +323,10 @@ impl Composed {
         let broken = |message: String| fatal(vec![FieldError::new(String::new(), message)]);
         let refused = |violations: Vec<Violation>| Rejected {
             words: format!("{title} is rejected: "),
-            fields: violations.into_iter().map(|one| FieldError::new(one.path, one.message)).collect(),
+            fields: violations
+                .into_iter()
+                .map(|one| FieldError::new(one.path, one.message))
+                .collect(),
         };
         let seen = Observed::of(before.cloned().into_iter().collect());
         let stored = Stored::of(document, &seen).map_err(|violation| refused(vec![violation]))?;
@@ -328,24 +337,30 @@ impl Composed {
         let subject = stored.among(composite, step.clone(), title.clone());
         let mut random = |buffer: &mut [u8]| buffer.fill(7);
         let outside = Outside { now: Timestamp::now(), random: &mut random };
-        let response = function::answer_with(&subject.world, &subject.step.input, outside).map_err(broken)?;
-        let of = |severity| response.results.iter().filter(move |result| result.severity() == severity);
-        let fatals: Vec<FieldError> = of(Severity::Fatal).map(|result| at_field(&result.message)).collect();
+        let response =
+            function::answer_with(&subject.world, &subject.step.input, outside).map_err(broken)?;
+        let of =
+            |severity| response.results.iter().filter(move |result| result.severity() == severity);
+        let fatals: Vec<FieldError> =
+            of(Severity::Fatal).map(|result| at_field(&result.message)).collect();
         if !fatals.is_empty() {
             return Err(fatal(fatals));
         }
-        let shown = rendered(&subject.world, &response).map_err(|error| broken(error.to_string()))?;
+        let shown =
+            rendered(&subject.world, &response).map_err(|error| broken(error.to_string()))?;
         let lines = shown.composite["status"]["resources"].as_array().cloned().unwrap_or_default();
         let parts: Vec<Part> =
             lines.into_iter().filter_map(|line| serde_json::from_value(line).ok()).collect();
         let resource = |mut manifest: Value| {
             without_secrets(&mut manifest);
-            let (slot, kind) = (text(&manifest["metadata"]["annotations"][SLOT]), text(&manifest["kind"]));
+            let (slot, kind) =
+                (text(&manifest["metadata"]["annotations"][SLOT]), text(&manifest["kind"]));
             Resource { slot, kind, manifest }
         };
         let resources: Vec<Resource> = shown.resources.into_iter().map(resource).collect();
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), &resources);
-        let closed = ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
+        let closed =
+            ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
         let others = step.others.iter();
         let others = others.map(|other| {
             format!(
@@ -367,7 +382,8 @@ impl Composed {
     fn since(self, before: Option<Self>) -> PreviewedChange {
         let Self { composition, resources: after, notes, ssh_closed, .. } = self;
         // What there is cannot be composed any more: nobody knows what the change touches.
-        let changes = before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
+        let changes =
+            before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
         PreviewedChange { composition, changes, notes, ssh_closed }
     }
 }
@@ -381,9 +397,12 @@ impl From<Composed> for Previewed {
 impl PreviewedChange {
     /// Where the environment is rejected as it is, and the change does not make that worse.
     fn unknown(step: &Step) -> Self {
-        let composition = step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let notes =
-            vec!["The current environment is rejected, so the preview cannot compare resources.".to_owned()];
+        let composition =
+            step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let notes = vec![
+            "The current environment is rejected, so the preview cannot compare resources."
+                .to_owned(),
+        ];
         Self { composition, changes: Vec::new(), notes, ssh_closed: false }
     }
 }
@@ -412,8 +431,9 @@ const SHOWN: usize = 200;
 
 /// What differs between two sets of resources, slot by slot.
 fn differences(before: &[Resource], after: &[Resource]) -> Vec<ChangedResource> {
-    let slots =
-        |all: &'_ [Resource]| -> BTreeSet<String> { all.iter().map(|one| one.slot.clone()).collect() };
+    let slots = |all: &'_ [Resource]| -> BTreeSet<String> {
+        all.iter().map(|one| one.slot.clone()).collect()
+    };
     let find = |all: &'_ [Resource], slot: &str| all.iter().position(|one| one.slot == slot);
     let mut changes = Vec::new();
     for slot in slots(before).union(&slots(after)) {
@@ -442,7 +462,12 @@ fn differences(before: &[Resource], after: &[Resource]) -> Vec<ChangedResource> 
 }
 
 /// Notes the fields that differ; a list counts as one.
-fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, fields: &mut Vec<ChangedField>) {
+fn compare(
+    path: &str,
+    before: Option<&Value>,
+    after: Option<&Value>,
+    fields: &mut Vec<ChangedField>,
+) {
     if let (Some(Value::Object(old)), Some(Value::Object(new))) = (before, after) {
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
@@ -456,7 +481,11 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, fields: &m
         Some(text.chars().take(SHOWN).collect())
     };
     if before != after && fields.len() < FIELDS {
-        fields.push(ChangedField { path: path.to_owned(), before: told(before), after: told(after) });
+        fields.push(ChangedField {
+            path: path.to_owned(),
+            before: told(before),
+            after: told(after),
+        });
     }
 }
 
@@ -479,23 +508,38 @@ mod tests {
             ("no Settings: ask your platform team", "", "no Settings: ask your platform team"),
             ("special: x", "", "special: x"),
         ] {
-            assert_eq!(at_field(message), FieldError { field: field.to_owned(), message: rest.to_owned() });
+            assert_eq!(
+                at_field(message),
+                FieldError { field: field.to_owned(), message: rest.to_owned() }
+            );
         }
     }
 
     #[test]
     fn change_names_the_resources_and_fields_that_differ() {
-        let resource =
-            |slot: &str, manifest: Value| Resource { slot: slot.into(), kind: "Instance".into(), manifest };
+        let resource = |slot: &str, manifest: Value| Resource {
+            slot: slot.into(),
+            kind: "Instance".into(),
+            manifest,
+        };
         let machine = |kind: &str| json!({"metadata": {"annotations": {"hash": kind}}, "spec": {"type": kind, "disks": [1, 2]}});
-        let before =
-            [resource("a", machine("small")), resource("b", machine("small")), resource("c", machine("x"))];
-        let after =
-            [resource("a", machine("large")), resource("b", machine("small")), resource("d", machine("x"))];
+        let before = [
+            resource("a", machine("small")),
+            resource("b", machine("small")),
+            resource("c", machine("x")),
+        ];
+        let after = [
+            resource("a", machine("large")),
+            resource("b", machine("small")),
+            resource("d", machine("x")),
+        ];
         let changes = differences(&before, &after);
         let told: Vec<(&str, Action, usize)> =
             changes.iter().map(|one| (one.slot.as_str(), one.action, one.fields.len())).collect();
-        assert_eq!(told, [("a", Action::Change, 1), ("c", Action::Delete, 0), ("d", Action::Create, 0)]);
+        assert_eq!(
+            told,
+            [("a", Action::Change, 1), ("c", Action::Delete, 0), ("d", Action::Create, 0)]
+        );
         let field = ChangedField {
             path: "spec.type".into(),
             before: Some("small".into()),
@@ -511,8 +555,9 @@ mod tests {
                 (0..1_000).map(|number| (number.to_string(), json!(text.repeat(10_000)))).collect();
             json!({"data": data})
         };
-        let resource =
-            |text: &str| [Resource { slot: "a".into(), kind: "ConfigMap".into(), manifest: manifest(text) }];
+        let resource = |text: &str| {
+            [Resource { slot: "a".into(), kind: "ConfigMap".into(), manifest: manifest(text) }]
+        };
         let changes = differences(&resource("a"), &resource("b"));
         assert_eq!(changes[0].fields.len(), FIELDS);
         assert!(serde_json::to_string(&changes).unwrap_or_default().len() < 50_000);

@@ -45,7 +45,8 @@ pub(crate) async fn watch(
     // An event, and the last word.
     let (events, mut told) = mpsc::channel(2);
     tokio::spawn(tell(metrics, reader, events, patience).in_current_span());
-    let events = stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
+    let events =
+        stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
     let mut response = Sse::new(events).into_response();
     // A proxy that gathers what it passes on would hold events back.
     let buffering = HeaderName::from_static("x-accel-buffering");
@@ -56,7 +57,12 @@ pub(crate) async fn watch(
 
 /// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
 /// more.
-async fn tell(metrics: Arc<Metrics>, mut reader: Reader, events: mpsc::Sender<Event>, patience: Duration) {
+async fn tell(
+    metrics: Arc<Metrics>,
+    mut reader: Reader,
+    events: mpsc::Sender<Event>,
+    patience: Duration,
+) {
     // However full the line is, there is a place for why it ends.
     let Ok(last) = events.clone().reserve_owned().await else { return };
     let end = loop {

@@ -47,12 +47,20 @@ impl Writer {
     }
 
     /// Whom a request names: the person, or a user that they may act for.
-    pub(crate) async fn named(&self, person: &Person, name: Option<&str>) -> Result<Owner, Problem> {
+    pub(crate) async fn named(
+        &self,
+        person: &Person,
+        name: Option<&str>,
+    ) -> Result<Owner, Problem> {
         owner::named(&self.naming, &self.environments.access, person, name).await
     }
 
     /// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
-    pub(crate) async fn owner(&self, person: &Person, named: Option<&str>) -> Result<Owner, Problem> {
+    pub(crate) async fn owner(
+        &self,
+        person: &Person,
+        named: Option<&str>,
+    ) -> Result<Owner, Problem> {
         let own = person.owner();
         match named {
             Some(named) if named == own.label() => Ok(own),
@@ -91,7 +99,8 @@ impl Draft {
         let namespace = text("namespace");
         let namespace = writer.namespace(person, &kind, namespace.as_deref()).await?;
         let version = text("resourceVersion");
-        let named = metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
+        let named =
+            metadata.get("labels").and_then(|labels| labels[LABEL].as_str()).map(str::to_owned);
         match before.and_then(|before| kept(before, named.as_deref())) {
             Some([label, login]) => {
                 keep(&mut metadata, "labels", LABEL, label);
@@ -128,7 +137,13 @@ impl Draft {
     }
 
     /// A claim of ours, with these labels and this spec.
-    pub(crate) fn new(kind: Kind, namespace: String, name: String, owner: &Owner, mut spec: Value) -> Self {
+    pub(crate) fn new(
+        kind: Kind,
+        namespace: String,
+        name: String,
+        owner: &Owner,
+        mut spec: Value,
+    ) -> Self {
         name_secret(&kind, &name, &mut spec, None);
         let mut metadata = Map::new();
         metadata.insert("name".to_owned(), json!(name));
@@ -156,11 +171,16 @@ impl Draft {
     }
 
     fn dynamic(&self) -> Result<DynamicObject, Problem> {
-        serde_json::from_value(self.document()).map_err(|error| Problem::field("metadata", error.to_string()))
+        serde_json::from_value(self.document())
+            .map_err(|error| Problem::field("metadata", error.to_string()))
     }
 
     fn key(&self) -> Key {
-        Key { kind: self.kind.full_name(), namespace: self.namespace.clone(), name: self.name.clone() }
+        Key {
+            kind: self.kind.full_name(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
     }
 
     /// Creates it.
@@ -249,7 +269,9 @@ const BINDINGS: [(&str, &str); 3] =
 fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
-        if spec.pointer(&path).unwrap_or(&Value::Null) != before.pointer(&path).unwrap_or(&Value::Null) {
+        if spec.pointer(&path).unwrap_or(&Value::Null)
+            != before.pointer(&path).unwrap_or(&Value::Null)
+        {
             let message = "only Crossplane may change this field. Leave the field out, or keep \
                            its current \
                  value.";
@@ -268,8 +290,9 @@ pub(crate) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem
 
 /// Whether a merge patch of a spec may write a binding.
 pub(crate) fn writes_binding(patch: &Value) -> bool {
-    let group =
-        |(group, field): (&str, &'static str)| group.strip_prefix('/').map_or(field, |_| "crossplane");
+    let group = |(group, field): (&str, &'static str)| {
+        group.strip_prefix('/').map_or(field, |_| "crossplane")
+    };
     BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
 }
 
@@ -294,10 +317,15 @@ fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
 /// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
 /// claim, so that whoever made it can connect.
 fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
-    let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else { return };
-    let empty = |reference: &Value| reference.is_null() || *reference == json!({}) || reference["name"] == "";
+    let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else {
+        return;
+    };
+    let empty = |reference: &Value| {
+        reference.is_null() || *reference == json!({}) || reference["name"] == ""
+    };
     if fields.get(SECRET).is_none_or(empty) {
-        let before = before.map(|before| &before.data["spec"][SECRET]).filter(|reference| !empty(reference));
+        let before =
+            before.map(|before| &before.data["spec"][SECRET]).filter(|reference| !empty(reference));
         let reference = before.cloned().unwrap_or_else(|| json!({"name": format!("{name}-conn")}));
         fields.insert(SECRET.to_owned(), reference);
     }
@@ -334,9 +362,13 @@ pub(crate) async fn delete(
         ..DeleteParams::default()
     };
     kind.api(&environments.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
-    let key = Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
+    let key =
+        Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
     let patience = environments.limits.own_write;
-    environments.live.seen(&key, patience, |entry| entry.is_none_or(|entry| entry.is_deleting())).await;
+    environments
+        .live
+        .seen(&key, patience, |entry| entry.is_none_or(|entry| entry.is_deleting()))
+        .await;
     told("deleted", person, &key);
     Ok(())
 }
@@ -379,7 +411,10 @@ fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String
     metadata.retain(|field, _| !is_ignored(field));
     if let Some(field) = metadata.keys().find(|field| !METADATA.contains(&field.as_str())) {
         let field = format!("metadata.{field}");
-        return Err(Problem::field(&field, format!("unknown field; allowed: {}", METADATA.join(", "))));
+        return Err(Problem::field(
+            &field,
+            format!("unknown field; allowed: {}", METADATA.join(", ")),
+        ));
     }
     for place in ["labels", "annotations"] {
         let texts = metadata.get(place).is_none_or(|entries| {

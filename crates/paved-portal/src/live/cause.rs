@@ -55,12 +55,14 @@ impl Cause {
 fn likeness(message: &str, names: &[&str]) -> String {
     /// Shorter names may be parts of words.
     const SHORTEST: usize = 3;
-    let mut names: Vec<&str> = names.iter().copied().filter(|name| name.len() >= SHORTEST).collect();
+    let mut names: Vec<&str> =
+        names.iter().copied().filter(|name| name.len() >= SHORTEST).collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let without = names.into_iter().fold(message.to_owned(), |text, name| text.replace(name, "#"));
     let is_word = |c: char| c.is_alphanumeric() || "-_+/=#".contains(c);
     let words = without.split(|c| !is_word(c)).filter(|word| !word.is_empty());
-    let fixed = words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "#" } else { word });
+    let fixed =
+        words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "#" } else { word });
     fixed.collect::<Vec<_>>().join(" ")
 }
 
@@ -82,8 +84,12 @@ mod tests {
     #[test]
     fn unknown_causes_are_the_same_but_for_names_ids_and_numbers() {
         let of = |message, name| group(Code::Unknown, message, name);
-        let one = of("cannot make ada-data: zone 3 is full, RequestID: 7ZQ1KXW3TRD0ABCD", "ada-data");
-        assert_eq!(one, of("cannot make shop: zone 12 is full, RequestID: 0ABCDZQ1KXW3TRD7", "shop"));
+        let one =
+            of("cannot make ada-data: zone 3 is full, RequestID: 7ZQ1KXW3TRD0ABCD", "ada-data");
+        assert_eq!(
+            one,
+            of("cannot make shop: zone 12 is full, RequestID: 0ABCDZQ1KXW3TRD7", "shop")
+        );
         assert_ne!(one, of("cannot make shop: zone 12 is empty", "shop"));
     }
 }

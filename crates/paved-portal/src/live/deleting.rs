@@ -43,7 +43,8 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         look.tick().await;
-        let going: Vec<Arc<Entry>> = live.all().into_iter().filter(|entry| entry.is_deleting()).collect();
+        let going: Vec<Arc<Entry>> =
+            live.all().into_iter().filter(|entry| entry.is_deleting()).collect();
         // What is gone is forgotten.
         known.retain(|uid, _| going.iter().any(|entry| entry.view.uid == *uid));
         let looked = due(going, &mut known).into_iter().map(|(entry, followed)| {
@@ -62,7 +63,10 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
 }
 
 /// Whose turn it is in this round: whoever has waited longest, as far as the budget goes.
-fn due(going: Vec<Arc<Entry>>, known: &mut BTreeMap<String, Followed>) -> Vec<(Arc<Entry>, Followed)> {
+fn due(
+    going: Vec<Arc<Entry>>,
+    known: &mut BTreeMap<String, Followed>,
+) -> Vec<(Arc<Entry>, Followed)> {
     let now = Instant::now();
     let next = |entry: &Arc<Entry>| known.get(&entry.view.uid).and_then(|followed| followed.next);
     let mut waiting: Vec<Arc<Entry>> =
@@ -89,7 +93,13 @@ impl Followed {
     }
 
     /// The parts as they stand. Where they cannot be read, the last that the status said stays shown.
-    async fn look(mut self, cluster: &Cluster, served: &Served, entry: &Entry, limits: &Limits) -> Self {
+    async fn look(
+        mut self,
+        cluster: &Cluster,
+        served: &Served,
+        entry: &Entry,
+        limits: &Limits,
+    ) -> Self {
         let patience = limits.deletion_answer;
         if self.parts.is_none() {
             self.parts = timeout(patience, find(cluster, served, entry)).await.ok().flatten();
@@ -107,7 +117,8 @@ impl Followed {
             }
         }
         let first = limits.deletions;
-        let longest = if left.is_some() { limits.deletion_pause } else { limits.hidden_deletion_pause };
+        let longest =
+            if left.is_some() { limits.deletion_pause } else { limits.hidden_deletion_pause };
         let is_same = left.is_none() || left == self.left;
         self.pause = if is_same { (self.pause * 2).clamp(first, longest) } else { first };
         self.next = Some(Instant::now() + self.pause);

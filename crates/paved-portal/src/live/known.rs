@@ -48,7 +48,8 @@ impl Id {
         let parts: [&str; 3] = text.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
         let [epoch, sequence, known] = parts;
         let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hex(epoch) || !(1..=32).contains(&epoch.len()) || !is_hex(known) || known.len() != 32 {
+        if !is_hex(epoch) || !(1..=32).contains(&epoch.len()) || !is_hex(known) || known.len() != 32
+        {
             return None;
         }
         let known = Known(u128::from_str_radix(known, 16).ok()?);

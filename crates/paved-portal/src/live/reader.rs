@@ -66,7 +66,11 @@ pub(crate) enum Next {
 
 impl Reader {
     /// Begins with everything, or with what was missed since the event of this id, whichever replica told it.
-    pub(crate) async fn new(feed: &Feed, person: &Arc<Person>, last: Option<&str>) -> Result<Self, Problem> {
+    pub(crate) async fn new(
+        feed: &Feed,
+        person: &Arc<Person>,
+        last: Option<&str>,
+    ) -> Result<Self, Problem> {
         feed.live.seen_whole()?;
         let slot = feed.streams.take(person)?;
         if feed.live.unseen() > feed.limits.interrupted_streams {
@@ -169,12 +173,15 @@ impl Reader {
         let seen = self.feed.catalog.seen();
         let named: HashMap<_, _> = seen.all().iter().map(|kind| (kind.full_name(), kind)).collect();
         let old = self.sees.iter().filter(|(_, (_, since))| since.elapsed() >= limits.access);
-        let old: Vec<_> =
-            old.filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer))).collect();
+        let old: Vec<_> = old
+            .filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer)))
+            .collect();
         // What is not answered now would not be for the others either: they wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
         if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
-            return old.iter().find_map(|(.., (_, since))| without_answer(&problem, *since, limits));
+            return old
+                .iter()
+                .find_map(|(.., (_, since))| without_answer(&problem, *since, limits));
         }
         for (kind, place, (before, since)) in old {
             match self.feed.access.sees(&self.person, kind, &place.1).await {

@@ -142,7 +142,11 @@ impl Entry {
     fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<Left>) -> Self {
         let text = serde_json::to_string(&view).unwrap_or_default();
         Self {
-            key: Key { kind: kind.full_name(), namespace: view.namespace.clone(), name: view.name.clone() },
+            key: Key {
+                kind: kind.full_name(),
+                namespace: view.namespace.clone(),
+                name: view.name.clone(),
+            },
             kind: Arc::clone(kind),
             known: Known::of(&text),
             view,
@@ -184,7 +188,10 @@ impl Live {
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
         let same = known.clone().filter(|known| known.view.uid == uid);
         // Of another version of its kind it is read anew.
-        if same.as_ref().is_some_and(|known| known.view.resource_version == version && known.kind == *kind) {
+        if same
+            .as_ref()
+            .is_some_and(|known| known.view.resource_version == version && known.kind == *kind)
+        {
             return;
         }
         if same.is_none() {
@@ -211,8 +218,12 @@ impl Live {
     /// Takes in that of a kind there are these and no others: what was missed while a watch was away shows here.
     pub(super) fn keep_only(&self, kind: &str, keys: &BTreeSet<Key>) {
         let mut inner = self.inner();
-        let gone: Vec<Key> =
-            inner.entries.keys().filter(|key| key.kind == kind && !keys.contains(*key)).cloned().collect();
+        let gone: Vec<Key> = inner
+            .entries
+            .keys()
+            .filter(|key| key.kind == kind && !keys.contains(*key))
+            .cloned()
+            .collect();
         for key in gone {
             let entry = inner.entries.remove(&key);
             self.tell(&mut inner, entry, None);
@@ -222,7 +233,8 @@ impl Live {
     /// Takes in what is left of an environment that goes.
     pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
         let mut inner = self.inner();
-        let Some(known) = inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
+        let Some(known) =
+            inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
         else {
             return;
         };
@@ -296,7 +308,8 @@ impl Live {
     pub(crate) fn unseen(&self) -> Duration {
         let inner = self.inner();
         let kinds = &self.synced.borrow().0;
-        let since = kinds.iter().map(|kind| inner.interrupted.get(kind)).collect::<Option<Vec<_>>>();
+        let since =
+            kinds.iter().map(|kind| inner.interrupted.get(kind)).collect::<Option<Vec<_>>>();
         since.and_then(|all| all.into_iter().max()).map_or(Duration::ZERO, Instant::elapsed)
     }
 
@@ -330,7 +343,12 @@ impl Live {
     }
 
     /// Waits a moment until the watch has seen what was just written, so that whoever wrote it finds it in a list.
-    pub(crate) async fn seen(&self, key: &Key, patience: Duration, is_seen: impl Fn(Option<&Entry>) -> bool) {
+    pub(crate) async fn seen(
+        &self,
+        key: &Key,
+        patience: Duration,
+        is_seen: impl Fn(Option<&Entry>) -> bool,
+    ) {
         let mut changes = self.changes.subscribe();
         let _ = timeout(patience, async {
             while !is_seen(self.get(key).as_deref()) {

@@ -98,9 +98,21 @@ pub(crate) struct Part {
 
 impl From<ResourceStatus> for Part {
     fn from(status: ResourceStatus) -> Self {
-        let ResourceStatus { slot, kind, name, external_name, ready, since, reason, message, cause } = status;
-        let names: Vec<&str> = [&name, &external_name].into_iter().filter_map(Option::as_deref).collect();
-        let cause = cause.map(|cause| Cause::of(cause, message.as_deref().unwrap_or_default(), &names));
+        let ResourceStatus {
+            slot,
+            kind,
+            name,
+            external_name,
+            ready,
+            since,
+            reason,
+            message,
+            cause,
+        } = status;
+        let names: Vec<&str> =
+            [&name, &external_name].into_iter().filter_map(Option::as_deref).collect();
+        let cause =
+            cause.map(|cause| Cause::of(cause, message.as_deref().unwrap_or_default(), &names));
         Self { slot, kind, name, external_name, ready, since, reason, message, cause }
     }
 }
@@ -145,10 +157,10 @@ pub(crate) struct Kept {
 
 impl From<compose::OnDeletion> for OnDeletion {
     fn from(told: compose::OnDeletion) -> Self {
-        let deletes = told
-            .deletes
-            .into_iter()
-            .map(|compose::Deleted { slot, kind, name, has_data }| Deleted { slot, kind, name, has_data });
+        let deletes =
+            told.deletes.into_iter().map(|compose::Deleted { slot, kind, name, has_data }| {
+                Deleted { slot, kind, name, has_data }
+            });
         let keeps = told.keeps.into_iter().map(|compose::Kept { slot, kind, name, until }| Kept {
             slot,
             kind,
@@ -175,7 +187,8 @@ impl View {
     pub(crate) fn of(object: &DynamicObject, plural: &str) -> Self {
         let seen = Environment::of(object);
         let metadata = &object.metadata;
-        let api_version = object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
+        let api_version =
+            object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
         Self {
             api_version,
             plural: plural.to_owned(),

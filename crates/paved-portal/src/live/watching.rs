@@ -44,8 +44,11 @@ pub(crate) async fn follow(
                 continue;
             }
         };
-        let versions: BTreeMap<String, &str> =
-            seen.all().iter().map(|kind| (kind.full_name(), kind.resource.version.as_str())).collect();
+        let versions: BTreeMap<String, &str> = seen
+            .all()
+            .iter()
+            .map(|kind| (kind.full_name(), kind.resource.version.as_str()))
+            .collect();
         running.retain(|name, (version, watch)| {
             let now = versions.get(name);
             let stays = now == Some(&version.as_str());
@@ -60,8 +63,12 @@ pub(crate) async fn follow(
         live.watching(versions.into_keys().collect());
         for kind in seen.all() {
             running.entry(kind.full_name()).or_insert_with(|| {
-                let watch =
-                    one(cluster.clone(), namespace.clone(), Arc::new(kind.clone()), Arc::clone(&live));
+                let watch = one(
+                    cluster.clone(),
+                    namespace.clone(),
+                    Arc::new(kind.clone()),
+                    Arc::clone(&live),
+                );
                 (kind.resource.version.clone(), watches.spawn(watch))
             });
         }
@@ -70,7 +77,8 @@ pub(crate) async fn follow(
 
 /// Watches a kind. After a break everything is listed anew, and only what differs is told.
 async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live: Arc<Live>) {
-    let types = TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
+    let types =
+        TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
     let complete = |object: DynamicObject| DynamicObject { types: Some(types.clone()), ..object };
     let mut listed = BTreeSet::new();
     let mut is_known = false;

@@ -65,8 +65,11 @@ impl HttpClient {
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         // Plain http is for a provider on loopback, which the configuration has checked.
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().build();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .build();
         Ok(Self { client: Client::builder(TokioExecutor::new()).build(connector), patience })
     }
 
@@ -82,7 +85,11 @@ impl HttpClient {
     }
 
     /// What the provider says of whoever has this access token.
-    pub(super) async fn user_info(&self, endpoint: &Url, token: &str) -> Option<Map<String, Value>> {
+    pub(super) async fn user_info(
+        &self,
+        endpoint: &Url,
+        token: &str,
+    ) -> Option<Map<String, Value>> {
         let request = Request::get(endpoint.as_str())
             .header(header::AUTHORIZATION, format!("Bearer {token}"))
             .header(header::ACCEPT, "application/json")

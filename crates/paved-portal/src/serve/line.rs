@@ -68,7 +68,11 @@ impl<S> Line<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let line = self.get_mut();
         let before = buf.filled().len();
         let read = Pin::new(&mut line.stream).poll_read(cx, buf);
@@ -85,7 +89,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let line = self.get_mut();
         let sent = Pin::new(&mut line.stream).poll_write(cx, buf);
         line.sent(cx, sent)
@@ -135,7 +143,10 @@ mod tests {
             client.write_all(said.as_bytes()).await.unwrap();
             let mut heard = Vec::new();
             let error = line.read_to_end(&mut heard).await.unwrap_err();
-            assert_eq!((error.kind(), heard.as_slice()), (io::ErrorKind::TimedOut, said.as_bytes()));
+            assert_eq!(
+                (error.kind(), heard.as_slice()),
+                (io::ErrorKind::TimedOut, said.as_bytes())
+            );
             let took = began.elapsed();
             let head = limits.request_head;
             assert!(took >= head && took < head * 2, "{said:?}: {took:?}");
@@ -151,7 +162,10 @@ mod tests {
             client.write_all(said.as_bytes()).await.unwrap();
             let mut heard = vec![0; said.len()];
             line.read_exact(&mut heard).await.unwrap();
-            assert!(timeout(limits.request_head * 2, line.read_u8()).await.is_err(), "{said:?} ends");
+            assert!(
+                timeout(limits.request_head * 2, line.read_u8()).await.is_err(),
+                "{said:?} ends"
+            );
         }
     }
 

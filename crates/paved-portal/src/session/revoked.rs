@@ -75,7 +75,10 @@ impl Revoked {
     }
 
     fn is_interrupted(&self) {
-        self.interrupted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+        self.interrupted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(Instant::now);
     }
 
     fn has_synced(&self) {
@@ -176,7 +179,8 @@ impl Revoked {
             return;
         }
         self.known.send_modify(|known| known.retain(|_, expires| *expires > now));
-        let gone: serde_json::Map<_, _> = over.into_iter().map(|id| (id, serde_json::Value::Null)).collect();
+        let gone: serde_json::Map<_, _> =
+            over.into_iter().map(|id| (id, serde_json::Value::Null)).collect();
         if let Err(error) =
             maps.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"data": gone}))).await
         {
@@ -202,7 +206,9 @@ async fn write(maps: &Api<ConfigMap>, id: &str, expires: i64) -> kube::Result<()
     }
     match maps.create(&PostParams::default(), &map).await {
         // Another replica was first.
-        Err(error) if is(&error, 409) => maps.patch(NAME, &PatchParams::default(), &patch).await.map(drop),
+        Err(error) if is(&error, 409) => {
+            maps.patch(NAME, &PatchParams::default(), &patch).await.map(drop)
+        }
         answer => answer.map(drop),
     }
 }
@@ -227,7 +233,10 @@ mod tests {
             first,
             "since the first"
         );
-        assert!(revoked.unheard() > Duration::ZERO && revoked.is_known(), "what is known still counts");
+        assert!(
+            revoked.unheard() > Duration::ZERO && revoked.is_known(),
+            "what is known still counts"
+        );
         revoked.has_synced();
         assert_eq!(revoked.unheard(), Duration::ZERO);
     }
@@ -237,10 +246,14 @@ mod tests {
         let revoked = Revoked::local();
         let later = Timestamp::now().as_second() + 3600;
         for number in 0..EACH {
-            assert!(revoked.add(&format!("over-{number}"), "ada", 1).await.is_ok(), "it has ended anyway");
+            assert!(
+                revoked.add(&format!("over-{number}"), "ada", 1).await.is_ok(),
+                "it has ended anyway"
+            );
             assert!(revoked.add(&number.to_string(), "ada", later).await.is_ok());
         }
-        let refused = revoked.add("one more", "ada", later).await.map_err(|problem| problem.status());
+        let refused =
+            revoked.add("one more", "ada", later).await.map_err(|problem| problem.status());
         assert_eq!(refused, Err(StatusCode::TOO_MANY_REQUESTS));
         assert!(revoked.holds("one more"), "it has ended here all the same");
         assert!(revoked.add("another's", "bob", later).await.is_ok());

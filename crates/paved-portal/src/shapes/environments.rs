@@ -67,13 +67,15 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Creating
     let none = Map::new();
     let body = body.as_object().unwrap_or(&none);
     only(body, &["name", "nodeSize"])?;
-    let asked = text(body, "name")?.ok_or_else(|| Problem::bad_request("Environment name is required."))?;
+    let asked =
+        text(body, "name")?.ok_or_else(|| Problem::bad_request("Environment name is required."))?;
     let size = text(body, "nodeSize")?.unwrap_or("small");
     let owner = person.owner();
     let name = environment_name(asked, &owner)?;
     let kind = kinds(&writer.environments.catalog).into_iter().next();
-    let kind =
-        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for application environments."))?;
+    let kind = kind.ok_or_else(|| {
+        Problem::not_found("This cluster has no kind for application environments.")
+    })?;
     let namespace = writer.namespace(person, &kind, None).await?;
     let request_id = unique(16)?;
     let selector = json!({"matchLabels": {"provider": "gcp"}});
@@ -122,7 +124,9 @@ mod tests {
 
     #[test]
     fn a_name_ends_in_whose_it_is() {
-        let name = |asked: &str, login: &str| environment_name(asked, &Person::for_tests(login, &[]).owner());
+        let name = |asked: &str, login: &str| {
+            environment_name(asked, &Person::for_tests(login, &[]).owner())
+        };
         assert_eq!(name("shop", "ada").unwrap(), "shop-ada");
         assert_eq!(name("shop", "Ada@acme.io").unwrap(), "shop-ada-acme-io");
         for asked in ["Shop", "shop/../x", "a--b", "-a", &"a".repeat(63)] {

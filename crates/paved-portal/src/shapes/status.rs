@@ -110,7 +110,8 @@ async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, 
     let text = first.await.ok().flatten().ok_or_else(nobody)?;
     let said: Option<Value> = serde_json::from_str(&text).ok();
     let token = said.as_ref().and_then(|said| said["token"].as_str()).map(str::trim);
-    let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+    let token = token
+        .filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
     line.bearers.person(&Token::new(token.ok_or_else(nobody)?)).await
 }
 
@@ -123,7 +124,9 @@ async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: We
         let message = match next {
             Next::End(end) => break end,
             Next::Beat => Some(Message::Ping(Vec::new().into())),
-            Next::Present(entry) => message(&line.feed.catalog, &entry, Action::Added, &owner, &mut known),
+            Next::Present(entry) => {
+                message(&line.feed.catalog, &entry, Action::Added, &owner, &mut known)
+            }
             Next::Change(change) => {
                 message(&line.feed.catalog, &change.entry, change.action, &owner, &mut known)
             }

@@ -176,7 +176,8 @@ impl<'b> Wanted<'b> {
             body.as_object().ok_or_else(|| Problem::field("body", "allowed: an object"))?;
         only(body, &["name", "namespace", "specName", "image", "memory", "gpu", "replicas"])?;
         let mut spec = Map::new();
-        let name = text(body, "specName")?.ok_or_else(|| Problem::field("specName", "is required"))?;
+        let name =
+            text(body, "specName")?.ok_or_else(|| Problem::field("specName", "is required"))?;
         spec.insert("specName".to_owned(), json!(name));
         for field in ["image", "memory"] {
             text(body, field)?
@@ -185,7 +186,8 @@ impl<'b> Wanted<'b> {
         }
         if let Some(memory) = text(body, "memory")? {
             // The schema takes `0`, which the function refuses.
-            kubernetes::memory(memory).map_err(|refused| Problem::field("memory", refused.to_string()))?;
+            kubernetes::memory(memory)
+                .map_err(|refused| Problem::field("memory", refused.to_string()))?;
         }
         let number = |field: &str, most: i64| match body.get(field) {
             None | Some(Value::Null) => Ok(None),
@@ -212,11 +214,23 @@ impl<'b> Wanted<'b> {
 
     /// What the same request has in common with itself.
     fn hash(&self) -> String {
-        hash(&[self.name.unwrap_or_default(), self.namespace.unwrap_or_default(), &self.spec.to_string()], 16)
+        hash(
+            &[
+                self.name.unwrap_or_default(),
+                self.namespace.unwrap_or_default(),
+                &self.spec.to_string(),
+            ],
+            16,
+        )
     }
 }
 
-async fn make(writer: &Writer, person: &Person, headers: &HeaderMap, body: &Value) -> Result<Job, Problem> {
+async fn make(
+    writer: &Writer,
+    person: &Person,
+    headers: &HeaderMap,
+    body: &Value,
+) -> Result<Job, Problem> {
     let environments = &writer.environments;
     let wanted = Wanted::of(body)?;
     let owner = person.owner();
@@ -226,7 +240,8 @@ async fn make(writer: &Writer, person: &Person, headers: &HeaderMap, body: &Valu
         None => unique(16)?,
     };
     // Whoever can write where I see could put a job of mine on a claim of theirs.
-    let mine = ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
+    let mine =
+        ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
     if key.is_some()
         && let Some((_, object)) =
             environments.find(person, &kinds(&environments.catalog), &mine).await?.first()
@@ -234,10 +249,12 @@ async fn make(writer: &Writer, person: &Person, headers: &HeaderMap, body: &Valu
         return again(&job_id, &wanted, object);
     }
     let kind = kinds(&environments.catalog).into_iter().next();
-    let kind = kind.ok_or_else(|| Problem::not_found("This cluster has no kind for stock pools."))?;
+    let kind =
+        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for stock pools."))?;
     let namespace = writer.namespace(person, &kind, wanted.namespace).await?;
     let name = wanted.name.map_or_else(|| format!("pool-{}", &job_id[..12]), str::to_owned);
-    let mut draft = Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
+    let mut draft =
+        Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
     draft.note("labels", REQUEST, &job_id);
     draft.note("annotations", BODY, &wanted.hash());
     match draft.create(environments, person, false).await {
@@ -274,7 +291,8 @@ fn again(job_id: &str, wanted: &Wanted<'_>, object: &DynamicObject) -> Result<Jo
 fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(IDEMPOTENCY) else { return Ok(None) };
     let text = value.to_str().ok().map(str::trim);
-    let fits = |text: &&str| !text.is_empty() && text.len() <= 255 && !text.contains(char::is_control);
+    let fits =
+        |text: &&str| !text.is_empty() && text.len() <= 255 && !text.contains(char::is_control);
     let text = text.filter(fits);
     text.map(|text| Some(text.to_owned()))
         .ok_or_else(|| Problem::field("Idempotency-Key", "allowed: 1 to 255 visible characters"))

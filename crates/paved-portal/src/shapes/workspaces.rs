@@ -67,7 +67,8 @@ pub(crate) struct Status {
 
 impl Workspace {
     fn of(entry: &Entry) -> Self {
-        let field = |name: &str| entry.view.status.get(name).and_then(Value::as_str).map(str::to_owned);
+        let field =
+            |name: &str| entry.view.status.get(name).and_then(Value::as_str).map(str::to_owned);
         let spec = |name: &str| entry.spec["parameters"][name].as_str().map(str::to_owned);
         Self {
             name: entry.key.name.clone(),
@@ -104,10 +105,12 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
     let none = Map::new();
     let body = body.as_object().unwrap_or(&none);
     only(body, &["owner", "instanceType", "opencvVersion"])?;
-    let named = text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
+    let named =
+        text(body, "owner")?.ok_or_else(|| Problem::bad_request("Owner field is required."))?;
     let owner = writer.named(person, Some(named)).await?;
     let kind = kinds(&writer.environments.catalog).into_iter().next();
-    let kind = kind.ok_or_else(|| Problem::not_found("This cluster has no kind for workspaces."))?;
+    let kind =
+        kind.ok_or_else(|| Problem::not_found("This cluster has no kind for workspaces."))?;
     let namespace = writer.namespace(person, &kind, None).await?;
     let name = workspace_name(named)?;
     let mut parameters = Map::new();
@@ -130,13 +133,15 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
 fn parameter(owner: &Owner) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+@-".contains(letter);
     let text = owner.login.chars().map(|letter| if fits(letter) { letter } else { '-' });
-    let text: String = text.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(OWNER).collect();
+    let text: String =
+        text.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(OWNER).collect();
     if text.is_empty() { owner.label() } else { text }
 }
 
 /// `ws-<owner's letters and digits>-<unique>`
 fn workspace_name(owner: &str) -> Result<String, Problem> {
-    let letters = owner.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
+    let letters =
+        owner.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
     let letters: String = letters.take(LONGEST).collect();
     if letters.is_empty() {
         return Err(Problem::field(
@@ -177,10 +182,13 @@ async fn remove(environments: &Environments, person: &Person, asked: &str) -> Re
     // One's own first: the same name may be somebody else's in another namespace.
     let own = person.owner().label();
     let called = ListParams::default().fields(&format!("metadata.name={asked}"));
-    let (mine, others): (Vec<_>, Vec<_>) =
-        environments.find(person, &kinds(&environments.catalog), &called).await?.into_iter().partition(
-            |(_, object)| object.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL)) == Some(&own),
-        );
+    let (mine, others): (Vec<_>, Vec<_>) = environments
+        .find(person, &kinds(&environments.catalog), &called)
+        .await?
+        .into_iter()
+        .partition(|(_, object)| {
+            object.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL)) == Some(&own)
+        });
     let found = if mine.is_empty() { others } else { mine };
     let [(kind, object)] = found.as_slice() else {
         if found.is_empty() {
@@ -192,8 +200,11 @@ async fn remove(environments: &Environments, person: &Person, asked: &str) -> Re
         ));
     };
     let place = (object.metadata.namespace.as_deref().unwrap_or_default(), asked);
-    let deleted = write::delete(environments, person, kind, place, object.metadata.uid.clone()).await;
-    deleted.map_err(|problem| if problem.status() == StatusCode::NOT_FOUND { absent() } else { problem })
+    let deleted =
+        write::delete(environments, person, kind, place, object.metadata.uid.clone()).await;
+    deleted.map_err(
+        |problem| if problem.status() == StatusCode::NOT_FOUND { absent() } else { problem },
+    )
 }
 
 #[cfg(test)]
@@ -218,7 +229,10 @@ mod tests {
     #[test]
     fn a_name_holds_the_owners_letters_and_digits() {
         let name = workspace_name("Ada.L@acme.io").unwrap();
-        assert!(name.starts_with("ws-adalacmeio-") && name.len() == "ws-adalacmeio-".len() + 8, "{name}");
+        assert!(
+            name.starts_with("ws-adalacmeio-") && name.len() == "ws-adalacmeio-".len() + 8,
+            "{name}"
+        );
         assert!(workspace_name(&"a".repeat(300)).unwrap().len() <= 58);
         assert!(workspace_name("@").is_err());
         assert_ne!(workspace_name("a").unwrap(), workspace_name("a").unwrap());

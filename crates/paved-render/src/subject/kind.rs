@@ -89,7 +89,8 @@ fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation>
     let group = api_version::group_of(document);
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();
     let composite = function_paved_road::apis::find(kind);
-    let is_claim = claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
+    let is_claim =
+        claim.is_some() && (composite.is_none() || !is_namespaced(document, group, told));
     let Some(api) = claim.filter(|_| is_claim).or(composite) else {
         return Err(violation("kind", suggest::names("kind", kind, &known())));
     };
@@ -101,9 +102,11 @@ fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation>
 /// and a group of its own tells nothing.
 pub fn is_open(document: &Value) -> bool {
     let kind = document["kind"].as_str().unwrap_or_default();
-    let group = document["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
+    let group =
+        document["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
     let mut infos = APIS.iter().map(|api| api.info());
-    !is_our_group(group) && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
+    !is_our_group(group)
+        && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
 }
 
 /// The flavour of a document whose kind is a claim's and a composite's: by its group, else as somebody knows, else by what Crossplane

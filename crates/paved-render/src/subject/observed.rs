@@ -60,7 +60,9 @@ impl Observed {
     /// of ours, and connection Secrets. A function may ask for anything else.
     pub fn unused(&self) -> Vec<&str> {
         let belongs = |value: &Value| {
-            is_composed(value) || kind::find(value).is_ok() || is_secret(value) && value["type"] == CONNECTION
+            is_composed(value)
+                || kind::find(value).is_ok()
+                || is_secret(value) && value["type"] == CONNECTION
         };
         let unused = self.0.iter().filter(|seen| !seen.used.get() && belongs(&seen.value));
         unused.map(|seen| seen.title.as_str()).collect()
@@ -75,7 +77,8 @@ impl Observed {
     /// The name of the composite that a claim is bound to: as the claim says, else the composite that names the claim,
     /// else the labels of what is composed. Nothing where these name several.
     pub(super) fn bound_name(&self, claim: &Whose<'_>) -> Option<String> {
-        let own = self.stored(claim).and_then(|claim| claim["spec"]["resourceRef"]["name"].as_str());
+        let own =
+            self.stored(claim).and_then(|claim| claim["spec"]["resourceRef"]["name"].as_str());
         if let Some(name) = own {
             return Some(name.to_owned());
         }
@@ -96,7 +99,9 @@ impl Observed {
                     && labels[CLAIM_NAMESPACE].as_str() == claim.namespace
                     && claim.may_own(value)
             });
-            names = composed.filter_map(|value| value["metadata"]["labels"][COMPOSITE].as_str()).collect();
+            names = composed
+                .filter_map(|value| value["metadata"]["labels"][COMPOSITE].as_str())
+                .collect();
         }
         let first = names.pop_first()?;
         names.is_empty().then(|| first.to_owned())
@@ -106,16 +111,24 @@ impl Observed {
     /// status and where its connection details go.
     pub(super) fn surround(&self, composite: &mut Value, whose: &Whose<'_>) -> Vec<Value> {
         let name = composite["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let (parts, others): (Vec<&Seen>, Vec<&Seen>) =
-            self.0.iter().partition(|seen| is_composed(&seen.value) && whose.owns(&seen.value, &name));
+        let (parts, others): (Vec<&Seen>, Vec<&Seen>) = self
+            .0
+            .iter()
+            .partition(|seen| is_composed(&seen.value) && whose.owns(&seen.value, &name));
         let namespace = whose.namespace.filter(|_| !whose.target.is_claim);
         let known = self.find(&whose.target.group, whose.target.composite(), namespace, &name);
         recall(composite, known, &parts);
-        let foreign: Vec<&Seen> = others.into_iter().filter(|seen| is_composed(&seen.value)).collect();
+        let foreign: Vec<&Seen> =
+            others.into_iter().filter(|seen| is_composed(&seen.value)).collect();
         self.adopt_secret(composite, &parts, &foreign);
-        let theirs: BTreeSet<_> = foreign.iter().filter_map(|seen| secret_of(&seen.value)).collect();
-        let own: BTreeSet<_> =
-            parts.iter().map(|seen| &seen.value).chain([&*composite]).filter_map(secret_of).collect();
+        let theirs: BTreeSet<_> =
+            foreign.iter().filter_map(|seen| secret_of(&seen.value)).collect();
+        let own: BTreeSet<_> = parts
+            .iter()
+            .map(|seen| &seen.value)
+            .chain([&*composite])
+            .filter_map(secret_of)
+            .collect();
         let mut around: Vec<Value> = parts
             .iter()
             .map(|seen| {
@@ -149,22 +162,24 @@ impl Observed {
         }
         let written: BTreeSet<_> =
             parts.iter().chain(foreign).filter_map(|seen| secret_of(&seen.value)).collect();
-        let secrets = self
-            .0
-            .iter()
-            .map(|seen| &seen.value)
-            .filter(|value| is_secret(value) && !is_composed(value) && !written.contains(&key_of(value)));
+        let secrets = self.0.iter().map(|seen| &seen.value).filter(|value| {
+            is_secret(value) && !is_composed(value) && !written.contains(&key_of(value))
+        });
         let (named, free): (Vec<&Value>, Vec<&Value>) = secrets
             .filter(|secret| secret["type"].is_null() || secret["type"] == CONNECTION)
             .partition(|secret| {
                 let owner = controller(secret);
                 let is_own = |owner: &Value| {
-                    owner["kind"] == composite["kind"] && owner["name"] == composite["metadata"]["name"]
+                    owner["kind"] == composite["kind"]
+                        && owner["name"] == composite["metadata"]["name"]
                 };
-                owner.is_some_and(is_own) || secret["metadata"]["name"] == composite["metadata"]["uid"]
+                owner.is_some_and(is_own)
+                    || secret["metadata"]["name"] == composite["metadata"]["uid"]
             });
-        let free: Vec<&Value> =
-            free.into_iter().filter(|secret| secret["metadata"]["ownerReferences"].is_null()).collect();
+        let free: Vec<&Value> = free
+            .into_iter()
+            .filter(|secret| secret["metadata"]["ownerReferences"].is_null())
+            .collect();
         let secret = match (named.as_slice(), free.as_slice()) {
             ([secret], _) => secret,
             ([], [secret]) if foreign.is_empty() => secret,
@@ -201,7 +216,9 @@ impl Whose<'_> {
         }
         match (self.target.is_claim, self.target.flavour) {
             (true, _) => {
-                let is_it = |key, wanted: Option<&str>| label(key).is_none_or(|found| Some(found) == wanted);
+                let is_it = |key, wanted: Option<&str>| {
+                    label(key).is_none_or(|found| Some(found) == wanted)
+                };
                 is_it(CLAIM_NAME, Some(self.name)) && is_it(CLAIM_NAMESPACE, self.namespace)
             }
             (false, Flavour::Namespaced) => metadata["namespace"].as_str() == self.namespace,
@@ -224,7 +241,8 @@ impl Whose<'_> {
             Flavour::Namespaced => Scope::Namespaced,
         };
         let composed = providers::composed(self.target.api, self.target.flavour);
-        !is_providers || composed.iter().any(|(kind, _)| is(document, &kind.group(scope), kind.kind))
+        !is_providers
+            || composed.iter().any(|(kind, _)| is(document, &kind.group(scope), kind.kind))
     }
 
     /// Whether a Secret is where the connection details of this claim are copied to.
@@ -239,12 +257,17 @@ impl Whose<'_> {
 
 /// Fills in what only the cluster knows of the composite.
 fn recall(composite: &mut Value, known: Option<&Value>, parts: &[&Seen]) {
-    let uid = parts.iter().find_map(|seen| controller(&seen.value)).map(|owner| owner["uid"].clone());
+    let uid =
+        parts.iter().find_map(|seen| controller(&seen.value)).map(|owner| owner["uid"].clone());
     let known = known.cloned().unwrap_or_default();
     fill(composite, &["metadata", "uid"], &known["metadata"]["uid"]);
     fill(composite, &["metadata", "uid"], &uid.unwrap_or_default());
     fill(composite, &["status"], &known["status"]);
-    fill(composite, &["spec", "writeConnectionSecretToRef"], &known["spec"]["writeConnectionSecretToRef"]);
+    fill(
+        composite,
+        &["spec", "writeConnectionSecretToRef"],
+        &known["spec"]["writeConnectionSecretToRef"],
+    );
 }
 
 /// Writes a value that is known where none stands.
@@ -257,7 +280,10 @@ fn fill(object: &mut Value, path: &[&str], value: &Value) {
 
 /// The composite that controls what is composed of it.
 fn controller(document: &Value) -> Option<&Value> {
-    document["metadata"]["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)
+    document["metadata"]["ownerReferences"]
+        .as_array()?
+        .iter()
+        .find(|owner| owner["controller"] == true)
 }
 
 /// Whether an object, or a reference to one, is of a kind, in whichever version.
@@ -271,7 +297,8 @@ type Key<'a> = (&'a str, &'a str);
 /// The Secret that a resource or a composite writes its connection details to.
 fn secret_of(owner: &Value) -> Option<Key<'_>> {
     let reference = &owner["spec"]["writeConnectionSecretToRef"];
-    let namespace = owner["metadata"]["namespace"].as_str().or_else(|| reference["namespace"].as_str())?;
+    let namespace =
+        owner["metadata"]["namespace"].as_str().or_else(|| reference["namespace"].as_str())?;
     Some((namespace, reference["name"].as_str()?))
 }
 

@@ -17,13 +17,15 @@ pub fn advice(field: &str, region: &str) -> String {
 /// Advice for each machine that a response asks for with the image.
 pub fn of_response(response: &RunFunctionResponse) -> Vec<String> {
     let resources = response.desired.iter().flat_map(|desired| desired.resources.values());
-    let objects = resources.filter_map(|resource| serde_json::to_value(resource.resource.as_ref()?).ok());
+    let objects =
+        resources.filter_map(|resource| serde_json::to_value(resource.resource.as_ref()?).ok());
     let machines = objects.filter(|object| {
         object["kind"] == "Instance" && object["spec"]["forProvider"]["ami"] == PLACEHOLDER_IMAGE
     });
     machines
         .map(|machine| {
-            let region = machine["spec"]["forProvider"]["region"].as_str().unwrap_or_default().to_owned();
+            let region =
+                machine["spec"]["forProvider"]["region"].as_str().unwrap_or_default().to_owned();
             advice(&region, &region)
         })
         .collect()
@@ -35,8 +37,10 @@ pub fn of_settings(settings: &Value) -> Vec<String> {
     let mut all = Vec::new();
     for (region, images) in regions.into_iter().flatten() {
         let families = images["byFamily"].as_object().into_iter().flatten();
-        let families = families.map(|(family, image)| (format!("{region}.byFamily.{family}"), image));
-        let images = std::iter::once((format!("{region}.default"), &images["default"])).chain(families);
+        let families =
+            families.map(|(family, image)| (format!("{region}.byFamily.{family}"), image));
+        let images =
+            std::iter::once((format!("{region}.default"), &images["default"])).chain(families);
         let placeholders = images.filter(|(_, image)| *image == PLACEHOLDER_IMAGE);
         all.extend(placeholders.map(|(field, _)| advice(&field, region)));
     }

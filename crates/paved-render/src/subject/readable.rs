@@ -21,10 +21,16 @@ pub(super) fn make(value: &mut Value, schema: &Value) {
             if !value.is_array() {
                 *value = json!([]);
             }
-            value.as_array_mut().into_iter().flatten().for_each(|item| make(item, &schema["items"]));
+            value
+                .as_array_mut()
+                .into_iter()
+                .flatten()
+                .for_each(|item| make(item, &schema["items"]));
         }
         Some("string") if !value.is_string() => *value = json!(""),
-        Some("integer") if value.as_f64().is_none_or(|number| number.fract() != 0.0) => *value = json!(0),
+        Some("integer") if value.as_f64().is_none_or(|number| number.fract() != 0.0) => {
+            *value = json!(0)
+        }
         Some("boolean") if !value.is_boolean() => *value = json!(false),
         _ => {}
     }

@@ -42,7 +42,8 @@ pub struct Step {
 
 /// Whether a Composition has a step of ours: by its function's name, or its input's kind.
 pub fn has_ours(composition: &Value) -> bool {
-    let is_ours = |step: &Value| step["functionRef"]["name"] == FUNCTION || step["input"]["kind"] == KIND;
+    let is_ours =
+        |step: &Value| step["functionRef"]["name"] == FUNCTION || step["input"]["kind"] == KIND;
     composition["spec"]["pipeline"].as_array().is_some_and(|steps| steps.iter().any(is_ours))
 }
 
@@ -74,7 +75,8 @@ impl Step {
         let Some(ours) = ours else {
             return Err(NoStep { composition: name.to_owned() });
         };
-        let function = |step: &Value| step["functionRef"]["name"].as_str().unwrap_or_default().to_owned();
+        let function =
+            |step: &Value| step["functionRef"]["name"].as_str().unwrap_or_default().to_owned();
         let others = steps
             .iter()
             .enumerate()

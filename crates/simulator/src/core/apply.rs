@@ -31,7 +31,8 @@ impl World {
     /// core cannot compose, which is an error here.
     pub fn apply(&mut self, response: &RunFunctionResponse) -> Result<Applied, ComposeError> {
         if let Some(fatal) = status::fatal(response) {
-            let why = format!("pipeline step {:?} returned a fatal result: {}", self.step, fatal.message);
+            let why =
+                format!("pipeline step {:?} returned a fatal result: {}", self.step, fatal.message);
             self.fail(response, &why);
             return Ok(Applied { fatal: Some(fatal.message.clone()), ..Applied::default() });
         }
@@ -39,7 +40,8 @@ impl World {
             let why = error.to_string();
             self.fail(response, &why);
         })?;
-        let mut applied = Applied { events: status::events(self, response, &prepared), ..Applied::default() };
+        let mut applied =
+            Applied { events: status::events(self, response, &prepared), ..Applied::default() };
         self.collect_garbage(&prepared, &mut applied);
         let refs = compose::references(
             prepared.values().map(|resource| &resource.object),
@@ -105,7 +107,9 @@ impl World {
             }
             let new = status["claimConditionTypes"].take();
             let mut types = status::claim_condition_types(self);
-            types.extend(new.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+            types.extend(
+                new.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned),
+            );
             types.sort();
             types.dedup();
             status["claimConditionTypes"] = json!(types);
@@ -124,7 +128,8 @@ impl World {
         let Some((namespace, name)) = secret_ref(&self.composite) else { return };
         let composite = response.desired.as_ref().and_then(|desired| desired.composite.as_ref());
         let published = composite.into_iter().flat_map(|composite| &composite.connection_details);
-        let allowed = |key: &String| self.connection_keys.is_empty() || self.connection_keys.contains(key);
+        let allowed =
+            |key: &String| self.connection_keys.is_empty() || self.connection_keys.contains(key);
         let new: ConnectionDetails = published
             .filter(|(key, _)| allowed(key))
             .map(|(key, value)| (key.clone(), value.clone()))

@@ -35,33 +35,38 @@ pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimEr
     let allowed = text(xrd, &["spec", "claimNames", "kind"]).unwrap_or_default();
     if kind != allowed {
         let xrd = text(xrd, &["metadata", "name"]).unwrap_or_default().to_owned();
-        return Err(ClaimError::OtherKind { found: kind.to_owned(), xrd, allowed: allowed.to_owned() });
+        return Err(ClaimError::OtherKind {
+            found: kind.to_owned(),
+            xrd,
+            allowed: allowed.to_owned(),
+        });
     }
-    let composite =
-        text(xrd, &["spec", "names", "kind"]).ok_or(ClaimError::Missing("spec.names.kind of the XRD"))?;
+    let composite = text(xrd, &["spec", "names", "kind"])
+        .ok_or(ClaimError::Missing("spec.names.kind of the XRD"))?;
     let namespace = text(claim, &["metadata", "namespace"]).unwrap_or("default");
-    let identity =
-        text(claim, &["metadata", "uid"]).map_or_else(|| format!("{namespace}/{name}"), str::to_owned);
+    let identity = text(claim, &["metadata", "uid"])
+        .map_or_else(|| format!("{namespace}/{name}"), str::to_owned);
     let bound = text(claim, &["spec", "resourceRef", "name"]).map(str::to_owned);
     let mut labels = public_entries(claim, "labels");
     labels.insert(CLAIM_NAME.to_owned(), json!(name));
     labels.insert(CLAIM_NAMESPACE.to_owned(), json!(namespace));
-    let mut metadata =
-        json!({"name": bound.unwrap_or_else(|| naming::composite(name, &identity)), "labels": labels});
+    let mut metadata = json!({"name": bound.unwrap_or_else(|| naming::composite(name, &identity)), "labels": labels});
     let annotations = public_entries(claim, "annotations");
     if !annotations.is_empty() {
         metadata["annotations"] = Value::Object(annotations);
     }
     let mut spec = at(claim, &["spec"]).and_then(Value::as_object).cloned().unwrap_or_default();
     spec.retain(|field, _| !KEPT_BY_CLAIMS.contains(&field.as_str()));
-    let claim_ref = json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
+    let claim_ref =
+        json!({"apiVersion": api_version, "kind": kind, "name": name, "namespace": namespace});
     spec.insert("claimRef".to_owned(), claim_ref);
     Ok(json!({"apiVersion": api_version, "kind": composite, "metadata": metadata, "spec": spec}))
 }
 
 /// Labels or annotations without those that Kubernetes keeps for itself.
 fn public_entries(claim: &Value, field: &str) -> Map<String, Value> {
-    let mut entries = at(claim, &["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut entries =
+        at(claim, &["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();
     entries.retain(|key, _| {
         let domain = key.split('/').next().unwrap_or_default();
         !(domain.ends_with("kubernetes.io") || domain.ends_with("k8s.io"))

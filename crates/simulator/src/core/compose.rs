@@ -45,7 +45,9 @@ pub enum ComposeError {
         name: String,
     },
     /// Something else controls the object already.
-    #[error("cannot render metadata for composed resource {slot:?}: {name} is already controlled by {owner}")]
+    #[error(
+        "cannot render metadata for composed resource {slot:?}: {name} is already controlled by {owner}"
+    )]
     Controlled {
         /// The resource's slot.
         slot: String,
@@ -71,7 +73,10 @@ pub(super) fn prepare(
 ) -> Result<BTreeMap<String, Prepared>, ComposeError> {
     let none = HashMap::new();
     let desired = response.desired.as_ref().map_or(&none, |desired| &desired.resources);
-    desired.iter().map(|(slot, resource)| Ok((slot.clone(), prepare_one(world, slot, resource)?))).collect()
+    desired
+        .iter()
+        .map(|(slot, resource)| Ok((slot.clone(), prepare_one(world, slot, resource)?)))
+        .collect()
 }
 
 fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepared, ComposeError> {
@@ -91,7 +96,11 @@ fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepare
 }
 
 /// A namespaced XR composes into its own namespace; gives back the namespace that was asked for instead.
-fn own_namespace(world: &World, slot: &str, object: &mut Value) -> Result<Option<String>, ComposeError> {
+fn own_namespace(
+    world: &World,
+    slot: &str,
+    object: &mut Value,
+) -> Result<Option<String>, ComposeError> {
     let Some(own) = world.namespace() else { return Ok(None) };
     let asked = text(object, &["metadata", "namespace"]).map(str::to_owned);
     if asked.is_none() && is_cluster_scoped(object) {
@@ -130,8 +139,10 @@ fn set_metadata(world: &World, slot: &str, object: &mut Value) -> Result<(), Com
 fn control(world: &World, slot: &str, object: &mut Value) -> Result<(), ComposeError> {
     let part = |path: &[&str]| text(&world.composite, path).unwrap_or_default();
     let uid = world.uid();
-    let mut owners =
-        at(object, &["metadata", "ownerReferences"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut owners = at(object, &["metadata", "ownerReferences"])
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let other = owners.iter().find(|owner| owner["controller"] == true && owner["uid"] != uid);
     if let Some(other) = other {
         return Err(ComposeError::Controlled {
@@ -173,15 +184,23 @@ fn check(slot: &str, object: &Value) -> Result<(), ComposeError> {
 fn is_cluster_scoped(object: &Value) -> bool {
     let group = api_version::group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
-    let of_provider = [".upbound.io", ".crossplane.io"].iter().any(|domain| group.ends_with(domain));
+    let of_provider =
+        [".upbound.io", ".crossplane.io"].iter().any(|domain| group.ends_with(domain));
     let core = group.starts_with("protection.") || group.starts_with("apiextensions.");
-    let cluster_kind = matches!(kind, "Namespace" | "ClusterRole" | "ClusterRoleBinding" | "StorageClass")
-        || matches!(kind, "ClusterProviderConfig" | "ClusterUsage" | "CustomResourceDefinition");
+    let cluster_kind =
+        matches!(kind, "Namespace" | "ClusterRole" | "ClusterRoleBinding" | "StorageClass")
+            || matches!(
+                kind,
+                "ClusterProviderConfig" | "ClusterUsage" | "CustomResourceDefinition"
+            );
     cluster_kind || (of_provider && !core && !group.split('.').any(|part| part == "m"))
 }
 
 /// `resourceRefs`, in core's order.
-pub(super) fn references<'a>(objects: impl IntoIterator<Item = &'a Value>, namespaced: bool) -> Value {
+pub(super) fn references<'a>(
+    objects: impl IntoIterator<Item = &'a Value>,
+    namespaced: bool,
+) -> Value {
     let fields = |object: &Value| {
         let part = |path: &[&str]| text(object, path).unwrap_or_default().to_owned();
         [

@@ -33,7 +33,8 @@ pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
 pub(super) fn composite(claim: &str, identity: &str) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let digest = Sha256::digest(identity.as_bytes());
-    let suffix = digest.iter().take(5).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
+    let suffix =
+        digest.iter().take(5).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
     let mut name = format!("{}-", cut(claim, LONGEST - 6));
     name.extend(suffix);
     name
@@ -62,6 +63,7 @@ pub(crate) fn hex(text: &str) -> String {
 
 /// The longest prefix of at most `length` bytes.
 fn cut(text: &str, length: usize) -> &str {
-    let end = (0..=length.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let end =
+        (0..=length.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
 }

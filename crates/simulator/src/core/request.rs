@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use function_sdk_rust::proto::v1::{
-    Capability, RequestMeta, Requirements, Resource, ResourceSelector, Resources, RunFunctionRequest,
-    RunFunctionResponse, State, resource_selector::Match,
+    Capability, RequestMeta, Requirements, Resource, ResourceSelector, Resources,
+    RunFunctionRequest, RunFunctionResponse, State, resource_selector::Match,
 };
 use function_sdk_rust::resource::json_to_struct;
 use pbjson_types::Struct;
@@ -82,7 +82,10 @@ impl World {
     }
 
     fn fetch(&self, selectors: &HashMap<String, ResourceSelector>) -> HashMap<String, Resources> {
-        selectors.iter().map(|(name, selector)| (name.clone(), self.select_resources(selector))).collect()
+        selectors
+            .iter()
+            .map(|(name, selector)| (name.clone(), self.select_resources(selector)))
+            .collect()
     }
 
     fn select_resources(&self, selector: &ResourceSelector) -> Resources {
@@ -125,7 +128,8 @@ fn matches(selector: &ResourceSelector, object: &Value) -> bool {
             Some(Match::MatchLabels(labels)) => {
                 in_namespace(object, namespace)
                     && labels.labels.iter().all(|(key, value)| {
-                        at(object, &["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
+                        at(object, &["metadata", "labels", key]).and_then(Value::as_str)
+                            == Some(value)
                     })
             }
             None => in_namespace(object, namespace),

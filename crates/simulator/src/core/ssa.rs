@@ -18,7 +18,8 @@ fn apply_map(
     before: Option<&Map<String, Value>>,
     desired: &Map<String, Value>,
 ) {
-    for (key, owned) in before.into_iter().flatten().filter(|(key, _)| !desired.contains_key(*key)) {
+    for (key, owned) in before.into_iter().flatten().filter(|(key, _)| !desired.contains_key(*key))
+    {
         if live.get_mut(key).is_some_and(|live| release(live, owned)) {
             live.remove(key);
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crossplane::Scope;
 use crossplane::json::{at, set, text};
 use function_sdk_rust::proto::v1::{
-    Ready, Resource, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status, Target,
+    Ready, Resource, Result as FunctionResult, RunFunctionResponse, Severity as Grade, Status,
+    Target,
 };
 use function_sdk_rust::resource::struct_to_json;
 use serde_json::{Value, json};
@@ -55,20 +56,27 @@ pub(super) fn composed(
     prepared: &BTreeMap<String, Prepared>,
 ) -> Value {
     let desired = response.desired.as_ref().and_then(|desired| desired.composite.as_ref());
-    let resource =
-        desired.and_then(|composite| composite.resource.as_ref()).map(struct_to_json).unwrap_or_default();
+    let resource = desired
+        .and_then(|composite| composite.resource.as_ref())
+        .map(struct_to_json)
+        .unwrap_or_default();
     let mut status = resource.get("status").cloned().unwrap_or_else(|| json!({}));
     let mut conditions = Conditions::of(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
     let for_claim = conditions.take(world, response);
     conditions.mark(world, "Synced", "True", "ReconcileSuccess", "");
-    let unready: Vec<&str> =
-        prepared.iter().filter(|(_, resource)| !resource.ready).map(|(slot, _)| slot.as_str()).collect();
+    let unready: Vec<&str> = prepared
+        .iter()
+        .filter(|(_, resource)| !resource.ready)
+        .map(|(slot, _)| slot.as_str())
+        .collect();
     let stated = desired.map_or(Ready::Unspecified, Resource::ready);
     match stated {
         Ready::True => conditions.mark(world, "Ready", "True", "Available", ""),
         Ready::False => conditions.mark(world, "Ready", "False", "Creating", ""),
-        Ready::Unspecified if unready.is_empty() => conditions.mark(world, "Ready", "True", "Available", ""),
+        Ready::Unspecified if unready.is_empty() => {
+            conditions.mark(world, "Ready", "True", "Available", "")
+        }
         Ready::Unspecified => {
             let message = format!("Unready resources: {}", some(&unready));
             conditions.mark(world, "Ready", "False", "Creating", &message);
@@ -85,14 +93,21 @@ pub(super) fn composed(
 pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -> Value {
     let mut conditions = Conditions::of(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
-    conditions.mark(world, "Synced", "False", "ReconcileError", &format!("cannot compose resources: {why}"));
+    conditions.mark(
+        world,
+        "Synced",
+        "False",
+        "ReconcileError",
+        &format!("cannot compose resources: {why}"),
+    );
     let mut for_claim = claim_condition_types(world);
     for kind in conditions.take(world, response) {
         if !for_claim.contains(&kind) {
             for_claim.push(kind);
         }
     }
-    let seen: Vec<&str> = response.conditions.iter().map(|condition| condition.r#type.as_str()).collect();
+    let seen: Vec<&str> =
+        response.conditions.iter().map(|condition| condition.r#type.as_str()).collect();
     let unseen = |condition: &&Value| {
         let kind = text(condition, &["type"]).unwrap_or_default();
         !SYSTEM.contains(&kind) && !seen.contains(&kind)
@@ -100,7 +115,8 @@ pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -
     let unseen: Vec<Value> =
         conditions.0.iter().filter(unseen).map(|condition| condition["type"].clone()).collect();
     for kind in unseen.iter().filter_map(Value::as_str) {
-        let message = "A fatal error occurred before the status of this condition could be determined.";
+        let message =
+            "A fatal error occurred before the status of this condition could be determined.";
         conditions.mark(world, kind, "Unknown", "FatalError", message);
     }
     let mut status = at(&world.composite, &["status"]).cloned().unwrap_or_else(|| json!({}));
@@ -126,11 +142,19 @@ pub(super) fn events(
         let message = format!(
             "cannot create composed resource {slot:?} in namespace {asked:?}, using XR namespace {own:?} instead"
         );
-        events.push(Event { severity: Severity::Warning, reason: "NamespaceOverridden".to_owned(), message });
+        events.push(Event {
+            severity: Severity::Warning,
+            reason: "NamespaceOverridden".to_owned(),
+            message,
+        });
     }
     for (slot, _) in prepared.iter().filter(|(_, resource)| !resource.ready) {
         let message = format!("Composed resource {slot:?} is not yet ready");
-        events.push(Event { severity: Severity::Normal, reason: "ComposeResources".to_owned(), message });
+        events.push(Event {
+            severity: Severity::Normal,
+            reason: "ComposeResources".to_owned(),
+            message,
+        });
     }
     events
 }
@@ -164,7 +188,9 @@ fn of_result(world: &World, result: &FunctionResult) -> Event {
 fn some(names: &[&str]) -> String {
     match names {
         [first, second, third] => format!("{first}, {second}, and {third}"),
-        [first, second, third, rest @ ..] => format!("{first}, {second}, {third}, and {} more", rest.len()),
+        [first, second, third, rest @ ..] => {
+            format!("{first}, {second}, {third}, and {} more", rest.len())
+        }
         few => few.join(", "),
     }
 }
@@ -192,8 +218,10 @@ impl Conditions {
     /// A function's own conditions; gives back the types that go to the claim.
     fn take(&mut self, world: &World, response: &RunFunctionResponse) -> Vec<String> {
         let mut for_claim = Vec::new();
-        for condition in
-            response.conditions.iter().filter(|condition| !SYSTEM.contains(&condition.r#type.as_str()))
+        for condition in response
+            .conditions
+            .iter()
+            .filter(|condition| !SYSTEM.contains(&condition.r#type.as_str()))
         {
             let status = match condition.status() {
                 Status::ConditionTrue => "True",
@@ -202,7 +230,9 @@ impl Conditions {
             };
             let message = condition.message.as_deref().unwrap_or_default();
             self.put(world, &condition.r#type, status, &condition.reason, message, 0);
-            if condition.target() == Target::CompositeAndClaim && !for_claim.contains(&condition.r#type) {
+            if condition.target() == Target::CompositeAndClaim
+                && !for_claim.contains(&condition.r#type)
+            {
                 for_claim.push(condition.r#type.clone());
             }
         }
@@ -210,7 +240,15 @@ impl Conditions {
     }
 
     /// Sets a condition; one that says the same stays as it is, with its time.
-    fn put(&mut self, world: &World, kind: &str, status: &str, reason: &str, message: &str, generation: i64) {
+    fn put(
+        &mut self,
+        world: &World,
+        kind: &str,
+        status: &str,
+        reason: &str,
+        message: &str,
+        generation: i64,
+    ) {
         let mut condition = json!({
             "type": kind, "status": status, "reason": reason, "lastTransitionTime": world.now.to_string(),
         });

@@ -32,8 +32,9 @@ struct Slice {
 }
 
 /// A slice that cannot be read has no facts, which the tests notice.
-static SLICE: LazyLock<Slice> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../behaviour.json")).unwrap_or_default());
+static SLICE: LazyLock<Slice> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../behaviour.json")).unwrap_or_default()
+});
 
 /// The facts about a kind; `group` is its group, in either scope.
 pub(super) fn of(group: &str, kind: &str) -> Option<&'static Behaviour> {

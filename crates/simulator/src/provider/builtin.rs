@@ -26,7 +26,11 @@ pub(super) fn manner(kind: &str) -> Manner {
             rounds: 2,
             tell: |ingress, state, _, _| {
                 if *state == State::Ready {
-                    set(ingress, &["status", "loadBalancer"], json!({"ingress": [{"ip": "203.0.113.80"}]}));
+                    set(
+                        ingress,
+                        &["status", "loadBalancer"],
+                        json!({"ingress": [{"ip": "203.0.113.80"}]}),
+                    );
                 }
             },
             ..BASE
@@ -57,8 +61,16 @@ fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner)
     };
     match state {
         State::Ready => {
-            put("Available", "True", ("MinimumReplicasAvailable", "Deployment has minimum availability."));
-            put("Progressing", "True", ("NewReplicaSetAvailable", "ReplicaSet has successfully progressed."));
+            put(
+                "Available",
+                "True",
+                ("MinimumReplicasAvailable", "Deployment has minimum availability."),
+            );
+            put(
+                "Progressing",
+                "True",
+                ("NewReplicaSetAvailable", "ReplicaSet has successfully progressed."),
+            );
         }
         State::Creating | State::Waiting(_) => {
             put("Available", "False", UNAVAILABLE);
@@ -97,8 +109,9 @@ fn tell_service(service: &mut Value, state: &State, _: &World, _: &Manner) {
     }
     let name = text(service, &["metadata", "name"]).unwrap_or_default();
     let digits = naming::hex(name);
-    let byte =
-        |at: usize| digits.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(1);
+    let byte = |at: usize| {
+        digits.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(1)
+    };
     let cluster_ip = format!("10.96.{}.{}", byte(0), byte(2).max(1));
     if at(service, &["spec", "clusterIP"]).is_none() {
         set(service, &["spec", "clusterIP"], json!(cluster_ip));

@@ -80,7 +80,13 @@ impl Clouds {
 
     /// Looks whether the resource of a slot is there. A ready one that was never seen was created
     /// before; one that vanished is created again, with all that its spec has by now.
-    pub(super) fn notice(&mut self, slot: &str, manner: &Manner, object: &mut Value, world: &World) {
+    pub(super) fn notice(
+        &mut self,
+        slot: &str,
+        manner: &Manner,
+        object: &mut Value,
+        world: &World,
+    ) {
         if !manner.mirrors {
             return;
         }
@@ -100,7 +106,12 @@ impl Clouds {
 
     /// Reads the resource; an error is what the provider says where it cannot. Some cannot be read
     /// once the resource that they belong to is gone.
-    pub(super) fn read(&self, manner: &Manner, object: &Value, world: &World) -> Result<(), String> {
+    pub(super) fn read(
+        &self,
+        manner: &Manner,
+        object: &Value,
+        world: &World,
+    ) -> Result<(), String> {
         let hangs = manner.facts.and_then(|facts| facts.words("server gone"));
         let (Some(words), Some(field)) = (hangs, manner.rules.part_of) else { return Ok(()) };
         let whole = text(object, &["spec", "forProvider", field]);
@@ -136,7 +147,8 @@ impl Clouds {
         if !differs(&external.parameters, &wanted) || !may_update(object) {
             return State::Ready;
         }
-        if let Some(why) = manner.rules.forbids_change(manner.facts, &external.parameters, &wanted) {
+        if let Some(why) = manner.rules.forbids_change(manner.facts, &external.parameters, &wanted)
+        {
             return State::Failed(why);
         }
         for (field, value) in manner.rules.effective(&wanted).as_object().into_iter().flatten() {

@@ -59,7 +59,9 @@ pub(super) fn await_namespace(
     };
     let Some(made) = world.resources().values().find(makes) else { return Ok(()) };
     let phase = text(made, &["status", "atProvider", "manifest", "status", "phase"]);
-    (phase == Some("Active")).then_some(()).ok_or_else(|| format!("namespaces {namespace:?} not found"))
+    (phase == Some("Active"))
+        .then_some(())
+        .ok_or_else(|| format!("namespaces {namespace:?} not found"))
 }
 
 /// A kind that a chart brings is not known before a release of it is ready. The cluster that Crossplane runs in may know it
@@ -82,7 +84,9 @@ pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Res
     if known || first.into_iter().chain(releases).any(is_ready) {
         return Ok(());
     }
-    Err(format!("observe failed: cannot get object: no matches for kind {kind:?} in version {version:?}"))
+    Err(format!(
+        "observe failed: cannot get object: no matches for kind {kind:?} in version {version:?}"
+    ))
 }
 
 /// The cluster that a resource goes to, by the Secret that holds the kubeconfig; `None` is the one that Crossplane runs in.
@@ -114,6 +118,7 @@ fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
 /// The Secret that a provider config reads, by namespace and name; one in a namespace reads its own.
 fn credentials(config: &Value) -> Option<(&str, &str)> {
     let reference = at(config, &["spec", "credentials", "secretRef"])?;
-    let namespace = text(config, &["metadata", "namespace"]).or_else(|| text(reference, &["namespace"]))?;
+    let namespace =
+        text(config, &["metadata", "namespace"]).or_else(|| text(reference, &["namespace"]))?;
     Some((namespace, text(reference, &["name"])?))
 }

@@ -21,8 +21,10 @@ const USAGE: Manner = Manner {
     id: Id::None,
     waits: |usage, world| {
         let (kind, name) = used(usage);
-        let there =
-            world.resources().values().any(|one| one["kind"] == *kind && one["metadata"]["name"] == *name);
+        let there = world
+            .resources()
+            .values()
+            .any(|one| one["kind"] == *kind && one["metadata"]["name"] == *name);
         (there || name.is_null())
             .then_some(())
             .ok_or_else(|| format!("cannot get used resource: {kind} {name} not found"))

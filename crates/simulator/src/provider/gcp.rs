@@ -33,14 +33,20 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             ..KIND
         },
         ("sql", "DatabaseInstance") => DATABASE_INSTANCE,
-        ("sql", "Database") => {
-            Manner { references: INSTANCE, rules: Rules { part_of: Some("instance"), ..RULES }, ..KIND }
-        }
+        ("sql", "Database") => Manner {
+            references: INSTANCE,
+            rules: Rules { part_of: Some("instance"), ..RULES },
+            ..KIND
+        },
         ("sql", "User") => Manner {
             references: INSTANCE,
             waits: |object, world| await_secret(object, world, "passwordSecretRef"),
             connection: user_connection,
-            rules: Rules { part_of: Some("instance"), immutable: &["project", "instance"], ..RULES },
+            rules: Rules {
+                part_of: Some("instance"),
+                immutable: &["project", "instance"],
+                ..RULES
+            },
             ..KIND
         },
         ("storage", "Bucket") => Manner {
@@ -80,9 +86,11 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("compute", _) => {
-            Manner { id: Id::Name, at_provider: |f| json!({"selfLink": link(f, "compute")}), ..KIND }
-        }
+        ("compute", _) => Manner {
+            id: Id::Name,
+            at_provider: |f| json!({"selfLink": link(f, "compute")}),
+            ..KIND
+        },
         _ => KIND,
     }
 }
@@ -125,7 +133,10 @@ const DATABASE_INSTANCE: Manner = Manner {
             ("publicIP", &address(f)),
             ("privateIP", ""),
             ("password", &f.password()),
-            ("serverCACertificateCert", "-----BEGIN CERTIFICATE-----\nY2E=\n-----END CERTIFICATE-----\n"),
+            (
+                "serverCACertificateCert",
+                "-----BEGIN CERTIFICATE-----\nY2E=\n-----END CERTIFICATE-----\n",
+            ),
         ])
     },
     rules: Rules { grows: &[("settings.diskSize", SMALLER)], protected: Some(protection), ..RULES },
@@ -133,7 +144,8 @@ const DATABASE_INSTANCE: Manner = Manner {
 };
 
 /// The words about a disk that is to become smaller.
-const SMALLER: &str = "googleapi: Error 400: Invalid request: Disk size cannot be decreased., invalid";
+const SMALLER: &str =
+    "googleapi: Error 400: Invalid request: Disk size cannot be decreased., invalid";
 
 fn protection(parameters: &Value) -> Option<&'static str> {
     if parameters["settings"]["deletionProtectionEnabled"] == true {
@@ -152,7 +164,12 @@ fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {
 }
 
 fn connection_name(f: &Facts<'_>) -> String {
-    format!("{}:{}:{}", f.param("project").unwrap_or(PROJECT), f.region("us-central1"), f.external())
+    format!(
+        "{}:{}:{}",
+        f.param("project").unwrap_or(PROJECT),
+        f.region("us-central1"),
+        f.external()
+    )
 }
 
 /// Addresses of the ranges that documentation uses.

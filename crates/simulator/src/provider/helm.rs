@@ -82,10 +82,17 @@ fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
 
 /// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual
 /// cluster's kubeconfig, `vc-<release>` in the release's namespace.
-fn install(release: &mut Value, before: &World, world: &mut World, details: &mut ConnectionDetails) {
+fn install(
+    release: &mut Value,
+    before: &World,
+    world: &mut World,
+    details: &mut ConnectionDetails,
+) {
     let own = text(release, &["metadata", "namespace"]);
-    let namespace =
-        text(release, &["spec", "forProvider", "namespace"]).or(own).unwrap_or("default").to_owned();
+    let namespace = text(release, &["spec", "forProvider", "namespace"])
+        .or(own)
+        .unwrap_or("default")
+        .to_owned();
     let external = text(release, &["metadata", "annotations", "crossplane.io/external-name"]);
     let name = external.or_else(|| text(release, &["metadata", "name"])).unwrap_or_default();
     if text(release, &["spec", "forProvider", "chart", "name"]) == Some("vcluster") {

@@ -99,12 +99,20 @@ pub(super) const fn one(field: &'static str, target: &'static str) -> Reference 
 }
 
 /// A field in the entries of a list that refers to one resource.
-pub(super) const fn each(list: &'static str, field: &'static str, target: &'static str) -> Reference {
+pub(super) const fn each(
+    list: &'static str,
+    field: &'static str,
+    target: &'static str,
+) -> Reference {
     Reference { within: Some(list), ..one(field, target) }
 }
 
 /// A field that refers to several.
-pub(super) const fn many(field: &'static str, base: &'static str, target: &'static str) -> Reference {
+pub(super) const fn many(
+    field: &'static str,
+    base: &'static str,
+    target: &'static str,
+) -> Reference {
     Reference { field, base, target, many: true, within: None }
 }
 
@@ -142,7 +150,8 @@ impl<'a> Facts<'a> {
 
     /// The name in the cloud.
     pub(super) fn external(&self) -> &'a str {
-        let annotated = text(self.object, &["metadata", "annotations", "crossplane.io/external-name"]);
+        let annotated =
+            text(self.object, &["metadata", "annotations", "crossplane.io/external-name"]);
         annotated.unwrap_or_else(|| self.name())
     }
 
@@ -183,7 +192,10 @@ impl<'a> Facts<'a> {
 
     /// A number below 256 that is this resource's own; `index` gives another one.
     pub(super) fn byte(&self, index: usize) -> u8 {
-        self.hash.get(2 * index..2 * index + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or(1)
+        self.hash
+            .get(2 * index..2 * index + 2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+            .unwrap_or(1)
     }
 
     /// A password that is this resource's own.
@@ -210,7 +222,8 @@ impl Id {
 fn hash(object: &Value) -> String {
     let part = |path: &[&str]| text(object, path).unwrap_or_default();
     let identity = match part(&["metadata", "uid"]) {
-        "" => [part(&["kind"]), part(&["metadata", "namespace"]), part(&["metadata", "name"])].join("/"),
+        "" => [part(&["kind"]), part(&["metadata", "namespace"]), part(&["metadata", "name"])]
+            .join("/"),
         uid => uid.to_owned(),
     };
     naming::hex(&identity)
@@ -226,8 +239,9 @@ pub(super) fn details<const N: usize>(entries: [(&str, &str); N]) -> ConnectionD
 fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manner) {
     let now = world.now().to_string();
     let is_made = is_ready(object);
-    let mut put =
-        |kind, status, reason, message: &str| set_condition(object, &now, kind, status, reason, message);
+    let mut put = |kind, status, reason, message: &str| {
+        set_condition(object, &now, kind, status, reason, message)
+    };
     match state {
         State::Ready => {
             put("Synced", "True", "ReconcileSuccess", "");

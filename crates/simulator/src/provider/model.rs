@@ -80,7 +80,14 @@ impl Model {
     }
 
     /// Tells that a change or a deletion was refused; `began` says whether the operation had begun.
-    pub fn refuse(&self, object: &mut Value, now: &str, operation: Operation, why: &str, began: bool) {
+    pub fn refuse(
+        &self,
+        object: &mut Value,
+        now: &str,
+        operation: Operation,
+        why: &str,
+        began: bool,
+    ) {
         super::manner::refuse(object, now, operation, why, began && self.0.asynchronous);
     }
 

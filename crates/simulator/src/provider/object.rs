@@ -71,7 +71,8 @@ pub(super) fn create(
 fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
     let generation = last.and_then(|last| at(last, &["metadata", "generation"])?.as_i64());
     let wanted = at(inner, &["spec"]).cloned().unwrap_or_default();
-    let changed = last.is_none_or(|last| !covers(at(last, &["spec"]).unwrap_or(&Value::Null), &wanted));
+    let changed =
+        last.is_none_or(|last| !covers(at(last, &["spec"]).unwrap_or(&Value::Null), &wanted));
     let next = generation.unwrap_or(0) + i64::from(changed);
     set(inner, &["metadata", "generation"], json!(next.max(1)));
     let uid = naming::uid(inner);
@@ -85,9 +86,9 @@ fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
 /// Whether `live` has all that is wanted; its cluster may have added more.
 fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| live.get(key).is_some_and(|live| covers(live, wanted)))
-        }
+        (Value::Object(live), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| live.get(key).is_some_and(|live| covers(live, wanted))),
         (_, Value::Null) => true,
         (live, wanted) => live == wanted,
     }
@@ -98,12 +99,16 @@ pub(super) fn copy_details(object: &Value, world: &World, details: &mut Connecti
     let entries = at(object, &["spec", "connectionDetails"]).and_then(Value::as_array);
     for entry in entries.into_iter().flatten().filter(|entry| entry["kind"] == "Secret") {
         let part = |key| text(entry, &[key]).unwrap_or_default();
-        let (own, release) =
-            (text(object, &["metadata", "namespace"]), text(object, &["spec", "forProvider", "namespace"]));
+        let (own, release) = (
+            text(object, &["metadata", "namespace"]),
+            text(object, &["spec", "forProvider", "namespace"]),
+        );
         // A namespaced Release looks into its own namespace only, whatever the entry says.
-        let named = text(entry, &["namespace"]).filter(|_| own.is_none() || object["kind"] != "Release");
+        let named =
+            text(entry, &["namespace"]).filter(|_| own.is_none() || object["kind"] != "Release");
         let namespace = named.or(release).or(own).unwrap_or_default();
-        let key = part("fieldPath").trim_start_matches("data").trim_matches(['.', '[', ']', '\'', '"']);
+        let key =
+            part("fieldPath").trim_start_matches("data").trim_matches(['.', '[', ']', '\'', '"']);
         if let Some(value) = world.secret_data(namespace, part("name")).remove(key) {
             details.insert(part("toConnectionSecretKey").to_owned(), value);
         }
@@ -122,10 +127,13 @@ fn tell(object: &mut Value, state: &State, world: &World, managed: &Manner) {
 fn is_ready(object: &Value) -> bool {
     let inner = at(object, &["status", "atProvider", "manifest"]).unwrap_or(&Value::Null);
     match text(object, &["spec", "readiness", "policy"]) {
-        Some("DeriveFromObject") => condition(inner, "Ready").is_some_and(|ready| ready["status"] == "True"),
+        Some("DeriveFromObject") => {
+            condition(inner, "Ready").is_some_and(|ready| ready["status"] == "True")
+        }
         Some("AllTrue") => {
             let conditions = at(inner, &["status", "conditions"]).and_then(Value::as_array);
-            conditions.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one["status"] == "True"))
+            conditions
+                .is_some_and(|all| !all.is_empty() && all.iter().all(|one| one["status"] == "True"))
         }
         Some("DeriveFromCelQuery") => {
             let query = text(object, &["spec", "readiness", "celQuery"]).unwrap_or_default();

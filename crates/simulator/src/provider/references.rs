@@ -12,17 +12,22 @@ pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Res
     let own = object.clone();
     let Some(params) = object.pointer_mut("/spec/forProvider") else { return Ok(()) };
     manner.references.iter().try_for_each(|reference| {
-        let place = reference.within.map(|list| format!("{}[i3].", go_name(list))).unwrap_or_default();
+        let place =
+            reference.within.map(|list| format!("{}[i3].", go_name(list))).unwrap_or_default();
         let holders = match reference.within {
             None => std::slice::from_mut(&mut *params),
-            Some(list) => {
-                params.get_mut(list).and_then(Value::as_array_mut).map_or(&mut [][..], Vec::as_mut_slice)
-            }
+            Some(list) => params
+                .get_mut(list)
+                .and_then(Value::as_array_mut)
+                .map_or(&mut [][..], Vec::as_mut_slice),
         };
-        holders.iter_mut().try_for_each(|holder| resolve_one(reference, holder, &own, world)).map_err(|why| {
-            let field = go_name(reference.field);
-            format!("cannot resolve references: mg.Spec.ForProvider.{place}{field}: {why}")
-        })
+        holders
+            .iter_mut()
+            .try_for_each(|holder| resolve_one(reference, holder, &own, world))
+            .map_err(|why| {
+                let field = go_name(reference.field);
+                format!("cannot resolve references: mg.Spec.ForProvider.{place}{field}: {why}")
+            })
     })
 }
 
@@ -34,7 +39,12 @@ fn go_name(field: &str) -> String {
 }
 
 /// Fills one field of `params`; `own` is the resource that it belongs to.
-fn resolve_one(reference: &Reference, params: &mut Value, own: &Value, world: &World) -> Result<(), String> {
+fn resolve_one(
+    reference: &Reference,
+    params: &mut Value,
+    own: &Value,
+    world: &World,
+) -> Result<(), String> {
     if params.get(reference.field).is_some() {
         return Ok(());
     }
@@ -72,7 +82,10 @@ fn targets<'a>(
     world: &'a World,
 ) -> Result<Vec<Target<'a>>, String> {
     let siblings = || {
-        world.resources().values().filter(|one| one["kind"] == reference.target && family(one) == family(own))
+        world
+            .resources()
+            .values()
+            .filter(|one| one["kind"] == reference.target && family(one) == family(own))
     };
     let asked = |end: &str| params.get(format!("{}{end}", reference.base));
     let named = asked("Refs")
@@ -90,7 +103,10 @@ fn targets<'a>(
     let Some(selector) = asked("Selector") else { return Ok(Vec::new()) };
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     let matching = siblings().filter(|one| {
-        labels.into_iter().flatten().all(|(key, value)| at(one, &["metadata", "labels", key]) == Some(value))
+        labels
+            .into_iter()
+            .flatten()
+            .all(|(key, value)| at(one, &["metadata", "labels", key]) == Some(value))
     });
     let limit = if reference.many { usize::MAX } else { 1 };
     let found: Vec<Target<'_>> = matching.take(limit).map(Target::Sibling).collect();

@@ -57,7 +57,11 @@ pub(super) struct Replaced {
 }
 
 /// Resources that need another one for as long as they exist.
-pub(super) const fn needed(kind: &'static str, pointer: &'static str, refusal: &'static str) -> Dependent {
+pub(super) const fn needed(
+    kind: &'static str,
+    pointer: &'static str,
+    refusal: &'static str,
+) -> Dependent {
     Dependent { kind, pointer, only_busy: false, refusal }
 }
 
@@ -93,7 +97,11 @@ impl Rules {
     };
 
     /// Why a resource with these parameters cannot be created, if so.
-    pub(super) fn forbids_creation(&self, facts: Option<&Behaviour>, parameters: &Value) -> Option<String> {
+    pub(super) fn forbids_creation(
+        &self,
+        facts: Option<&Behaviour>,
+        parameters: &Value,
+    ) -> Option<String> {
         let (refusal, name) = self.refused?(parameters)?;
         Some(words(facts, refusal, &name))
     }
@@ -134,7 +142,9 @@ impl Rules {
     ) -> Option<String> {
         let known = facts.iter().flat_map(|facts| facts.immutable.iter().map(String::as_str));
         let mut immutable = known.chain(self.immutable.iter().copied());
-        if let Some((argument, old, new)) = immutable.find_map(|path| difference(path, there, wanted)) {
+        if let Some((argument, old, new)) =
+            immutable.find_map(|path| difference(path, there, wanted))
+        {
             return Some(format!(
                 "refuse to update the external resource because the following update requires \
                  replacing it: cannot change the value of the argument {argument:?} from {old:?} \
@@ -205,7 +215,9 @@ fn difference(path: &str, there: &Value, wanted: &Value) -> Option<(String, Stri
             Some((format!("{}.#", snake(list)), counted.0, counted.1))
         }
         (_, _, Some(_)) | (Some(Value::Object(_)), Value::Object(_), _) => None,
-        (None, Value::Object(_), _) => Some((format!("{}.#", snake(list)), "0".to_owned(), "1".to_owned())),
+        (None, Value::Object(_), _) => {
+            Some((format!("{}.#", snake(list)), "0".to_owned(), "1".to_owned()))
+        }
         (old, new, None) if old != Some(new) => Some((snake(list), shown(old), shown(Some(new)))),
         _ => None,
     }
@@ -234,7 +246,9 @@ fn mentions(value: &Value, name: &str) -> bool {
 }
 
 fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(value, |value, field| value.get(field)).filter(|found| !found.is_null())
+    path.split('.')
+        .try_fold(value, |value, field| value.get(field))
+        .filter(|found| !found.is_null())
 }
 
 fn shown(value: Option<&Value>) -> String {

@@ -22,7 +22,9 @@ pub(super) fn manner(kind: &str) -> Manner {
         },
         "Database" => Manner { references: const { &[one("owner", "Role")] }, ..MANAGED },
         "Grant" => Manner {
-            references: const { &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")] },
+            references: const {
+                &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")]
+            },
             ..MANAGED
         },
         _ => MANAGED,

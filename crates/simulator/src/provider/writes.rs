@@ -8,7 +8,8 @@ use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
 use crossplane::json::{at, overlay, set, text};
 
 /// Where an object has the name of its resource in the cloud.
-pub(super) const EXTERNAL_NAME: [&str; 3] = ["metadata", "annotations", "crossplane.io/external-name"];
+pub(super) const EXTERNAL_NAME: [&str; 3] =
+    ["metadata", "annotations", "crossplane.io/external-name"];
 
 /// Gives the object the name that its resource is going to have, where the cloud does not assign
 /// it.
@@ -62,7 +63,8 @@ pub(super) fn finish(manner: &Manner, object: &mut Value, before: &World, world:
 /// providers never look into a block that is there; others do.
 pub(super) fn late_initialise(manner: &Manner, object: &mut Value, late: &Value) {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
-    let allowed = policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));
+    let allowed =
+        policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));
     for (field, value) in late.as_object().filter(|_| allowed).into_iter().flatten() {
         let mut filled = value.clone();
         match at(object, &["spec", "forProvider", field]) {

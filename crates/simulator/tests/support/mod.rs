@@ -16,7 +16,8 @@ pub fn namespaced(resources: Value) -> World {
 }
 
 pub fn world_of(metadata: Value, resources: Value) -> World {
-    let composite = json!({"apiVersion": "acme.io/v1", "kind": "XDemo", "metadata": metadata, "spec": {}});
+    let composite =
+        json!({"apiVersion": "acme.io/v1", "kind": "XDemo", "metadata": metadata, "spec": {}});
     let mut desired = json!({});
     for (slot, resource) in resources.as_object().unwrap() {
         desired[slot] = json!({"resource": resource});
@@ -29,8 +30,11 @@ pub fn world_of(metadata: Value, resources: Value) -> World {
 }
 
 pub fn aws(kind: &str, params: Value) -> Value {
-    let service =
-        if ["Role", "RolePolicyAttachment", "InstanceProfile"].contains(&kind) { "iam" } else { "ec2" };
+    let service = if ["Role", "RolePolicyAttachment", "InstanceProfile"].contains(&kind) {
+        "iam"
+    } else {
+        "ec2"
+    };
     json!({"apiVersion": format!("{service}.aws.upbound.io/v1beta1"), "kind": kind, "spec": {"forProvider": params}})
 }
 
@@ -39,7 +43,8 @@ pub fn gcp(service: &str, kind: &str, params: Value) -> Value {
 }
 
 pub fn status(world: &World, slot: &str, kind: &str) -> String {
-    let conditions = world.resources()[slot]["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let conditions =
+        world.resources()[slot]["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let found = conditions.iter().find(|condition| condition["type"] == kind);
     found.map(|condition| condition["status"].as_str().unwrap().to_owned()).unwrap_or_default()
 }

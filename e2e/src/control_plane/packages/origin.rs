@@ -7,7 +7,8 @@ use xtask::package::{Args, configuration};
 
 /// An error unless a Configuration, of which these are the contents, depends on the Function that the flags lead to.
 pub fn check(contents: &[Value], args: &Args) -> Result<()> {
-    let dependencies = contents.iter().filter_map(|object| object["spec"]["dependsOn"].as_array()).flatten();
+    let dependencies =
+        contents.iter().filter_map(|object| object["spec"]["dependsOn"].as_array()).flatten();
     let found: Vec<_> = dependencies.filter(|one| one["kind"] == "Function").map(named).collect();
     let wanted = named(&configuration::function(args));
     ensure!(
@@ -42,9 +43,13 @@ mod tests {
         checked(&here).unwrap();
         let registry = "registry.example.org/acme".parse().unwrap();
         let error = checked(&Args { registry, ..Args::default() }).unwrap_err().to_string();
-        assert!(error.contains("depend on registry.example.org/acme/function-paved-road >="), "{error}");
-        let error =
-            checked(&Args { release: "v9.0.0".to_owned(), ..Args::default() }).unwrap_err().to_string();
+        assert!(
+            error.contains("depend on registry.example.org/acme/function-paved-road >="),
+            "{error}"
+        );
+        let error = checked(&Args { release: "v9.0.0".to_owned(), ..Args::default() })
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(">=v9.0.0-0, expected xpkg.crossplane.io/paved-road/"), "{error}");
     }
 }

@@ -26,7 +26,12 @@ fn patches(api: &str) -> Vec<Patch> {
                 "/databaseVersion",
                 json!("POSTGRES_18"),
             ),
-            ("node-pool", json!({"nodeConfig": {"diskSizeGb": 60}}), "/nodeConfig/diskSizeGb", json!(60)),
+            (
+                "node-pool",
+                json!({"nodeConfig": {"diskSizeGb": 60}}),
+                "/nodeConfig/diskSizeGb",
+                json!(60),
+            ),
         ],
         _ => vec![(
             "deployment",
@@ -37,7 +42,9 @@ fn patches(api: &str) -> Vec<Patch> {
     }
 }
 
-pub(in crate::scenarios) async fn what_is_upgraded_by_hand_stays_upgraded(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn what_is_upgraded_by_hand_stays_upgraded(
+    stage: Stage,
+) -> Result<()> {
     in_both_flavours(async |flavour| {
         let upgraded = ["application-environment", "stock-pool"].into_iter().map(async |api| {
             let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
@@ -76,7 +83,8 @@ async fn stays(
                 args.extend(["-n", &namespace]);
             }
             // Operators may only look at Deployments: a native one is patched by the cluster's administrator.
-            let who = if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
+            let who =
+                if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
             who.run(&args).await.with_context(|| format!("patching {slot}"))?;
         }
         environment.poke().await?;

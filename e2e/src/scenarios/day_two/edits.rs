@@ -32,7 +32,9 @@ impl Edit {
             found != expected && !found.as_array().is_some_and(|all| all.contains(expected))
         };
         let missing = self.seen.iter().filter(is_missing);
-        Ok(missing.map(|(slot, pointer, expected)| format!("{slot} {pointer}: {expected}")).collect())
+        Ok(missing
+            .map(|(slot, pointer, expected)| format!("{slot} {pointer}: {expected}"))
+            .collect())
     }
 }
 
@@ -85,7 +87,8 @@ fn of_workspaces() -> Vec<Edit> {
 }
 
 fn of_applications() -> Vec<Edit> {
-    let all = json!({"nodeCount": 2, "nodeSize": "large", "storageGB": 30, "deletionPolicy": "Orphan"});
+    let all =
+        json!({"nodeCount": 2, "nodeSize": "large", "storageGB": 30, "deletionPolicy": "Orphan"});
     vec![
         Edit::new(
             parameters(&all),
@@ -122,7 +125,11 @@ fn of_unified() -> Vec<Edit> {
             ("backend-deployment", "/spec/replicas", json!(3)),
             ("backend-deployment", "/spec/template/spec/containers/0/env", variable),
             ("backend-deployment", "/spec/template/spec/containers/0/image", image),
-            ("backend-deployment", "/spec/template/spec/containers/0/ports/0/containerPort", json!(9090)),
+            (
+                "backend-deployment",
+                "/spec/template/spec/containers/0/ports/0/containerPort",
+                json!(9090),
+            ),
             ("postgres-role", "/spec/forProvider/connectionLimit", json!(200)),
             ("frontend-bucket", "/spec/forProvider/forceDestroy", json!(true)),
         ],
@@ -205,13 +212,16 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
     let standing = stage.standing_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
-    let others = others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
+    let others =
+        others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
     let mut clusters = stage.standing_clusters().await?;
     clusters.retain(|(cluster, _, _)| *cluster == "gke");
     let clusters = clusters.iter().map(|(_, _, environment)| changes(environment, vec![of_gke()]));
     let hosts = async {
-        try_join_all(hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))))
-            .await?;
+        try_join_all(
+            hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))),
+        )
+        .await?;
         // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them back to it.
         for (api, _, environment) in hosts {
             let add_ons = stage.add_ons().await?;
@@ -248,7 +258,8 @@ async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
     environment.edit(&edit.patch).await?;
     let what = format!("{} has {}", environment.resource(), edit.patch);
     eventually(&what, async || {
-        let is_there = edit.missing(environment).await?.is_empty() && environment.is_settled().await?;
+        let is_there =
+            edit.missing(environment).await?.is_empty() && environment.is_settled().await?;
         Ok(is_there.then_some(()))
     })
     .await?;
@@ -265,7 +276,11 @@ fn nothing_is_lost(environment: &Environment, before: &Desired, after: &Desired)
         None => !name.starts_with(OF_A_NETWORK),
     };
     let lost: Vec<_> = before.iter().filter(is_lost).collect();
-    ensure!(lost.is_empty(), "{}: made anew, or gone, is {lost:?}: {after:?}", environment.resource());
+    ensure!(
+        lost.is_empty(),
+        "{}: made anew, or gone, is {lost:?}: {after:?}",
+        environment.resource()
+    );
     Ok(())
 }
 
@@ -295,7 +310,10 @@ mod tests {
     }
 
     /// The fields among `fields` that a patch has a value for.
-    fn changed<'f>(patch: &Value, fields: &'f BTreeSet<String>) -> impl Iterator<Item = &'f String> {
+    fn changed<'f>(
+        patch: &Value,
+        fields: &'f BTreeSet<String>,
+    ) -> impl Iterator<Item = &'f String> {
         fields.iter().filter(move |field| {
             let pointer = format!("/spec{}", field.replace('.', "/"));
             patch.pointer(&pointer).is_some_and(|value| !value.is_null())

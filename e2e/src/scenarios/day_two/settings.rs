@@ -23,7 +23,8 @@ pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stag
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
     stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
     let ((new, before), (), ()) =
-        try_join3(new_ones(&stage), new_parts_have_them(&stage), run_on(&environments, &before)).await?;
+        try_join3(new_ones(&stage), new_parts_have_them(&stage), run_on(&environments, &before))
+            .await?;
     stage.put_settings(&old).await?;
     // Databases are shared again, and a server of one's own goes on.
     run_on(&new, &before).await?;
@@ -65,8 +66,7 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
 /// What else is made under the other Settings has them; it comes, and goes again. One more with a server of its own goes half-made.
 async fn new_parts_have_them(stage: &Stage) -> Result<()> {
     let half_made = async {
-        let files_go =
-            json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
+        let files_go = json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
         let half_made = Flavour::ALL.map(async |flavour| {
             let environment = stage.example("unified-environment", flavour, files_go.clone())?;
             environment.apply().await?;
@@ -107,7 +107,11 @@ fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
                 ("instance", "/ami", json!("ami-0fedcba9876543210")),
                 ("instance", "/subnetId", json!("subnet-0123456789abcdef0")),
                 ("security-group", "/vpcId", json!("vpc-0123456789abcdef0")),
-                ("role", "/permissionsBoundary", json!("arn:aws:iam::123456789012:policy/boundary")),
+                (
+                    "role",
+                    "/permissionsBoundary",
+                    json!("arn:aws:iam::123456789012:policy/boundary"),
+                ),
             ],
         ),
         (
@@ -165,13 +169,19 @@ async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> 
     settled(environments).await?;
     for (environment, before) in environments.iter().zip(before) {
         let after = environment.desired().await?;
-        ensure!(after == *before, "{} runs otherwise: {before:?}, {after:?}", environment.resource());
+        ensure!(
+            after == *before,
+            "{} runs otherwise: {before:?}, {after:?}",
+            environment.resource()
+        );
     }
     Ok(())
 }
 
 /// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
-pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(
+    stage: Stage,
+) -> Result<()> {
     let environments = stage.standing().await?;
     let before = try_join_all(environments.iter().map(Environment::uids)).await?;
     let old = stage.settings().await?;
@@ -188,7 +198,8 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(stage:
 /// Networks are let in, and no longer, where an environment leaves them to the platform team.
 pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> Result<()> {
     let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
-    let workspaces = Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
+    let workspaces =
+        Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
     let workspaces = try_join_all(workspaces).await?;
     let mut clusters = stage.standing().await?;
     clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
@@ -205,20 +216,26 @@ pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> 
 }
 
 /// A setting that is wrong is named on the environments that take it, and what runs goes on.
-pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(
+    stage: Stage,
+) -> Result<()> {
     let workspaces = Flavour::ALL.map(async |flavour| {
         let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
         let runs = workspace.rests().await?;
         anyhow::Ok((workspace, runs))
     });
-    let (workspaces, before): (Vec<_>, Vec<_>) = try_join_all(workspaces).await?.into_iter().unzip();
+    let (workspaces, before): (Vec<_>, Vec<_>) =
+        try_join_all(workspaces).await?.into_iter().unzip();
     let old = stage.settings().await?;
     let wrong = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "no image"}}}});
     stage.patch_settings(&json!({"data": wrong})).await?;
     for workspace in &workspaces {
         workspace.touch().await?;
         let message = workspace.provisioned("InvalidSettings").await?;
-        ensure!(message.contains("gpuWorkspace.amis"), "the condition does not name the setting: {message}");
+        ensure!(
+            message.contains("gpuWorkspace.amis"),
+            "the condition does not name the setting: {message}"
+        );
     }
     ensure!(desired(&workspaces).await? == before, "a wrong setting changed what runs");
     stage.put_settings(&old).await?;
@@ -227,7 +244,8 @@ pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(stage: 
 
 /// The uid of the machine, or of the cluster, that a network is let into.
 async fn uid_of_what_stays(environment: &Environment) -> Result<Value> {
-    let slot = if is_part(&environment.object().await?, "instance") { "instance" } else { "cluster" };
+    let slot =
+        if is_part(&environment.object().await?, "instance") { "instance" } else { "cluster" };
     Ok(environment.slot(slot).await?["metadata"]["uid"].clone())
 }
 
@@ -242,10 +260,13 @@ async fn lets_in(workspaces: &[Environment], clusters: &[Environment], wanted: b
             .await?;
     }
     for cluster in clusters {
-        eventually(&format!("the cluster's API is reached from another network: {wanted}"), async || {
-            let spec = cluster.slot("cluster").await?["spec"].to_string();
-            Ok((spec.contains(API_FROM) == wanted).then_some(()))
-        })
+        eventually(
+            &format!("the cluster's API is reached from another network: {wanted}"),
+            async || {
+                let spec = cluster.slot("cluster").await?["spec"].to_string();
+                Ok((spec.contains(API_FROM) == wanted).then_some(()))
+            },
+        )
         .await?;
     }
     // No provider refuses it.
@@ -260,17 +281,21 @@ async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
         let what = format!("{} says {TAG}, and {PUBLISHER}: {wanted}", environment.resource());
         let slots = eventually(&what, async || {
             let composed = environment.composed().await?;
-            let tagged: Vec<_> = composed.iter().filter_map(|part| Some((slot(part), tag(part)?))).collect();
+            let tagged: Vec<_> =
+                composed.iter().filter_map(|part| Some((slot(part), tag(part)?))).collect();
             let policies = composed.iter().filter(|part| slot(part) == "frontend-bucket-policy");
             let says = policies.map(|policy| policy["spec"].to_string().contains(PUBLISHER));
-            let all = tagged.iter().map(|(_, tag)| *tag == TAG).chain(says).all(|says| says == wanted);
+            let all =
+                tagged.iter().map(|(_, tag)| *tag == TAG).chain(says).all(|says| says == wanted);
             let slots = tagged.iter().map(|(slot, _)| (*slot).to_owned());
             Ok(all.then(|| slots.collect::<Vec<_>>()))
         })
         .await?;
         carriers.extend(slots);
     }
-    for slot in ["instance", "frontend-bucket", "bucket", "cloudsql-instance", "node-pool", "cluster"] {
+    for slot in
+        ["instance", "frontend-bucket", "bucket", "cloudsql-instance", "node-pool", "cluster"]
+    {
         ensure!(carriers.contains(slot), "{slot} carries no tags: {carriers:?}");
     }
     settled(environments).await
@@ -448,7 +473,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_changed() {
-        let path = workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
+        let path =
+            workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config().unwrap()["data"].clone();
@@ -460,7 +486,8 @@ mod tests {
         changed["stockPool"] = json!({});
         changed["environment"]["gke"]["location"] = old["environment"]["gke"]["location"].clone();
         changed["gpuWorkspace"]["amis"] = json!({});
-        let seen = [".environment.gke.location", ".gpuWorkspace.amis", ".stockPool.runtimeClassName"];
+        let seen =
+            [".environment.gke.location", ".gpuWorkspace.amis", ".stockPool.runtimeClassName"];
         assert_eq!(unchanged(schema, &old, &changed, ""), seen);
     }
 }

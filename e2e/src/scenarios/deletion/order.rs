@@ -34,9 +34,15 @@ pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'sta
             "postgres-db-by-postgres-schema-grant",
             "postgres-role-by-postgres-db",
         ],
-        "rds" => vec!["frontend-access-by-frontend-site", "postgres-instance-by-backend-deployment"],
+        "rds" => {
+            vec!["frontend-access-by-frontend-site", "postgres-instance-by-backend-deployment"]
+        }
         "virtual-environment" => vec!["host-namespace-by-vcluster"],
-        "gke" => vec!["cluster-by-node-pool", "node-pool-by-helm-config", "node-pool-by-kubernetes-config"],
+        "gke" => vec![
+            "cluster-by-node-pool",
+            "node-pool-by-helm-config",
+            "node-pool-by-kubernetes-config",
+        ],
         "eks" => vec![
             "cluster-by-node-pool",
             "cluster-by-cluster-auth",
@@ -91,8 +97,9 @@ impl Order {
     /// The same while the environment is being made: at what Usages name that are in force already, of what is there already.
     pub async fn of_half_made(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
-        let is_in_force =
-            |object: &&Value| is_usage(object) && conditions::get(object, "Ready")["status"] == "True";
+        let is_in_force = |object: &&Value| {
+            is_usage(object) && conditions::get(object, "Ready")["status"] == "True"
+        };
         let mut usages: Vec<_> = composed.iter().filter(is_in_force).map(Usage::read).collect();
         let names: BTreeSet<_> = composed.iter().map(|object| named(&reference(object))).collect();
         usages.retain(|usage| names.contains(&usage.of) && names.contains(&usage.by));
@@ -131,7 +138,8 @@ impl Order {
 fn were_kept(usages: &[Usage], ends: &BTreeMap<String, End>) -> Result<()> {
     for usage in usages {
         let Usage { slot, of, by } = usage;
-        let end = |name: &String| ends.get(name).with_context(|| format!("{slot}: there was no {name}"));
+        let end =
+            |name: &String| ends.get(name).with_context(|| format!("{slot}: there was no {name}"));
         let (used, using) = (end(of)?, end(by)?);
         if using.gone < used.asked {
             continue;

@@ -27,7 +27,8 @@ impl Traces {
     pub(super) async fn of(environment: &Environment) -> Result<Self> {
         let (object, composite) = (environment.object().await?, environment.composite().await?);
         let composed = environment.composed().await?;
-        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        let uid =
+            |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let text = |key: &str| composite["metadata"][key].as_str().map(str::to_owned);
         Ok(Self {
             composite: text("name").context("a composite has no name")?,
@@ -40,8 +41,11 @@ impl Traces {
     /// Whether an object is the environment's, belongs to what is, or is called after it.
     fn lead_to(&self, meta: &ObjectMeta) -> bool {
         let owners = meta.owner_references.iter().flatten().map(|owner| &owner.uid);
-        let label =
-            meta.labels.iter().flatten().any(|(key, value)| key == COMPOSITE && *value == self.composite);
+        let label = meta
+            .labels
+            .iter()
+            .flatten()
+            .any(|(key, value)| key == COMPOSITE && *value == self.composite);
         let called = || {
             let names = [meta.name.as_deref(), meta.namespace.as_deref()];
             names.into_iter().flatten().any(|name| name.contains(&self.composite))
@@ -65,7 +69,9 @@ impl Traces {
     pub(in crate::scenarios) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
         let mut left = BTreeSet::new();
         let gone = eventually("nothing of any kind is left of what was deleted", async || {
-            left = objects.everything_that(|meta| all.iter().any(|traces| traces.lead_to(meta))).await?;
+            left = objects
+                .everything_that(|meta| all.iter().any(|traces| traces.lead_to(meta)))
+                .await?;
             Ok(left.is_empty().then_some(()))
         });
         gone.await.with_context(|| format!("still there: {left:?}"))
@@ -107,13 +113,21 @@ mod tests {
             (json!({"name": "a", "ownerReferences": owner("u-2")}), false, true),
             (json!({"name": "a", "labels": {COMPOSITE: "ada-x7k2p"}}), true, false),
             (json!({"name": "a", "namespace": "team", "labels": {COMPOSITE: "ada"}}), false, true),
-            (json!({"name": "a", "namespace": "other", "labels": {COMPOSITE: "ada"}}), false, false),
+            (
+                json!({"name": "a", "namespace": "other", "labels": {COMPOSITE: "ada"}}),
+                false,
+                false,
+            ),
             (json!({"name": "site-ada-x7k2p-files"}), true, false),
             (json!({"name": "a", "namespace": "team-ada-x7k2p"}), true, false),
             (json!({"name": "ada-conn", "namespace": "team"}), false, false),
         ] {
             let object: ObjectMeta = serde_json::from_value(meta.clone()).unwrap();
-            assert_eq!((claim.lead_to(&object), direct.lead_to(&object)), (of_claim, of_direct), "{meta}");
+            assert_eq!(
+                (claim.lead_to(&object), direct.lead_to(&object)),
+                (of_claim, of_direct),
+                "{meta}"
+            );
         }
     }
 

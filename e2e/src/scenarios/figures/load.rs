@@ -51,7 +51,8 @@ impl Size {
         let asked = env::var("PAVED_ROAD_LOAD").ok();
         let is_promised = asked.is_none();
         let text = asked.unwrap_or_else(|| "2000,1000,50,60".to_owned());
-        let numbers: Option<Vec<usize>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let numbers: Option<Vec<usize>> =
+            text.split(',').map(|number| number.trim().parse().ok()).collect();
         let Some([environments, streams, changes, seconds]) = numbers.as_deref() else {
             bail!(
                 "PAVED_ROAD_LOAD: found {text:?}; allowed: four numbers, for example \
@@ -103,16 +104,27 @@ pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> 
     let ((count, took), killed) = tokio::try_join!(world.change(&size), killing)?;
     caught_up(&world, &crowd).await?;
     let back = crowd.iter().filter(|one| one.begins_at == 0).filter_map(|one| one.heard().synced);
-    let back = back.map(|synced| synced.saturating_duration_since(killed)).max().unwrap_or_default();
-    println!("    a portal is killed: all of its streams are back after {:.2} s", back.as_secs_f64());
-    ensure!(!size.is_promised || back <= BACK, "streams are back after {back:?}; {BACK:?} is promised");
+    let back =
+        back.map(|synced| synced.saturating_duration_since(killed)).max().unwrap_or_default();
+    println!(
+        "    a portal is killed: all of its streams are back after {:.2} s",
+        back.as_secs_f64()
+    );
+    ensure!(
+        !size.is_promised || back <= BACK,
+        "streams are back after {back:?}; {BACK:?} is promised"
+    );
     let at = format!("{} streams at one portal", size.streams);
     let second = Round { what: &at, count, took, killed: Some(0) };
     second.report(&world, &crowd, &told, &size).await?;
     has_memory(&replicas[1], &size)?;
     one_watch_each(&world, &others, 1).await?;
-    let doubled: Vec<String> = crowd.iter().flat_map(|one| one.heard().doubled.clone()).take(10).collect();
-    ensure!(doubled.is_empty(), "what was told does not follow on what was told before: {doubled:?}");
+    let doubled: Vec<String> =
+        crowd.iter().flat_map(|one| one.heard().doubled.clone()).take(10).collect();
+    ensure!(
+        doubled.is_empty(),
+        "what was told does not follow on what was told before: {doubled:?}"
+    );
     drop(tasks);
     world.clear().await
 }
@@ -130,8 +142,9 @@ async fn gather(
     for person in 0..PEOPLE {
         tokens.push(world.token(person).await?);
     }
-    let crowd: Vec<Listener> =
-        (0..size.streams).map(|number| Listener::new(number / 2 % PEOPLE, number % replicas.len())).collect();
+    let crowd: Vec<Listener> = (0..size.streams)
+        .map(|number| Listener::new(number / 2 % PEOPLE, number % replicas.len()))
+        .collect();
     for one in &crowd {
         tasks.spawn(one.clone().listen(Arc::clone(&addresses), tokens[one.person].clone()));
     }
@@ -139,7 +152,11 @@ async fn gather(
     for one in &crowd {
         one.heard().snapshots = 0;
     }
-    println!("    {} streams know everything after {:.2} s", crowd.len(), begin.elapsed().as_secs_f64());
+    println!(
+        "    {} streams know everything after {:.2} s",
+        crowd.len(),
+        begin.elapsed().as_secs_f64()
+    );
     Ok(crowd)
 }
 
@@ -148,7 +165,8 @@ async fn caught_up(world: &World, crowd: &[Listener]) -> Result<()> {
     let listed = world.listed().await?;
     let mut behind = String::new();
     let all = eventually("everybody knows what a fresh list says", async || {
-        behind = crowd.iter().find_map(|one| difference(one, &listed[one.person])).unwrap_or_default();
+        behind =
+            crowd.iter().find_map(|one| difference(one, &listed[one.person])).unwrap_or_default();
         Ok(behind.is_empty().then_some(()))
     });
     let all = all.await;
@@ -160,9 +178,15 @@ fn difference(one: &Listener, listed: &Known) -> Option<String> {
     if heard.known == *listed {
         return None;
     }
-    let (known, listed): (BTreeSet<_>, BTreeSet<_>) = (heard.known.iter().collect(), listed.iter().collect());
+    let (known, listed): (BTreeSet<_>, BTreeSet<_>) =
+        (heard.known.iter().collect(), listed.iter().collect());
     let some = known.symmetric_difference(&listed).take(3).collect::<Vec<_>>();
-    Some(format!("person {} has {} of {}; not the same: {some:?}", one.person, known.len(), listed.len()))
+    Some(format!(
+        "person {} has {} of {}; not the same: {some:?}",
+        one.person,
+        known.len(),
+        listed.len()
+    ))
 }
 
 /// Each portal watches each kind once, beside what others watch.
@@ -172,7 +196,11 @@ async fn one_watch_each(world: &World, others: &Watches, portals: usize) -> Resu
         let watches = world.watches().await?;
         let more = |kind: &String| watches[kind] - others.get(kind).unwrap_or(&0.0);
         let counted = watches.keys().map(|kind| (kind.clone(), more(kind)));
-        #[expect(clippy::float_cmp, clippy::cast_precision_loss, reason = "they are small whole numbers")]
+        #[expect(
+            clippy::float_cmp,
+            clippy::cast_precision_loss,
+            reason = "they are small whole numbers"
+        )]
         let differing = counted.filter(|(_, count)| *count != portals as f64);
         wrong = differing.collect();
         Ok((wrong.is_empty() && !watches.is_empty()).then_some(()))
@@ -194,7 +222,13 @@ struct Round<'r> {
 
 impl Round<'_> {
     /// Prints how long changes took to each of the streams. Whoever was told nothing anew has heard of each once.
-    async fn report(&self, world: &World, crowd: &[Listener], told: &Told, size: &Size) -> Result<()> {
+    async fn report(
+        &self,
+        world: &World,
+        crowd: &[Listener],
+        told: &Told,
+        size: &Size,
+    ) -> Result<()> {
         // The watch that is compared with is a client as the others are, and may be the last one.
         eventually("the API server's own watch has told everything", async || {
             Ok((told.count() >= self.count).then_some(()))
@@ -273,7 +307,10 @@ mod tests {
     #[test]
     fn a_share_is_what_so_many_do_not_exceed() {
         let times: Vec<_> = (1..=200).map(Duration::from_millis).collect();
-        assert_eq!([50, 99, 100].map(|percent| share(&times, percent).as_millis()), [100, 198, 200]);
+        assert_eq!(
+            [50, 99, 100].map(|percent| share(&times, percent).as_millis()),
+            [100, 198, 200]
+        );
         assert_eq!(share(&[], 99), Duration::ZERO);
     }
 }

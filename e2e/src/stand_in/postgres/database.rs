@@ -21,7 +21,9 @@ impl Postgres {
         let limit: i32 = row.get("datconnlimit");
         let open: bool = row.get("datallowconn");
         let outdated = param(resource, "owner").as_str().is_some_and(|wanted| wanted != owner)
-            || param(resource, "connectionLimit").as_i64().is_some_and(|wanted| wanted != i64::from(limit))
+            || param(resource, "connectionLimit")
+                .as_i64()
+                .is_some_and(|wanted| wanted != i64::from(limit))
             || param(resource, "allowConnections").as_bool().is_some_and(|wanted| wanted != open);
         if !resource.is_deleted() {
             // What the server has, where the model has examples.
@@ -44,10 +46,14 @@ impl Postgres {
         let named = named.iter().filter_map(|(field, word)| {
             param(resource, field).as_str().map(|name| format!("{word} {}", quoted(name)))
         });
-        let encoding = param(resource, "encoding").as_str().map(|name| format!("ENCODING {}", literal(name)));
+        let encoding =
+            param(resource, "encoding").as_str().map(|name| format!("ENCODING {}", literal(name)));
         let name = quoted(resource.external_name());
         let words: Vec<String> = named.chain(encoding).chain(options(resource)).collect();
-        self.session(MAINTENANCE).await?.run(&format!("CREATE DATABASE {name} {}", words.join(" "))).await
+        self.session(MAINTENANCE)
+            .await?
+            .run(&format!("CREATE DATABASE {name} {}", words.join(" ")))
+            .await
     }
 
     pub(super) async fn update_database(&self, resource: &mut Resource) -> Result<(), Trouble> {
@@ -69,7 +75,11 @@ impl Postgres {
 }
 
 fn options(resource: &Resource) -> impl Iterator<Item = String> {
-    let limit = param(resource, "connectionLimit").as_i64().map(|limit| format!("CONNECTION LIMIT {limit}"));
-    let open = param(resource, "allowConnections").as_bool().map(|open| format!("ALLOW_CONNECTIONS {open}"));
+    let limit = param(resource, "connectionLimit")
+        .as_i64()
+        .map(|limit| format!("CONNECTION LIMIT {limit}"));
+    let open = param(resource, "allowConnections")
+        .as_bool()
+        .map(|open| format!("ALLOW_CONNECTIONS {open}"));
     limit.into_iter().chain(open)
 }

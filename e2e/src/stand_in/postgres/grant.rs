@@ -43,10 +43,12 @@ impl Postgres {
             return Err(Trouble::Refused("a grant needs a role".to_owned()));
         };
         let (role, object) = (quoted(&grant.role), grant.object()?);
-        let first = grant.member_of.is_none().then(|| format!("REVOKE ALL PRIVILEGES{object} FROM {role}"));
+        let first =
+            grant.member_of.is_none().then(|| format!("REVOKE ALL PRIVILEGES{object} FROM {role}"));
         let then = format!("GRANT {}{object} TO {role}", grant.words());
         let public = grant.database.as_ref().filter(|_| grant.revoke_public);
-        let last = public.map(|database| format!("REVOKE ALL ON DATABASE {} FROM PUBLIC", quoted(database)));
+        let last = public
+            .map(|database| format!("REVOKE ALL ON DATABASE {} FROM PUBLIC", quoted(database)));
         // Several statements in one message are one transaction.
         let statements: Vec<String> = first.into_iter().chain([then]).chain(last).collect();
         self.session(grant.connects_to()).await?.run(&statements.join("; ")).await
@@ -54,7 +56,8 @@ impl Postgres {
 
     pub(super) async fn delete_grant(&self, resource: &mut Resource) -> Result<(), Trouble> {
         let Some(grant) = Grant::of(resource) else { return Ok(()) };
-        let statement = format!("REVOKE {}{} FROM {}", grant.words(), grant.object()?, quoted(&grant.role));
+        let statement =
+            format!("REVOKE {}{} FROM {}", grant.words(), grant.object()?, quoted(&grant.role));
         self.session(grant.connects_to()).await?.run(&statement).await
     }
 }
@@ -84,7 +87,12 @@ impl Grant {
     fn words(&self) -> String {
         let group = self.member_of.as_deref().map(quoted);
         group.unwrap_or_else(|| {
-            self.privileges.iter().filter(|word| is_word(word)).cloned().collect::<Vec<_>>().join(", ")
+            self.privileges
+                .iter()
+                .filter(|word| is_word(word))
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ")
         })
     }
 
@@ -94,7 +102,9 @@ impl Grant {
             (Some(_), _, _) => Ok(String::new()),
             (None, Some(schema), _) => Ok(format!(" ON SCHEMA {}", quoted(schema))),
             (None, None, Some(database)) => Ok(format!(" ON DATABASE {}", quoted(database))),
-            (None, None, None) => Err(Trouble::Refused("a grant needs a database or a group".to_owned())),
+            (None, None, None) => {
+                Err(Trouble::Refused("a grant needs a database or a group".to_owned()))
+            }
         }
     }
 }

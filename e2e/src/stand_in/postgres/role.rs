@@ -51,15 +51,23 @@ impl Postgres {
         let limit = param(resource, "connectionLimit").as_i64();
         words.extend(limit.map(|limit| format!("CONNECTION LIMIT {limit}")));
         let password = given(resource);
-        words.extend(password.map(|new| format!("PASSWORD {}", literal(&String::from_utf8_lossy(&new)))));
+        words.extend(
+            password.map(|new| format!("PASSWORD {}", literal(&String::from_utf8_lossy(&new)))),
+        );
         if words.is_empty() {
             return Ok(());
         }
         self.write_role("ALTER", resource, &words).await
     }
 
-    async fn write_role(&self, verb: &str, resource: &Resource, words: &[String]) -> Result<(), Trouble> {
-        let statement = format!("{verb} ROLE {} {}", quoted(resource.external_name()), words.join(" "));
+    async fn write_role(
+        &self,
+        verb: &str,
+        resource: &Resource,
+        words: &[String],
+    ) -> Result<(), Trouble> {
+        let statement =
+            format!("{verb} ROLE {} {}", quoted(resource.external_name()), words.join(" "));
         self.session(MAINTENANCE).await?.run(&statement).await
     }
 
@@ -72,7 +80,8 @@ impl Postgres {
     fn hand_out(&self, resource: &mut Resource, password: &[u8]) {
         resource.model.finish(&mut resource.object, &mut resource.world);
         let place = connection_ref(&resource.object);
-        let secret = place.and_then(|(namespace, name)| resource.world.secret(&namespace, &name).cloned());
+        let secret =
+            place.and_then(|(namespace, name)| resource.world.secret(&namespace, &name).cloned());
         if let Some(mut secret) = secret {
             secret["data"]["username"] = json!(STANDARD.encode(resource.external_name()));
             secret["data"]["endpoint"] = json!(STANDARD.encode(&self.endpoint));
@@ -87,7 +96,9 @@ impl Postgres {
 fn privileges(resource: &Resource) -> Vec<String> {
     let wanted = param(resource, "privileges");
     let word = |(field, word): &(&str, &str)| {
-        wanted[field].as_bool().map(|yes| if yes { (*word).to_owned() } else { format!("NO{word}") })
+        wanted[field]
+            .as_bool()
+            .map(|yes| if yes { (*word).to_owned() } else { format!("NO{word}") })
     };
     PRIVILEGES.iter().filter_map(word).collect()
 }

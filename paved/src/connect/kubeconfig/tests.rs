@@ -60,7 +60,11 @@ fn a_new_file_is_for_its_owner_alone() {
     add(&path, "a", &entry("https://a"), "u", false).unwrap();
     assert_eq!(read(&path)["current-context"], "a");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no lock, no part is left");
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1,
+        "no lock, no part is left"
+    );
 }
 
 #[test]

@@ -49,7 +49,11 @@ pub(in crate::doctor) fn world() -> World {
             "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.4.0"}]}}}, "status": {"availableReplicas": 1}}),
         ]),
         served: Some(served()),
-        definitions: objects(&[with("workspaces.dev.example.org", &definition, &[("Established", "True")])]),
+        definitions: objects(&[with(
+            "workspaces.dev.example.org",
+            &definition,
+            &[("Established", "True")],
+        )]),
         compositions: objects(&[with("workspaces", &composition, &[])]),
         configs: objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"providerConfigs": {"aws": {"name": "team"}}}})]),
@@ -82,12 +86,15 @@ fn served() -> BTreeSet<Served> {
         ("iam.aws.m.upbound.io", "v1beta1", "RolePolicy"),
         ("iam.aws.m.upbound.io", "v1beta1", "RolePolicyAttachment"),
     ];
-    kinds.map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned())).into()
+    kinds
+        .map(|(group, version, kind)| (group.to_owned(), version.to_owned(), kind.to_owned()))
+        .into()
 }
 
 fn told(world: &World) -> String {
-    let line =
-        |check: &Check| format!("{} {}  {}\n", crate::paint::sign_of(check.mark), check.what, check.found);
+    let line = |check: &Check| {
+        format!("{} {}  {}\n", crate::paint::sign_of(check.mark), check.what, check.found)
+    };
     all(world).iter().map(line).collect()
 }
 
@@ -109,12 +116,17 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
     let sick = [("Installed", "True"), ("Healthy", "False")];
     let world = World {
         functions: objects(&[]),
-        providers: objects(&[with("ours", &json!({"package": "r.example.org/provider-aws-ec2:v1"}), &sick)]),
+        providers: objects(&[with(
+            "ours",
+            &json!({"package": "r.example.org/provider-aws-ec2:v1"}),
+            &sick,
+        )]),
         ..world()
     };
-    for line in
-        ["✗ Provider ours  is not Healthy: Healthy is False; look at", "✗ Function fn  is not installed"]
-    {
+    for line in [
+        "✗ Provider ours  is not Healthy: Healthy is False; look at",
+        "✗ Function fn  is not installed",
+    ] {
         assert!(told(&world).contains(line), "{line}: {}", told(&world));
     }
     let world = World { compositions: objects(&[]), ..world };
@@ -148,7 +160,8 @@ fn what_may_not_be_seen_is_not_red() {
 #[test]
 fn what_could_not_be_read_is_red_and_not_taken_for_hidden() {
     let failed = || Seen::Failed("etcd has no leader".to_owned());
-    let world = World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
+    let world =
+        World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
     let told = told(&world);
     for line in [
         "✗ Functions  could not be read: etcd has no leader; check the state of the cluster, and \

@@ -97,7 +97,10 @@ impl Provider {
         assert_eq!(answer.status, 303, "{:?}", answer.body);
         let url: url::Url = answer.header("location").parse().unwrap();
         let asked = |name: &str| {
-            url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned()).unwrap()
+            url.query_pairs()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned())
+                .unwrap()
         };
         assert!(url.as_str().starts_with(&format!("{}/authorize?", self.issuer)));
         assert_eq!(
@@ -118,7 +121,14 @@ impl Provider {
     pub async fn sign_in(&self, portal: &Portal, claims: Value) -> Answer {
         let (cookie, state) = self.begin(portal, "/").await;
         self.says(claims, json!({}));
-        portal.send("GET", &format!("/auth/callback?code=c&state={state}"), &[("cookie", &cookie)], "").await
+        portal
+            .send(
+                "GET",
+                &format!("/auth/callback?code=c&state={state}"),
+                &[("cookie", &cookie)],
+                "",
+            )
+            .await
     }
 
     /// A session of somebody that the portal has made a while ago, and that ends in so many seconds.
@@ -135,7 +145,9 @@ impl Provider {
     /// The key of a portal's cookies: the key file, and what else tells portals apart.
     fn key(&self) -> ::cookie::Key {
         let mut hash = sha2::Sha512::new();
-        for part in [&KEY[..], self.issuer.as_bytes(), b"portal", b"email", b"groups", b"", b"", b""] {
+        for part in
+            [&KEY[..], self.issuer.as_bytes(), b"portal", b"email", b"groups", b"", b"", b""]
+        {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -144,8 +156,7 @@ impl Provider {
 
     /// The session of somebody who has signed in.
     pub async fn session(&self, portal: &Portal, login: &str, groups: &[&str]) -> String {
-        let claims =
-            json!({"sub": format!("sub-{login}"), "email": login, "email_verified": true, "groups": groups});
+        let claims = json!({"sub": format!("sub-{login}"), "email": login, "email_verified": true, "groups": groups});
         let answer = self.sign_in(portal, claims).await;
         assert_eq!(answer.status, 303, "{:?}", answer.body);
         cookie(&answer, "__Host-paved-session")
@@ -155,7 +166,10 @@ impl Provider {
 /// A cookie that an answer sets, as a browser sends it.
 pub fn cookie(answer: &Answer, name: &str) -> String {
     let all = answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap());
-    let one = all.filter(|value| value.starts_with(name)).find(|value| !value.contains("Max-Age=0")).unwrap();
+    let one = all
+        .filter(|value| value.starts_with(name))
+        .find(|value| !value.contains("Max-Age=0"))
+        .unwrap();
     one.split(';').next().unwrap().to_owned()
 }
 
@@ -165,10 +179,12 @@ async fn description(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
         (here.issuer.clone(), here.method)
     };
     let at = |path: &str| format!("{issuer}/{path}");
-    Json(json!({"issuer": issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),
+    Json(
+        json!({"issuer": issuer, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"),
         "jwks_uri": at("keys"), "userinfo_endpoint": at("me"), "response_types_supported": ["code"],
         "subject_types_supported": ["public"], "id_token_signing_alg_values_supported": ["EdDSA"],
-        "token_endpoint_auth_methods_supported": [method]}))
+        "token_endpoint_auth_methods_supported": [method]}),
+    )
 }
 
 async fn keys(State(here): State<Arc<Mutex<Here>>>) -> Json<Value> {
@@ -191,15 +207,15 @@ async fn token(State(here): State<Arc<Mutex<Here>>>, headers: HeaderMap, body: S
         _ => (None, None),
     };
     if (head, secret) != wanted {
-        return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"}))).into_response();
+        return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"})))
+            .into_response();
     }
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(form["code_verifier"].as_bytes()));
     if form["code"] != "c" || challenge != here.asked.1 {
         return (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"}))).into_response();
     }
     let now = jiff::Timestamp::now().as_second();
-    let mut claims =
-        json!({"iss": here.issuer, "aud": "portal", "iat": now, "exp": now + 60, "nonce": here.asked.0});
+    let mut claims = json!({"iss": here.issuer, "aud": "portal", "iat": now, "exp": now + 60, "nonce": here.asked.0});
     claims.as_object_mut().unwrap().extend(here.claims.as_object().unwrap().clone());
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let text = format!("{}.{}", encode(&json!({"alg": "EdDSA", "kid": "k"})), encode(&claims));

@@ -82,7 +82,8 @@ pub struct Answer {
 
 impl Answer {
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}: {:?}", self.status, self.body))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|_| panic!("{}: {:?}", self.status, self.body))
     }
 
     pub fn header(&self, name: &str) -> &str {
@@ -129,8 +130,10 @@ impl Portal {
         limits: Limits,
         certificate: Option<&CertificateDer<'static>>,
     ) -> Self {
-        let flags: Vec<String> =
-            Self::flags(cluster, token).into_iter().chain(flags.iter().map(|&flag| flag.into())).collect();
+        let flags: Vec<String> = Self::flags(cluster, token)
+            .into_iter()
+            .chain(flags.iter().map(|&flag| flag.into()))
+            .collect();
         let log = Log::default();
         let kept = log.clone();
         let (listens, address) = oneshot::channel();
@@ -138,9 +141,11 @@ impl Portal {
         let (ends, ended) = oneshot::channel();
         let (held, dropped) = oneshot::channel::<()>();
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = match paved::portal::start(&flags, limits, move || kept.clone()).await {
+                let server = match paved::portal::start(&flags, limits, move || kept.clone()).await
+                {
                     Ok(server) => server,
                     Err(message) => return drop(listens.send(Err(message))),
                 };
@@ -301,7 +306,13 @@ impl Portal {
         if !token.is_empty() {
             headers.push(("authorization", &authorization));
         }
-        self.send(method, path, &headers, if body.is_null() { String::new() } else { body.to_string() }).await
+        self.send(
+            method,
+            path,
+            &headers,
+            if body.is_null() { String::new() } else { body.to_string() },
+        )
+        .await
     }
 
     /// Asks again and again until the answer fits.
@@ -310,7 +321,12 @@ impl Portal {
     }
 
     /// The same as whoever has this token.
-    pub async fn until_as(&self, token: &str, path: &str, fits: impl Fn(&Answer) -> bool) -> Answer {
+    pub async fn until_as(
+        &self,
+        token: &str,
+        path: &str,
+        fits: impl Fn(&Answer) -> bool,
+    ) -> Answer {
         let mut last = None;
         for _ in 0..500 {
             let answer = self.get(token, path).await;
@@ -356,7 +372,9 @@ fn client(
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificate.cloned());
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap();
     let config = config.with_root_certificates(roots).with_no_client_auth();
     let connector =
         HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().build();
@@ -379,7 +397,8 @@ impl Events {
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             while !self.text.contains("\n\n") {
-                let frame = timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+                let frame =
+                    timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
                 if let Some(data) = frame.ok()?.data_ref() {
                     self.text.push_str(std::str::from_utf8(data).unwrap());
                 }

@@ -52,8 +52,10 @@ impl Kind {
     }
 
     fn check(&self, path: &str, value: &str) -> Result<(), Error> {
-        let fits = |value: &str| self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(value));
-        check::shape(value, self.longest, fits, self.words).map_err(|refused| wrong(path, refused))?;
+        let fits =
+            |value: &str| self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(value));
+        check::shape(value, self.longest, fits, self.words)
+            .map_err(|refused| wrong(path, refused))?;
         Ok(())
     }
 
@@ -74,7 +76,8 @@ static PROJECT: Kind = Kind::new(
     "the name of a project, for \
     example acme-dev",
 );
-static NETWORK: Kind = Kind::new(512, || Regex::new(PATH).ok(), "the name or the path of a network");
+static NETWORK: Kind =
+    Kind::new(512, || Regex::new(PATH).ok(), "the name or the path of a network");
 static REGION: Kind = Kind::new(32, || Regex::new(NAME).ok(), "a region, for example eu-west-1");
 static SUBNET_ID: Kind =
     Kind::new(24, || Regex::new(SUBNET).ok(), "a subnet, for example subnet-0a1b2c3d4e5f60718");
@@ -83,8 +86,10 @@ static ROLE_ARN: Kind = Kind::new(
     || Regex::new(aws::ROLE).ok(),
     "a role, for example arn:aws:iam::123456789012:role/nodes",
 );
-static LOCATION: Kind = Kind::new(63, || Regex::new(NAME).ok(), "a location, for example westeurope");
-static RESOURCE_GROUP: Kind = Kind::new(90, || Regex::new(GROUP).ok(), "the name of a resource group");
+static LOCATION: Kind =
+    Kind::new(63, || Regex::new(NAME).ok(), "a location, for example westeurope");
+static RESOURCE_GROUP: Kind =
+    Kind::new(90, || Regex::new(GROUP).ok(), "the name of a resource group");
 static IDENTITY_ID: Kind = Kind::new(
     1024,
     || Regex::new(IDENTITY).ok(),
@@ -119,10 +124,16 @@ static EKS_REGION: Kind = Kind::new(
     "an AWS region, for example \
         eu-west-1",
 );
-static EKS_MACHINE: Kind =
-    Kind::new(63, || Regex::new(aws::MACHINE).ok(), "a machine type of EC2, for example m6i.xlarge");
-static AKS_LOCATION: Kind =
-    Kind::new(63, || Regex::new("^[a-z][a-z0-9]*$").ok(), "an Azure region, for example westeurope");
+static EKS_MACHINE: Kind = Kind::new(
+    63,
+    || Regex::new(aws::MACHINE).ok(),
+    "a machine type of EC2, for example m6i.xlarge",
+);
+static AKS_LOCATION: Kind = Kind::new(
+    63,
+    || Regex::new("^[a-z][a-z0-9]*$").ok(),
+    "an Azure region, for example westeurope",
+);
 static AKS_MACHINE: Kind = Kind::new(
     63,
     || Regex::new("^[A-Za-z]+_[A-Za-z0-9_-]+$").ok(),
@@ -162,7 +173,9 @@ impl VirtualEnvironmentSettings {
             ("ebsCsiRoleArn", &eks.ebs_csi_role_arn),
         ] {
             let Some(arn) = arn else { continue };
-            Partition::of(region).has(arn).map_err(|refused| wrong(&format!("eks.{field}"), refused))?;
+            Partition::of(region)
+                .has(arn)
+                .map_err(|refused| wrong(&format!("eks.{field}"), refused))?;
         }
         Ok(())
     }
@@ -170,9 +183,11 @@ impl VirtualEnvironmentSettings {
     /// Every field, for whatever type of cluster.
     pub(in crate::apis::virtual_environment) fn check(&self) -> Result<(), Error> {
         let charts = &self.charts;
-        for (name, value) in
-            [("vcluster", &charts.vcluster), ("argocd", &charts.argocd), ("knative", &charts.knative)]
-        {
+        for (name, value) in [
+            ("vcluster", &charts.vcluster),
+            ("argocd", &charts.argocd),
+            ("knative", &charts.knative),
+        ] {
             version(value).map_err(|refused| wrong(&format!("charts.{name}"), refused))?;
         }
         has_todays_values(&charts.vcluster).map_err(|refused| wrong("charts.vcluster", refused))?;
@@ -200,14 +215,21 @@ impl VirtualEnvironmentSettings {
             once(&path, id, &eks.subnet_ids[..index], "subnet")?;
         }
         let machines = &self.machine_types;
-        for (name, types) in [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)] {
+        for (name, types) in
+            [("gke", &machines.gke), ("eks", &machines.eks), ("aks", &machines.aks)]
+        {
             types.check(name, &MACHINE_TYPE)?;
         }
         for (key, value) in &self.load_balancer_annotations {
             let path = format!("loadBalancerAnnotations.{}", check::shown(key));
             ANNOTATION.check(&path, key)?;
-            check::shape(value, 1024, |value| !value.chars().any(check::is_invisible), "visible text")
-                .map_err(|refused| wrong(&path, refused))?;
+            check::shape(
+                value,
+                1024,
+                |value| !value.chars().any(check::is_invisible),
+                "visible text",
+            )
+            .map_err(|refused| wrong(&path, refused))?;
         }
         check::count(&self.load_balancer_annotations.keys().collect::<Vec<_>>(), 32)
             .map_err(|refused| wrong("loadBalancerAnnotations", refused))?;
@@ -239,7 +261,9 @@ impl VirtualEnvironmentSettings {
 
 impl BySize {
     fn check(&self, name: &str, kind: &Kind) -> Result<(), Error> {
-        for (size, value) in [("small", &self.small), ("medium", &self.medium), ("large", &self.large)] {
+        for (size, value) in
+            [("small", &self.small), ("medium", &self.medium), ("large", &self.large)]
+        {
             kind.check_some(&format!("machineTypes.{name}.{size}"), value.as_ref())?;
         }
         Ok(())
@@ -258,7 +282,10 @@ fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Er
 /// Whether vcluster's chart has its values under the names that we give them, which came with 0.20.
 fn has_todays_values(version: &str) -> Result<(), Refused> {
     if Charts::minor(version).is_some_and(|version| version < (0, 20)) {
-        return Err(Refused::new(version, "0.20.0 or later, because earlier charts have other values"));
+        return Err(Refused::new(
+            version,
+            "0.20.0 or later, because earlier charts have other values",
+        ));
     }
     Ok(())
 }

@@ -97,7 +97,8 @@ fn releases(api: &Composed) -> Result<Rights> {
 /// Objects or Releases whose provider config is not one that the environment makes itself.
 fn at_home<'a>(api: &'a Composed, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let configs = api.objects().filter(|object| object["kind"] == "ProviderConfig");
-    let made: BTreeSet<_> = configs.filter_map(|config| config["metadata"]["name"].as_str()).collect();
+    let made: BTreeSet<_> =
+        configs.filter_map(|config| config["metadata"]["name"].as_str()).collect();
     api.objects().filter(move |object| {
         let config = object["spec"]["providerConfigRef"]["name"].as_str().unwrap_or_default();
         object["kind"] == kind && !made.contains(config)

@@ -17,7 +17,10 @@ const TIDY: [&str; 4] = ["get", "list", "watch", "delete"];
 
 /// What an operator reads of Crossplane, its rights and its policies to find out why nothing happens.
 const CROSSPLANE: [(&str, &[&str]); 4] = [
-    ("admissionregistration.k8s.io", &["validatingadmissionpolicies", "validatingadmissionpolicybindings"]),
+    (
+        "admissionregistration.k8s.io",
+        &["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
+    ),
     (
         "apiextensions.crossplane.io",
         &["compositeresourcedefinitions", "compositions", "compositionrevisions"],
@@ -70,8 +73,10 @@ fn by_groups(
     let viewer = environments(groups, &READ);
     let mut user = environments(groups, &WRITE);
     user.allow("", "secrets", &["get"]);
-    let operator =
-        environments(groups, &WRITE).and(beneath(groups)).and(parts(composed, plurals)?).and(crossplane());
+    let operator = environments(groups, &WRITE)
+        .and(beneath(groups))
+        .and(parts(composed, plurals)?)
+        .and(crossplane());
     Ok(vec![
         viewer.role(
             &format!("paved-road-viewer{suffix}"),
@@ -120,7 +125,9 @@ fn beneath(groups: &[(Flavour, &str)]) -> Rights {
 /// What environments are made of. Secrets are not looked after: they hold what only their owner is to know.
 fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
-    for object in composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
+    for object in
+        composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret")
+    {
         let verbs: &[&str] = if is_native(object) { &TIDY } else { &TEND };
         rights.allow(api_version::group_of(object), &plurals.of(object)?, verbs);
     }

@@ -17,7 +17,8 @@ const GET: [&str; 1] = ["get"];
 const LIST: [&str; 2] = ["get", "list"];
 
 /// What the kinds are described by, and what a preview is composed with.
-const CROSSPLANE: [&str; 3] = ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
+const CROSSPLANE: [&str; 3] =
+    ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
 
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name is the chart's to fill in, and those
 /// to `parts`; then what is Crossplane's.
@@ -65,7 +66,8 @@ fn own(flavour: Flavour, group: &str) -> Rights {
 fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
-    for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret") {
+    for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret")
+    {
         rights.allow(api_version::group_of(object), &plurals.of(object)?, &GET);
     }
     Ok(rights)
@@ -98,7 +100,10 @@ mod tests {
     fn it_reads_and_no_more() {
         let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
         let verbs = rules.iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
-        assert!(verbs.clone().count() > 0 && verbs.clone().all(|verb| READ.iter().any(|read| verb == read)));
+        assert!(
+            verbs.clone().count() > 0
+                && verbs.clone().all(|verb| READ.iter().any(|read| verb == read))
+        );
         for rule in &rules {
             let named = |key: &str| rule[key].as_array().unwrap().clone();
             assert!(!named("resources").iter().any(|one| one == "*" || one == "secrets"), "{rule}");
@@ -116,14 +121,20 @@ mod tests {
         assert_eq!(claims["resources"].as_array().unwrap().len(), APIS.len());
         assert_eq!(composites["resources"].as_array().unwrap().len(), APIS.len());
         let namespaced = of("namespaced.example.org", &rules);
-        assert_eq!(namespaced.iter().map(|rule| &rule["verbs"]).collect::<Vec<_>>(), [&json!(READ)]);
+        assert_eq!(
+            namespaced.iter().map(|rule| &rule["verbs"]).collect::<Vec<_>>(),
+            [&json!(READ)]
+        );
     }
 
     #[test]
     fn a_flavour_that_is_not_installed_gives_no_rights() {
         let one = [(Flavour::Namespaced, "platform.example.org".to_owned())];
         let text = json!(all(&one, composed::all().unwrap()).unwrap().rules()).to_string();
-        assert!(text.contains("ec2.aws.m.upbound.io") && !text.contains("\"ec2.aws.upbound.io\""), "{text}");
+        assert!(
+            text.contains("ec2.aws.m.upbound.io") && !text.contains("\"ec2.aws.upbound.io\""),
+            "{text}"
+        );
     }
 
     #[test]
@@ -131,7 +142,10 @@ mod tests {
         let rights = rights(composed::all().unwrap()).unwrap();
         for flavour in Flavour::ALL {
             let own = rights[flavour.to_string()]["own"].as_array().unwrap();
-            assert!(!own.is_empty() && own.iter().all(|rule| rule["apiGroups"].is_null()), "{own:?}");
+            assert!(
+                !own.is_empty() && own.iter().all(|rule| rule["apiGroups"].is_null()),
+                "{own:?}"
+            );
         }
     }
 }

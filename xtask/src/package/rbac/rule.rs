@@ -43,11 +43,12 @@ impl Rights {
         for ((group, verbs), resources) in resources {
             groups.entry((resources, verbs)).or_default().push(group);
         }
-        let mut rules: Vec<_> =
-            groups.into_iter().map(|((resources, verbs), groups)| (groups, resources, verbs)).collect();
+        let mut rules: Vec<_> = groups
+            .into_iter()
+            .map(|((resources, verbs), groups)| (groups, resources, verbs))
+            .collect();
         rules.sort_unstable();
-        let rule =
-            |(groups, resources, verbs)| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
+        let rule = |(groups, resources, verbs)| json!({"apiGroups": groups, "resources": resources, "verbs": verbs});
         rules.into_iter().map(rule).collect()
     }
 
@@ -76,18 +77,22 @@ pub struct Plurals(BTreeMap<(String, String), String>);
 impl Plurals {
     /// Learns from a CRD.
     pub fn add(&mut self, definition: &Value) {
-        let text =
-            |pointer| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |pointer| {
+            definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
         self.0.insert((text("/spec/group"), text("/spec/names/kind")), text("/spec/names/plural"));
     }
 
     /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must be known.
     pub fn of(&self, object: &Value) -> Result<String> {
-        let (group, kind) = (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());
+        let (group, kind) =
+            (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());
         if let Some(plural) = self.0.get(&(group.to_owned(), kind.to_owned())) {
             return Ok(plural.clone());
         }
-        is_native(object).then(|| native(kind)).with_context(|| format!("no schema of {kind} in {group}"))
+        is_native(object)
+            .then(|| native(kind))
+            .with_context(|| format!("no schema of {kind} in {group}"))
     }
 }
 

@@ -11,15 +11,21 @@ fn kind() -> Arc<Kind> {
 
 fn object(name: &str, uid: &str, version: &str) -> DynamicObject {
     let kind = kind();
-    serde_json::from_value(json!({"apiVersion": kind.resource.api_version, "kind": kind.name(), "spec": {},
-        "metadata": {"name": name, "namespace": "team", "uid": uid, "resourceVersion": version}}))
+    serde_json::from_value(
+        json!({"apiVersion": kind.resource.api_version, "kind": kind.name(), "spec": {},
+        "metadata": {"name": name, "namespace": "team", "uid": uid, "resourceVersion": version}}),
+    )
     .unwrap()
 }
 
 /// What was told after so many changes.
 fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
     let backlog = live.start(true).backlog;
-    backlog.iter().skip(since).map(|change| (change.action, change.entry.view.uid.clone())).collect()
+    backlog
+        .iter()
+        .skip(since)
+        .map(|change| (change.action, change.entry.view.uid.clone()))
+        .collect()
 }
 
 /// What one knows who sees everything.
@@ -78,7 +84,12 @@ fn every_change_can_be_taken_back() {
         &|| live.put(&object("ada", "u", "3"), &kind()),
         &|| live.remove(&object("bob", "v", "4"), &kind()),
         &|| live.put(&object("bob", "w", "5"), &kind()),
-        &|| live.keep_only(&kind().full_name(), &BTreeSet::from([key(&kind(), &object("ada", "u", "3"))])),
+        &|| {
+            live.keep_only(
+                &kind().full_name(),
+                &BTreeSet::from([key(&kind(), &object("ada", "u", "3"))]),
+            )
+        },
     ];
     let mut states = vec![known(&live)];
     for change in changes {
@@ -117,14 +128,19 @@ fn what_is_remembered_of_changes_has_a_bound() {
         live.put(&object, &kind);
     }
     let backlog = live.start(true).backlog;
-    assert_eq!((backlog.len(), backlog[0].action), (BACKLOG, Action::Modified), "the first is forgotten");
+    assert_eq!(
+        (backlog.len(), backlog[0].action),
+        (BACKLOG, Action::Modified),
+        "the first is forgotten"
+    );
 }
 
 #[test]
 fn what_is_left_stays_shown_while_it_goes() {
     let live = Live::new("e".into());
     let mut going = object("ada", "u", "1");
-    going.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T10:00:00Z")).unwrap());
+    going.metadata.deletion_timestamp =
+        Some(serde_json::from_value(json!("2026-01-01T10:00:00Z")).unwrap());
     live.put(&going, &kind());
     let key = key(&kind(), &going);
     let part = Part {
@@ -172,7 +188,11 @@ fn nothing_is_seen_while_no_watch_stands() {
 fn nothing_is_told_before_everything_was_seen_once() {
     let live = Live::new("e".into());
     let status = |live: &Live| live.seen_whole().map_err(|problem| problem.status());
-    assert_eq!(status(&live), Err(StatusCode::SERVICE_UNAVAILABLE), "nobody has said what is watched");
+    assert_eq!(
+        status(&live),
+        Err(StatusCode::SERVICE_UNAVAILABLE),
+        "nobody has said what is watched"
+    );
     live.watching(["A.g", "B.g"].map(str::to_owned).into());
     live.has_synced("A.g");
     assert_eq!(status(&live), Err(StatusCode::SERVICE_UNAVAILABLE), "one is missing");

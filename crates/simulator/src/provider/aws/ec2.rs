@@ -36,10 +36,14 @@ pub(super) fn manner(kind: &str) -> Manner {
             rules: Rules { part_of: Some("securityGroupId"), ..RULES },
             ..KIND
         },
-        "SecurityGroupRule" => Manner { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND },
-        "VPC" => {
-            Manner { id: Id::Assigned("vpc-"), at_provider: |f| json!({"arn": arn(f, "ec2", "vpc")}), ..KIND }
+        "SecurityGroupRule" => {
+            Manner { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND }
         }
+        "VPC" => Manner {
+            id: Id::Assigned("vpc-"),
+            at_provider: |f| json!({"arn": arn(f, "ec2", "vpc")}),
+            ..KIND
+        },
         "Subnet" => Manner {
             id: Id::Assigned("subnet-"),
             references: const { &[one("vpcId", "VPC")] },
@@ -68,7 +72,8 @@ const INSTANCE: Manner = Manner {
     ],
     at_provider: |f| {
         let private = format!("10.0.{}.{}", f.byte(1), f.byte(2));
-        let subnet = f.param("subnetId").map_or_else(|| format!("subnet-{}", f.hex(17)), str::to_owned);
+        let subnet =
+            f.param("subnetId").map_or_else(|| format!("subnet-{}", f.hex(17)), str::to_owned);
         let mut seen = json!({
             "arn": arn(f, "ec2", "instance"), "instanceState": "running", "privateIp": private,
             "privateDns": format!("ip-{}.ec2.internal", private.replace('.', "-")),

@@ -41,7 +41,9 @@ pub(super) fn manner(kind: &str) -> Manner {
             rules: Rules { immutable: &["role"], ..RULES },
             ..KIND
         },
-        "RolePolicy" => Manner { references: ROLE, rules: Rules { immutable: &["role"], ..RULES }, ..KIND },
+        "RolePolicy" => {
+            Manner { references: ROLE, rules: Rules { immutable: &["role"], ..RULES }, ..KIND }
+        }
         "InstanceProfile" => Manner {
             references: ROLE,
             at_provider: |f| {

@@ -54,7 +54,12 @@ pub(super) const INSTANCE: Manner = Manner {
 };
 
 /// A generated password goes where the resource's own reference points.
-fn keep_password(instance: &mut Value, before: &World, world: &mut World, _: &mut ConnectionDetails) {
+fn keep_password(
+    instance: &mut Value,
+    before: &World,
+    world: &mut World,
+    _: &mut ConnectionDetails,
+) {
     let params = &instance["spec"]["forProvider"];
     let reference = &params["passwordSecretRef"];
     let (Some(name), Some(key)) = (text(reference, &["name"]), text(reference, &["key"])) else {
@@ -73,7 +78,8 @@ fn protection(parameters: &Value) -> Option<&'static str> {
     if parameters["deletionProtection"] == true {
         return Some("protected");
     }
-    let is_kept = parameters["skipFinalSnapshot"] != true && parameters["finalSnapshotIdentifier"].is_null();
+    let is_kept =
+        parameters["skipFinalSnapshot"] != true && parameters["finalSnapshotIdentifier"].is_null();
     is_kept.then_some(NO_SNAPSHOT)
 }
 

@@ -34,7 +34,9 @@ const BUCKET: Manner = Manner {
         details([("id", f.external()), ("arn", &arn), ("region", f.region("us-east-1"))])
     },
     rules: Rules {
-        protected: Some(|parameters: &Value| (parameters["forceDestroy"] != true).then_some("not empty")),
+        protected: Some(|parameters: &Value| {
+            (parameters["forceDestroy"] != true).then_some("not empty")
+        }),
         ..RULES
     },
     ..KIND
@@ -58,7 +60,10 @@ pub(super) fn cloudfront(kind: &str) -> Manner {
         },
         "OriginAccessControl" => Manner {
             id: Id::Capital("E"),
-            rules: Rules { needed_by: const { &[needed("Distribution", "/origin", "in use")] }, ..rules },
+            rules: Rules {
+                needed_by: const { &[needed("Distribution", "/origin", "in use")] },
+                ..rules
+            },
             ..KIND
         },
         _ => Manner { id: Id::Capital("E"), rules, ..KIND },

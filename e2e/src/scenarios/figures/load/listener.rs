@@ -66,11 +66,15 @@ impl Heard {
 
     fn change(&mut self, event: &str, data: &str) -> Result<()> {
         let now = Timestamp::now();
-        let View { name, resource_version, status } = serde_json::from_str(data).context("an environment")?;
+        let View { name, resource_version, status } =
+            serde_json::from_str(data).context("an environment")?;
         let version: u64 = resource_version.parse().context("a resource version")?;
         let line = format!("{event} {name} {version}");
-        let before =
-            if event == "deleted" { self.known.remove(&name) } else { self.known.insert(name, version) };
+        let before = if event == "deleted" {
+            self.known.remove(&name)
+        } else {
+            self.known.insert(name, version)
+        };
         let follows = match event {
             "added" => before.is_none(),
             "deleted" => before.is_some(),
@@ -80,8 +84,10 @@ impl Heard {
             self.doubled.push(format!("{line} after {before:?}"));
         }
         if !self.is_partial {
-            let begun = Timestamp::from_microsecond(status.available.context("when it was begun")?)?;
-            self.changes.push((version, Duration::try_from(now.duration_since(begun)).unwrap_or_default()));
+            let begun =
+                Timestamp::from_microsecond(status.available.context("when it was begun")?)?;
+            self.changes
+                .push((version, Duration::try_from(now.duration_since(begun)).unwrap_or_default()));
         }
         Ok(())
     }
@@ -121,7 +127,8 @@ impl Listener {
     /// HTTP/1.0, as its answers are not cut into chunks.
     async fn follow(&self, address: &str, token: &str, last: &mut String) -> Result<()> {
         let (read, mut write) = TcpStream::connect(address).await?.into_split();
-        let seen = if last.is_empty() { String::new() } else { format!("Last-Event-ID: {last}\r\n") };
+        let seen =
+            if last.is_empty() { String::new() } else { format!("Last-Event-ID: {last}\r\n") };
         let head = format!(
             "GET /api/v1/watch HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{seen}\r\n"
         );

@@ -84,7 +84,8 @@ impl World {
             }
             all.extend((0..each).map(|number| {
                 let mut copy = pool.clone();
-                copy["metadata"] = json!({"name": format!("pool-{number}"), "namespace": namespace});
+                copy["metadata"] =
+                    json!({"name": format!("pool-{number}"), "namespace": namespace});
                 copy
             }));
         }
@@ -112,7 +113,16 @@ impl World {
         let program = Program::new(format!("portal-load-{number}"), Path::new("sh"))
             .args(["-c", "ulimit -S -n 1024 && exec \"$0\" \"$@\""])
             .arg(released()?.display().to_string())
-            .args(["portal", "--auth", "none", "--log-level", "warn", "--listen", &address, "--kubeconfig"])
+            .args([
+                "portal",
+                "--auth",
+                "none",
+                "--log-level",
+                "warn",
+                "--listen",
+                &address,
+                "--kubeconfig",
+            ])
             .arg(plane.inner.kubeconfig.display().to_string());
         let process = Process::start(program, plane.folder(), &plane.ground().logs())?;
         process.ready(PATIENCE, async || is_ready(&address).await.unwrap_or(false)).await?;
@@ -131,8 +141,13 @@ impl World {
     pub async fn listed(&self) -> Result<Vec<Known>> {
         let mut all = Vec::new();
         for namespace in &self.namespaces {
-            let list = self.pools(Some(namespace)).list(&ListParams::default()).await.context("listing")?;
-            let one = |object: DynamicObject| Some((object.metadata.name.clone()?, version(&object)?));
+            let list = self
+                .pools(Some(namespace))
+                .list(&ListParams::default())
+                .await
+                .context("listing")?;
+            let one =
+                |object: DynamicObject| Some((object.metadata.name.clone()?, version(&object)?));
             all.push(list.items.into_iter().filter_map(one).collect());
         }
         Ok(all)
@@ -149,8 +164,11 @@ impl World {
             tick.tick().await;
             let api = self.pools(Some(&self.namespaces[number % PEOPLE]));
             let name = format!("pool-{}", number / PEOPLE % self.each);
-            let patch = Patch::Merge(json!({"status": {"available": Timestamp::now().as_microsecond()}}));
-            writes.spawn(async move { api.patch(&name, &PatchParams::default(), &patch).await.map(drop) });
+            let patch =
+                Patch::Merge(json!({"status": {"available": Timestamp::now().as_microsecond()}}));
+            writes.spawn(async move {
+                api.patch(&name, &PatchParams::default(), &patch).await.map(drop)
+            });
         }
         while let Some(written) = writes.join_next().await {
             written?.context("changing a pool")?;
@@ -164,7 +182,8 @@ impl World {
         let mut watches = Watches::new();
         for (labels, count) in metrics.samples("apiserver_longrunning_requests").await? {
             let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
-            let ours = Flavour::ALL.iter().any(|flavour| label("group") == Some(flavour.default_group()));
+            let ours =
+                Flavour::ALL.iter().any(|flavour| label("group") == Some(flavour.default_group()));
             if ours && label("verb") == Some("WATCH") {
                 let resource = label("resource").unwrap_or_default();
                 let group = label("group").unwrap_or_default();
@@ -234,8 +253,10 @@ fn account(namespace: &str, group: &str) -> [Value; 4] {
     let mut role = named(RBAC, "Role", namespace, ACCOUNT);
     role["rules"] = json!([{"apiGroups": [group], "resources": [PLURAL], "verbs": ["list"]}]);
     let mut binding = named(RBAC, "RoleBinding", namespace, ACCOUNT);
-    binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ACCOUNT});
-    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]);
+    binding["roleRef"] =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ACCOUNT});
+    binding["subjects"] =
+        json!([{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]);
     let person = named("v1", "ServiceAccount", namespace, ACCOUNT);
     [named("v1", "Namespace", "", namespace), person, role, binding]
 }
