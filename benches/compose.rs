@@ -1,4 +1,5 @@
-//! Time to compose, for every example: API × flavour × state; and for the largest answers, time to encode.
+//! Time to compose, for every example: API × flavour × state; and for the largest answers, time to
+//! encode.
 //!
 //! `cargo bench` runs it; `cargo bench -- gpu-workspace` only a part.
 
@@ -22,8 +23,9 @@ use support::{answer, examples, request};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The function itself: from a decoded request to a response. A request is copied right before it is answered, as a server decodes
-/// it: hundreds of copies at once would be read from memory that no server has cold.
+/// The function itself: from a decoded request to a response. A request is copied right before it
+/// is answered, as a server decodes it: hundreds of copies at once would be read from memory that
+/// no server has cold.
 fn compose(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compose");
     group
@@ -42,7 +44,8 @@ fn compose(criterion: &mut Criterion) {
     }
 }
 
-/// How the time grows with the environment: a GPU workspace with so many composed resources, one for each open CIDR.
+/// How the time grows with the environment: a GPU workspace with so many composed resources, one
+/// for each open CIDR.
 fn sizes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sizes");
     group
@@ -79,14 +82,16 @@ fn workspace(size: usize) -> RunFunctionRequest {
     xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
     let reference = |object: &Value| json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]});
     xr["spec"]["resourceRefs"] = observed.iter().map(reference).collect();
-    // What the function said last time, as it stands in a composite that has been running for a while.
+    // What the function said last time, as it stands in a composite that has been running for a
+    // while.
     let before =
         answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
     xr["status"] = serde_json::to_value(before.resource.unwrap()).unwrap()["status"].take();
     request(&xr, &observed, &example.input())
 }
 
-/// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and by us.
+/// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and
+/// by us.
 fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
     group

@@ -1,4 +1,5 @@
-//! The APIs: one file each, and the list from which everything else iterates: dispatch, XRDs, Compositions, tests, docs.
+//! The APIs: one file each, and the list from which everything else iterates: dispatch, XRDs,
+//! Compositions, tests, docs.
 
 pub mod application_environment;
 pub mod gpu_workspace;
@@ -31,7 +32,8 @@ pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<virtual_environment::VirtualEnvironment>::NEW,
 ];
 
-/// The API that serves a kind of composite, in either flavour. The group does not matter: a company can rename it.
+/// The API that serves a kind of composite, in either flavour. The group does not matter: a company
+/// can rename it.
 pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| {
         let info = api.info();
@@ -61,8 +63,9 @@ pub fn sections() -> Vec<&'static str> {
     APIS.iter().map(|api| api.info().settings).collect()
 }
 
-/// What is wrong with a body of Settings: an error of each part that has one, the common one first. Tags are checked by the
-/// rules of the resources that carry them, of those APIs that have a section.
+/// What is wrong with a body of Settings: an error of each part that has one, the common one first.
+/// Tags are checked by the rules of the resources that carry them, of those APIs that have a
+/// section.
 pub fn check_settings(body: Object) -> Vec<Error> {
     let settings = match Settings::read(body, &sections()) {
         Ok(settings) => settings,
@@ -90,7 +93,8 @@ pub trait Api: DeserializeOwned + JsonSchema {
     const INFO: Info;
     /// Its section of Settings.
     type Settings: DeserializeOwned + Serialize + Default + JsonSchema;
-    /// Its own status fields, beside [`CommonStatus`](crate::compose::CommonStatus); unknown ones are `None`.
+    /// Its own status fields, beside [`CommonStatus`](crate::compose::CommonStatus); unknown ones
+    /// are `None`.
     type Status: Serialize + JsonSchema;
 
     /// Asks for the environment's resources and says what is known of it.
@@ -151,7 +155,8 @@ pub struct Info {
     pub connection_keys: &'static [&'static str],
     /// Printer columns before the common ones: name, JSON path, type.
     pub columns: &'static [(&'static str, &'static str, &'static str)],
-    /// Slots of which every environment has one: its resource records the schema revision that the environment was made with.
+    /// Slots of which every environment has one: its resource records the schema revision that the
+    /// environment was made with.
     pub first_slots: &'static [&'static str],
     /// What the schema revisions after the first added to the API's own status.
     pub since_revision: &'static [Addition],

@@ -1,4 +1,5 @@
-//! Facts as data: what clouds and package indexes offer, with the place and month each figure comes from.
+//! Facts as data: what clouds and package indexes offer, with the place and month each figure comes
+//! from.
 
 pub mod aws;
 pub mod cloudsql;

@@ -1,6 +1,8 @@
-//! Checks of what users wrote. Each says what was found and what is allowed; the caller puts the field's path before it.
+//! Checks of what users wrote. Each says what was found and what is allowed; the caller puts the
+//! field's path before it.
 //!
-//! A local preview has no API server, so the function repeats what the schemas check, and adds what they cannot.
+//! A local preview has no API server, so the function repeats what the schemas check, and adds what
+//! they cannot.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,7 +31,8 @@ pub const LONGEST: usize = 1024;
 /// How much of a value a message shows, in characters.
 const SHOWN: usize = 80;
 
-/// A value that is refused. Both parts are safe to show: cut to a line, with nothing invisible in them.
+/// A value that is refused. Both parts are safe to show: cut to a line, with nothing invisible in
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found {found}; allowed: {allowed}")]
 pub struct Refused {
@@ -51,7 +54,8 @@ impl Refused {
     }
 }
 
-/// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form: `2001:DB8:0::/48` as `2001:db8::/48`.
+/// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form:
+/// `2001:DB8:0::/48` as `2001:db8::/48`.
 pub fn cidr(value: &str) -> Result<IpNet, Refused> {
     const EXAMPLES: &str = "a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, \
                             or 2001:db8::/48 for \
@@ -85,7 +89,8 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
     Ok(network)
 }
 
-/// Whether an IPv4 network can be reached over the internet: no part of a private, shared, local, multicast or reserved network.
+/// Whether an IPv4 network can be reached over the internet: no part of a private, shared, local,
+/// multicast or reserved network.
 pub fn is_public(cidr: &str) -> bool {
     const OTHERS: [(Ipv4Addr, u8); 9] = [
         (Ipv4Addr::UNSPECIFIED, 8),
@@ -134,8 +139,8 @@ pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Res
     }
 }
 
-/// A value that cannot change; `running` is what it is now, where that is known. `instead` says what to do for another one, as
-/// in `create a new workspace`.
+/// A value that cannot change; `running` is what it is now, where that is known. `instead` says
+/// what to do for another one, as in `create a new workspace`.
 pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<(), Refused> {
     match running {
         Some(now) if now != value => Err(Refused::new(
@@ -146,7 +151,8 @@ pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<()
     }
 }
 
-/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form. `path` is the list's.
+/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form.
+/// `path` is the list's.
 pub fn cidrs(path: &str, list: &[String], fields: &mut Fields) -> Vec<IpNet> {
     if fields.check(path, count(list, 100)).is_none() {
         return Vec::new();
@@ -185,8 +191,8 @@ pub fn shape<'a>(
     if short && fits(value) { Ok(value) } else { Err(Refused::new(value, allowed)) }
 }
 
-/// A text of at most `longest` characters that matches a pattern; `allowed` says both in words. Nothing matches a pattern that
-/// cannot be compiled, which a test rules out.
+/// A text of at most `longest` characters that matches a pattern; `allowed` says both in words.
+/// Nothing matches a pattern that cannot be compiled, which a test rules out.
 pub fn matching<'a>(
     value: &'a str,
     longest: usize,
@@ -218,8 +224,8 @@ pub fn suggestion(value: &str, names: &[&str]) -> String {
     format!("{}{hint}", names.join(", "))
 }
 
-/// A value as a message shows it: in quotes, cut, and with every control, invisible or direction-changing character
-/// escaped, so that a message reads the same everywhere.
+/// A value as a message shows it: in quotes, cut, and with every control, invisible or
+/// direction-changing character escaped, so that a message reads the same everywhere.
 pub fn quoted(value: &str) -> String {
     match value.char_indices().nth(SHOWN) {
         None => format!("{value:?}"),
@@ -227,7 +233,8 @@ pub fn quoted(value: &str) -> String {
     }
 }
 
-/// Control characters and those that show nothing or turn the direction of writing: no part of any name or comment.
+/// Control characters and those that show nothing or turn the direction of writing: no part of any
+/// name or comment.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(

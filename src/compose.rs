@@ -1,8 +1,9 @@
 //! The engine: the verbs with which an API says what it wants. It knows no API.
 //!
-//! An API adds resources to a [`Composition`], each in a *slot*, its permanent name in the composite. It gets back what
-//! was observed there, and tells the user in its status. The engine gives every resource its envelope in the composite's
-//! flavour, keeps what must not change, sees to readiness, and answers for everything that exists.
+//! An API adds resources to a [`Composition`], each in a *slot*, its permanent name in the
+//! composite. It gets back what was observed there, and tells the user in its status. The engine
+//! gives every resource its envelope in the composite's flavour, keeps what must not change, sees
+//! to readiness, and answers for everything that exists.
 
 mod answer;
 mod composite;
@@ -59,8 +60,8 @@ pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
 /// Prefix of the annotations that note which choice of the user's a value followed from.
 pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
 
-/// The annotation on an environment's first resource that says with which schema revision the environment was made.
-/// Absent: the first revision.
+/// The annotation on an environment's first resource that says with which schema revision the
+/// environment was made. Absent: the first revision.
 pub const MADE_WITH: &str = "paved-road.fn.crossplane.io/schema-revision";
 
 /// Slot and suffix of the Secret that holds a namespaced composite's connection details.
@@ -78,7 +79,8 @@ pub struct Composition<'r> {
     waiting: BTreeMap<String, Absent>,
     retired: BTreeSet<String>,
     protected: BTreeSet<String>,
-    /// Slots whose managed resources this call changes. To those that wait for them they are what was observed.
+    /// Slots whose managed resources this call changes. To those that wait for them they are what
+    /// was observed.
     changing: BTreeSet<String>,
     connection: BTreeMap<String, Vec<u8>>,
     /// What Crossplane found of what an earlier answer asked for, by the requirement's name.
@@ -160,15 +162,17 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Names the slots whose resource records the environment's schema revision: see [`is_since`](Self::is_since).
+    /// Names the slots whose resource records the environment's schema revision: see
+    /// [`is_since`](Self::is_since).
     #[must_use]
     pub fn with_first_slots(mut self, slots: &'static [&'static str]) -> Self {
         self.first_slots = slots;
         self
     }
 
-    /// Whether the environment was made with a schema revision of at least `revision`, or is being made with one now.
-    /// An environment keeps the revision that it was made with: an upgrade adds nothing to it.
+    /// Whether the environment was made with a schema revision of at least `revision`, or is being
+    /// made with one now. An environment keeps the revision that it was made with: an upgrade adds
+    /// nothing to it.
     pub fn is_since(&self, revision: u32) -> bool {
         let mut first =
             self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
@@ -179,14 +183,15 @@ impl<'r> Composition<'r> {
         made_with >= revision
     }
 
-    /// Whether this call composes the slots that came together with `revision`: in environments made with it, and where one of
-    /// them, or a Usage by one, exists already.
+    /// Whether this call composes the slots that came together with `revision`: in environments
+    /// made with it, and where one of them, or a Usage by one, exists already.
     pub fn brings(&self, revision: u32, slots: &[&str]) -> bool {
         let is_there = |slot: &&str| self.exists(slot) || !self.usages_by(slot).is_empty();
         slots.iter().any(is_there) || self.is_since(revision)
     }
 
-    /// The revision to record on the resource in a slot: the recorded one, or today's on a new resource.
+    /// The revision to record on the resource in a slot: the recorded one, or today's on a new
+    /// resource.
     fn revision_note(&self, slot: &str) -> Option<u32> {
         if !self.first_slots.contains(&slot) {
             return None;
@@ -220,12 +225,14 @@ impl<'r> Composition<'r> {
         text(&self.observed.get(slot)?.object, &["apiVersion"])?.split('/').next()
     }
 
-    /// What a choice of the user's was when a resource was last resolved from it, as noted on the resource.
+    /// What a choice of the user's was when a resource was last resolved from it, as noted on the
+    /// resource.
     pub fn noted(&self, slot: &str, choice: &str) -> Option<&str> {
         self.observed.get(slot)?.annotation(&format!("{CHOICE_PREFIX}{choice}"))
     }
 
-    /// The paths of those choices (name, value, paths) that differ from the ones noted on what runs in a slot.
+    /// The paths of those choices (name, value, paths) that differ from the ones noted on what runs
+    /// in a slot.
     fn chosen_anew<'c>(
         &'c self,
         slot: &'c str,
@@ -268,7 +275,8 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as its wrapper asks for it.
+    /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as
+    /// its wrapper asks for it.
     pub fn manifest_of(&self, slot: &str) -> Option<&Object> {
         let object = &self.observed.get(slot)?.object;
         match text(object, &["kind"]) {
@@ -277,7 +285,8 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// The Kubernetes object in a slot as its cluster has it: a wrapped one as its wrapper saw it last.
+    /// The Kubernetes object in a slot as its cluster has it: a wrapped one as its wrapper saw it
+    /// last.
     pub fn seen(&self, slot: &str) -> Option<&Object> {
         let object = &self.observed.get(slot)?.object;
         match text(object, &["kind"]) {
@@ -293,15 +302,16 @@ impl<'r> Composition<'r> {
         at(for_provider, path)
     }
 
-    /// Publishes a connection detail: on the composite in the claims flavour, in a composed Secret in the namespaced one.
-    /// `None` where it is not known.
+    /// Publishes a connection detail: on the composite in the claims flavour, in a composed Secret
+    /// in the namespaced one. `None` where it is not known.
     pub fn connection(&mut self, key: &str, value: Option<impl Into<Vec<u8>>>) {
         if let Some(value) = value.map(Into::into).filter(|value: &Vec<u8>| !value.is_empty()) {
             self.connection.insert(key.to_owned(), value);
         }
     }
 
-    /// Keeps a time in the status field `field`: it changes when any other field of the status does.
+    /// Keeps a time in the status field `field`: it changes when any other field of the status
+    /// does.
     pub fn dates(&mut self, field: &'static str) {
         self.dated = Some(field);
     }

@@ -1,8 +1,10 @@
-//! What can be wrong with a claim, with Settings or with an answer of ours: each field, or else each error, becomes a FATAL result.
+//! What can be wrong with a claim, with Settings or with an answer of ours: each field, or else
+//! each error, becomes a FATAL result.
 
 use std::fmt;
 
-/// Why nothing was composed. Its text is the message of `Provisioned=False`, its [`reason`](Error::reason) that condition's.
+/// Why nothing was composed. Its text is the message of `Provisioned=False`, its
+/// [`reason`](Error::reason) that condition's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Fields of the claim or composite are wrong.

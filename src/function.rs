@@ -105,7 +105,8 @@ fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
     }
 }
 
-/// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to be asked for first.
+/// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to
+/// be asked for first.
 fn settings(
     request: &mut RunFunctionRequest,
     response: &mut RunFunctionResponse,
@@ -283,7 +284,8 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     }
 }
 
-/// The composite's status. What waits to be asked for keeps the composite unready: core counts only what was asked for.
+/// The composite's status. What waits to be asked for keeps the composite unready: core counts only
+/// what was asked for.
 fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     let composite = desired.composite.get_or_insert_default();
     let mut object = value::take_object(composite);
@@ -299,8 +301,9 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     }
 }
 
-/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the conditions. Nothing changes before
-/// somebody mends it, so that the environment is stalled at once.
+/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the
+/// conditions. Nothing changes before somebody mends it, so that the environment is stalled at
+/// once.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = error.reason(), sentence, "refused");

@@ -1,4 +1,5 @@
-//! Paved Road: a Crossplane composition function that turns small claims into well-made environments.
+//! Paved Road: a Crossplane composition function that turns small claims into well-made
+//! environments.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -70,7 +70,8 @@ pub fn xrd(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     })
 }
 
-/// The Composition of an API that takes its settings from an EnvironmentConfig: the one that is installed.
+/// The Composition of an API that takes its settings from an EnvironmentConfig: the one that is
+/// installed.
 pub fn composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     installed_composition(api, flavour, group, FUNCTION)
 }
@@ -88,8 +89,8 @@ pub fn installed_composition(
     composition
 }
 
-/// The EnvironmentConfig from which the installed Compositions take their settings. What belongs to a step's input alone is left out
-/// of its data.
+/// The EnvironmentConfig from which the installed Compositions take their settings. What belongs to
+/// a step's input alone is left out of its data.
 pub fn environment_config(mut settings: Object) -> Value {
     for own in ["apiVersion", "kind", "metadata", "schemaRevision", "settingsFrom"] {
         settings.remove(own);
@@ -284,7 +285,8 @@ fn structural(mut schema: Schema) -> Value {
     schema
 }
 
-/// What Kubernetes does not know, or what says nothing: an absent field and a null are the same to us.
+/// What Kubernetes does not know, or what says nothing: an absent field and a null are the same to
+/// us.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

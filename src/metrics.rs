@@ -1,5 +1,5 @@
-//! What is counted and measured, served as OpenMetrics at /metrics: the SDK's `grpc_server_*` series, by the same names
-//! and labels as every function's, and our own.
+//! What is counted and measured, served as OpenMetrics at /metrics: the SDK's `grpc_server_*`
+//! series, by the same names and labels as every function's, and our own.
 //!
 //! | series | labels | what it says |
 //! |---|---|---|

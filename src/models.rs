@@ -1,7 +1,9 @@
-//! Managed resources, narrow: each struct *is* a kind's `spec.forProvider`, cut to the fields we set or read.
+//! Managed resources, narrow: each struct *is* a kind's `spec.forProvider`, cut to the fields we
+//! set or read.
 //!
 //! A field that stands in a struct is ours: what a running resource has there is kept (see
-//! [`Composition`](crate::compose::Composition)); a field that does not is the provider's own business.
+//! [`Composition`](crate::compose::Composition)); a field that does not is the provider's own
+//! business.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +38,8 @@ pub enum Scope {
     Namespaced,
 }
 
-/// The provider family that serves a kind; its configuration is chosen by Settings' `providerConfigs`.
+/// The provider family that serves a kind; its configuration is chosen by Settings'
+/// `providerConfigs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provider {
     /// provider-upjet-aws
@@ -58,7 +61,8 @@ pub enum Provider {
 pub struct Kind {
     /// The kind's name, the same in both flavours: `Instance`.
     pub kind: &'static str,
-    /// The first label of the group where the provider has several, as in `ec2` of `ec2.aws.upbound.io`; else empty.
+    /// The first label of the group where the provider has several, as in `ec2` of
+    /// `ec2.aws.upbound.io`; else empty.
     pub service: &'static str,
     /// The provider family.
     pub provider: Provider,
@@ -66,20 +70,23 @@ pub struct Kind {
     pub cluster_version: &'static str,
     /// Newest version of the namespaced kind.
     pub namespaced_version: &'static str,
-    /// Path below `forProvider` of the map that carries tags or labels, such as `tags` or `settings.userLabels`.
+    /// Path below `forProvider` of the map that carries tags or labels, such as `tags` or
+    /// `settings.userLabels`.
     pub tags: Option<&'static str>,
     /// Fields of `spec` beside `forProvider` that we set, such as `readiness`.
     pub beside: &'static [&'static str],
-    /// Whether the provider may copy what the cloud chose into `spec.forProvider`. Not for clusters whose cloud raises their version:
-    /// the provider would ask for the copied version again, permanently. Only a kind that is found by its name can do without: where
-    /// the cloud assigns the id, late initialisation is what stores the id in the annotation.
+    /// Whether the provider may copy what the cloud chose into `spec.forProvider`. Not for clusters
+    /// whose cloud raises their version: the provider would ask for the copied version again,
+    /// permanently. Only a kind that is found by its name can do without: where the cloud assigns
+    /// the id, late initialisation is what stores the id in the annotation.
     pub late_initialized: bool,
     /// The schema revision that brought the kind: environments of earlier ones are made without it.
     pub since: u32,
 }
 
 impl Kind {
-    /// A kind of `<service>.aws.upbound.io`; like most of them v1beta1 in both flavours, with `tags`.
+    /// A kind of `<service>.aws.upbound.io`; like most of them v1beta1 in both flavours, with
+    /// `tags`.
     pub const fn aws(service: &'static str, kind: &'static str) -> Self {
         Self {
             kind,
@@ -94,8 +101,8 @@ impl Kind {
         }
     }
 
-    /// A kind of `<service>.gcp.upbound.io`; like most of them v1beta2 beside a namespaced v1beta1. Where GCP
-    /// keeps labels differs by kind: see [`Kind::labelled`].
+    /// A kind of `<service>.gcp.upbound.io`; like most of them v1beta2 beside a namespaced v1beta1.
+    /// Where GCP keeps labels differs by kind: see [`Kind::labelled`].
     pub const fn gcp(service: &'static str, kind: &'static str) -> Self {
         Self {
             provider: Provider::Gcp,
@@ -196,8 +203,8 @@ impl Provider {
         }
     }
 
-    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`, at most 63 of them; a key begins
-    /// with a letter. Azure's keys hold none of `<>%&\?/`.
+    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`,
+    /// at most 63 of them; a key begins with a letter. Azure's keys hold none of `<>%&\?/`.
     pub fn tag(self, key: &str, value: &str) -> (String, String) {
         let label = |text: &str| -> String {
             let fit = |c: char| {
@@ -219,8 +226,9 @@ impl Provider {
     }
 }
 
-/// Finds the resource that a field refers to by its labels: `vpcSecurityGroupIdSelector` and its like. The provider
-/// waits until the one it finds exists, so no order of creation has to be arranged.
+/// Finds the resource that a field refers to by its labels: `vpcSecurityGroupIdSelector` and its
+/// like. The provider waits until the one it finds exists, so no order of creation has to be
+/// arranged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Selector {
@@ -236,7 +244,8 @@ pub struct Selector {
 pub const SIBLING: Selector =
     Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };
 
-/// The one among several resources of the wanted kind in the same composite that carries these labels.
+/// The one among several resources of the wanted kind in the same composite that carries these
+/// labels.
 pub fn siblings<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Selector {
     let match_labels =
         labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
@@ -248,7 +257,8 @@ pub fn siblings<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Sel
 pub struct SecretKeyRef {
     /// The Secret's name.
     pub name: String,
-    /// Its namespace: required in the cluster-scoped flavour, unknown to the namespaced one, which reads its own.
+    /// Its namespace: required in the cluster-scoped flavour, unknown to the namespaced one, which
+    /// reads its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The key in its `data`.
@@ -277,8 +287,8 @@ impl KindInfo {
     }
 }
 
-/// Every model. What follows from a model (the slices of the providers' CRDs, the test that its fields exist there)
-/// follows from this list.
+/// Every model. What follows from a model (the slices of the providers' CRDs, the test that its
+/// fields exist there) follows from this list.
 pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<aws::ec2::Instance>(),
     KindInfo::of::<aws::ec2::SecurityGroup>(),
@@ -316,14 +326,16 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::of::<sql::Grant>(),
 ];
 
-/// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none either.
+/// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none
+/// either.
 fn inline_schema<T: JsonSchema>() -> Schema {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// A field that says nothing is left out: server-side apply takes ownership of whatever stands there.
+/// A field that says nothing is left out: server-side apply takes ownership of whatever stands
+/// there.
 fn is_absent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

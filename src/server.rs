@@ -1,18 +1,22 @@
-//! The gRPC server around a function: what Crossplane's function spec asks for, with memory bounded.
+//! The gRPC server around a function: what Crossplane's function spec asks for, with memory
+//! bounded.
 //!
 //! # Why not the SDK's server
-//! function-sdk-rust's server reads every request it is sent at once, and a request's bodies are buffered side by side
-//! before any function runs; nothing in it can be configured to stop that, and it encodes maps in random order. Ours
-//! keeps the SDK's flags, logging, protocol types and metric names, and changes two things: answers are bytes in one
-//! order ([`wire`](crate::wire)), and at most N requests are in work at once.
+//! function-sdk-rust's server reads every request it is sent at once, and a request's bodies are
+//! buffered side by side before any function runs; nothing in it can be configured to stop that,
+//! and it encodes maps in random order. Ours keeps the SDK's flags, logging, protocol types and
+//! metric names, and changes two things: answers are bytes in one order ([`wire`](crate::wire)),
+//! and at most N requests are in work at once.
 //!
 //! # The bound
-//! A request waits for one of N permits *before* its body is read. What has arrived of a waiting one stays in HTTP/2's
-//! flow-control window (64 KiB a stream). Reading, decoding, composing and encoding happen under the permit, so at most N
-//! bodies and N decoded messages exist; what leaves is bytes. Health and reflection need no permit.
+//! A request waits for one of N permits *before* its body is read. What has arrived of a waiting
+//! one stays in HTTP/2's flow-control window (64 KiB a stream). Reading, decoding, composing and
+//! encoding happen under the permit, so at most N bodies and N decoded messages exist; what leaves
+//! is bytes. Health and reflection need no permit.
 //!
-//! A connection's window has room for the stream windows of all its streams; a smaller one would let waiting
-//! requests use it up, and the ones with a permit would never get the rest of their bodies.
+//! A connection's window has room for the stream windows of all its streams; a smaller one would
+//! let waiting requests use it up, and the ones with a permit would never get the rest of their
+//! bodies.
 #![doc = include_str!("server/bound.md")]
 
 mod answer;
@@ -52,19 +56,23 @@ impl<F> Function for F where
 {
 }
 
-/// Largest request that is accepted where `--max-recv-message-size` is not given, in bytes; gRPC's own default.
+/// Largest request that is accepted where `--max-recv-message-size` is not given, in bytes; gRPC's
+/// own default.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// Requests that one connection may have open; Crossplane opens one connection and as many streams as it has workers.
+/// Requests that one connection may have open; Crossplane opens one connection and as many streams
+/// as it has workers.
 const MAX_STREAMS: u32 = 128;
 
 /// What may arrive of a request whose body nobody reads yet, in bytes.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
-/// How long a request whose turn has come may take to arrive; a caller that stalls must not keep a permit.
+/// How long a request whose turn has come may take to arrive; a caller that stalls must not keep a
+/// permit.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long requests in flight may take after SIGTERM; less than the 30 seconds that Kubernetes waits.
+/// How long requests in flight may take after SIGTERM; less than the 30 seconds that Kubernetes
+/// waits.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(25);
 
 /// Flags of the function: the flags of the SDK, and the flag of Paved Road.
@@ -75,7 +83,8 @@ pub struct Flags {
     #[command(flatten)]
     pub sdk: function_sdk_rust::Args,
 
-    /// Maximum number of concurrent requests [default: the number of CPUs]. Other requests wait unread.
+    /// Maximum number of concurrent requests [default: the number of CPUs]. Other requests wait
+    /// unread.
     #[arg(long, env = "MAX_CONCURRENT_REQUESTS")]
     pub max_concurrent_requests: Option<NonZeroUsize>,
 }
@@ -133,8 +142,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens as `flags` say, to answer with `function`. `kinds` are the composites that get a metric's label of
-    /// their own; the others share `other`.
+    /// Listens as `flags` say, to answer with `function`. `kinds` are the composites that get a
+    /// metric's label of their own; the others share `other`.
     pub async fn bind(
         function: impl Function,
         kinds: Vec<&'static str>,
@@ -173,8 +182,8 @@ impl Server {
         self.metrics.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
     }
 
-    /// Serves until `stop`, then answers what is in flight and returns. What is still open 25 seconds later,
-    /// such as a watch on the health service, is cut off.
+    /// Serves until `stop`, then answers what is in flight and returns. What is still open 25
+    /// seconds later, such as a watch on the health service, is cut off.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let metrics = self.metrics.map(|(listener, metrics)| tokio::spawn(metrics.serve(listener)));
         let stopped = Notify::new();
@@ -202,8 +211,8 @@ impl Server {
 /// Paved Road's own function, with the clock and the random source of this machine.
 ///
 /// # Errors
-/// As [`function::run`], and `UNAVAILABLE` when the operating system has no randomness to give: its answer would hold
-/// passwords that are none.
+/// As [`function::run`], and `UNAVAILABLE` when the operating system has no randomness to give: its
+/// answer would hold passwords that are none.
 pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
     with_apis(apis::find, request)
 }
@@ -292,7 +301,8 @@ async fn listen(flag: &'static str, found: &str) -> Result<TcpListener, Error> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
-/// A port that is taken costs the metrics, not the function; an address that is none is a mistake to be told.
+/// A port that is taken costs the metrics, not the function; an address that is none is a mistake
+/// to be told.
 async fn listen_for_metrics(found: &str) -> Result<Option<TcpListener>, Error> {
     match listen("--metrics-address", found).await {
         Ok(listener) => {

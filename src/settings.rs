@@ -1,5 +1,6 @@
-//! Settings: what the platform team decides. They come as the step's input and, where it says `settingsFrom`, from an
-//! EnvironmentConfig laid over it. Each API keeps a typed section of its own beside its code.
+//! Settings: what the platform team decides. They come as the step's input and, where it says
+//! `settingsFrom`, from an EnvironmentConfig laid over it. Each API keeps a typed section of its
+//! own beside its code.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ pub const KIND: &str = "Settings";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Common {
-    /// Revision of the schemas that came with the Composition: status fields, kinds and slots of later revisions are left out.
+    /// Revision of the schemas that came with the Composition: status fields, kinds and slots of
+    /// later revisions are left out.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_revision: Option<u32>,
@@ -177,7 +179,8 @@ pub enum ProviderConfigKind {
 }
 
 impl ProviderConfigs {
-    /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked for.
+    /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked
+    /// for.
     pub fn reference(&self, provider: Provider, scope: Scope, namespace: Option<&str>) -> Object {
         let config = self.of(provider);
         let own = config
@@ -191,7 +194,8 @@ impl ProviderConfigs {
         reference(name, kind.unwrap_or_default(), scope)
     }
 
-    /// `spec.providerConfigRef` for a provider config that an environment composes, in its own namespace.
+    /// `spec.providerConfigRef` for a provider config that an environment composes, in its own
+    /// namespace.
     pub fn composed(name: &str, scope: Scope) -> Object {
         reference(name, ProviderConfigKind::ProviderConfig, scope)
     }

@@ -1,7 +1,8 @@
 //! Protobuf Structs as JSON values, and back, without copying strings.
 //!
-//! A Struct's numbers are doubles: whole ones come back as integers, so that integer fields can be read; NaN and the
-//! infinities, which JSON does not know, become null. prost bounds the depth of what arrives (about 33 Structs).
+//! A Struct's numbers are doubles: whole ones come back as integers, so that integer fields can be
+//! read; NaN and the infinities, which JSON does not know, become null. prost bounds the depth of
+//! what arrives (about 33 Structs).
 
 pub use crossplane::object::{Object, at, put, text};
 use function_sdk_rust::proto::v1::Resource;
@@ -21,8 +22,8 @@ pub fn structure(source: Object) -> Struct {
     Struct { fields: source.into_iter().map(|(key, value)| (key, protobuf(value))).collect() }
 }
 
-/// A resource's object; empty where the request carries none. Without `metadata.managedFields`, the API server's bookkeeping,
-/// which nobody here reads and which can be larger than everything else.
+/// A resource's object; empty where the request carries none. Without `metadata.managedFields`, the
+/// API server's bookkeeping, which nobody here reads and which can be larger than everything else.
 pub fn take_object(resource: &mut Resource) -> Object {
     let Some(mut whole) = resource.resource.take() else { return Object::new() };
     if let Some(Kind::StructValue(metadata)) =

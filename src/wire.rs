@@ -1,11 +1,11 @@
 //! Deterministic bytes: the same [`RunFunctionResponse`] is always the same protobuf message.
 //!
-//! prost keeps maps in `HashMap`s and writes them in whatever order they have this time, so that two equal
-//! responses differ on the wire. Here every map is written in the order of its keys.
+//! prost keeps maps in `HashMap`s and writes them in whatever order they have this time, so that
+//! two equal responses differ on the wire. Here every map is written in the order of its keys.
 //!
-//! A message's length stands before its content. prost computes it ahead, once more at every level of nesting;
-//! we write from the end of the buffer towards its start and know each length when it is due. That pays for the
-//! sorting.
+//! A message's length stands before its content. prost computes it ahead, once more at every level
+//! of nesting; we write from the end of the buffer towards its start and know each length when it
+//! is due. That pays for the sorting.
 
 use std::collections::HashMap;
 
@@ -20,18 +20,19 @@ use pbjson_types::{Duration, ListValue, Struct, Value};
 
 /// Encodes a response with all maps in the order of their keys.
 ///
-/// prost decodes the bytes to an equal message. Every `f64` is written bit by bit, so NaN and the infinities
-/// survive. Stack use grows with nesting, some 300 bytes a level.
+/// prost decodes the bytes to an equal message. Every `f64` is written bit by bit, so NaN and the
+/// infinities survive. Stack use grows with nesting, some 300 bytes a level.
 pub fn encode(response: &RunFunctionResponse) -> Bytes {
     let mut out = Backwards::with_capacity(4096);
     response.write(&mut out);
     out.finish()
 }
 
-/// What stands inside a length-delimited field: a message's fields, a string's characters, plain bytes.
+/// What stands inside a length-delimited field: a message's fields, a string's characters, plain
+/// bytes.
 ///
-/// Implementations take messages apart without `..`, so that a field which the protocol gains does not compile
-/// until it is written; and they write the last field first.
+/// Implementations take messages apart without `..`, so that a field which the protocol gains does
+/// not compile until it is written; and they write the last field first.
 trait Content {
     fn write(&self, out: &mut Backwards);
 }
@@ -205,7 +206,8 @@ impl Backwards {
         Bytes::from(self.buffer).slice(self.start..)
     }
 
-    /// A map is a repeated message of key and value. The greatest key is written first, as all goes backwards.
+    /// A map is a repeated message of key and value. The greatest key is written first, as all goes
+    /// backwards.
     fn map<V: Content>(&mut self, field: u32, map: &HashMap<String, V>) {
         let mut entries: Vec<_> = map.iter().collect();
         entries.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));

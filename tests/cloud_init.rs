@@ -30,7 +30,8 @@ fn written<'a>(config: &'a Value, path: &str) -> &'a str {
     file["content"].as_str().unwrap()
 }
 
-/// Runs a program on files; `None`, said aloud, where it is not installed. CI installs both Debian packages.
+/// Runs a program on files; `None`, said aloud, where it is not installed. CI installs both Debian
+/// packages.
 fn run(program: &str, arguments: &[&str], files: &[&Path]) -> Option<Output> {
     let output = Command::new(program).args(arguments).args(files).output();
     if output.is_err() {

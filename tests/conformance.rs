@@ -1,7 +1,8 @@
 //! Every composed resource conforms to the schema that its provider's CRD gives it.
 //!
-//! The schemas are the slices in `tests/schemas`, cut from the CRDs by `cargo xtask schemas`. Where the CRDs
-//! themselves lie beside the repository (`../shared/crds`), the slices are held against them.
+//! The schemas are the slices in `tests/schemas`, cut from the CRDs by `cargo xtask schemas`. Where
+//! the CRDs themselves lie beside the repository (`../shared/crds`), the slices are held against
+//! them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -125,8 +126,8 @@ fn schemas() -> Schemas {
     Schemas::new(&documents).unwrap()
 }
 
-/// What an API server would refuse, unknown fields included. Core gives a resource its name, and the server its defaults.
-/// What a provider-kubernetes Object wraps another API server checks.
+/// What an API server would refuse, unknown fields included. Core gives a resource its name, and
+/// the server its defaults. What a provider-kubernetes Object wraps another API server checks.
 fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     if let Some(lost) = lost_by_kubernetes(&object) {
         return lost;
@@ -222,7 +223,8 @@ fn slices_are_true_to_their_crds() {
     assert!(lies.is_empty(), "run `cargo xtask schemas --crds DIR`\n{}", lies.join("\n"));
 }
 
-/// A slice says the same as its CRD about every field it has; it may lack fields, and the rules about them.
+/// A slice says the same as its CRD about every field it has; it may lack fields, and the rules
+/// about them.
 fn part_of(slice: &Value, whole: &Value, path: &str, lies: &mut Vec<String>) {
     let (slice, whole) = (slice.as_object().unwrap(), whole.as_object().unwrap());
     let keywords: BTreeSet<_> =

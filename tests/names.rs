@@ -1,5 +1,5 @@
-//! Names that clusters store, or that people and programs use: composed for every example and variant. A release may add a
-//! name. It never changes or removes one.
+//! Names that clusters store, or that people and programs use: composed for every example and
+//! variant. A release may add a name. It never changes or removes one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,5 @@
-//! What stands under package/observability says the same to every Prometheus and asks for series that we serve.
+//! What stands under package/observability says the same to every Prometheus and asks for series
+//! that we serve.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

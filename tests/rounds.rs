@@ -1,5 +1,6 @@
-//! Rounds: how many function calls an environment takes until everything it wants has been asked for, where every provider
-//! answers at once. No round takes back or rewrites what an earlier one asked for.
+//! Rounds: how many function calls an environment takes until everything it wants has been asked
+//! for, where every provider answers at once. No round takes back or rewrites what an earlier one
+//! asked for.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -13,14 +14,15 @@ use simulator::provider::{Pace, Provider};
 use support::simulated::{self, Case};
 use support::world;
 
-/// The function calls of each API and of each variant of its example, in the claims flavour and in the namespaced one: as few as
-/// the data flow allows.
+/// The function calls of each API and of each variant of its example, in the claims flavour and in
+/// the namespaced one: as few as the data flow allows.
 const ROUNDS: &[(&str, Option<&str>, usize, usize)] = &[
     ("gpu-workspace", None, 1, 1),
     // Its database user waits for the password to be published.
     ("application-environment", None, 2, 2),
     ("stock-pool", None, 1, 1),
-    // Its database waits for the namespace that its Secret is written to, its backend for that Secret.
+    // Its database waits for the namespace that its Secret is written to, its backend for that
+    // Secret.
     ("unified-environment", None, 3, 2),
     ("unified-environment", Some("rds"), 3, 2),
     // What is inside waits for the kubeconfig, and what needs a chart's kinds for that chart.
@@ -75,7 +77,8 @@ fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
     }
 }
 
-/// Whether a change is the name that AWS assigns to a database server once it is there: what is observed is asked for.
+/// Whether a change is the name that AWS assigns to a database server once it is there: what is
+/// observed is asked for.
 fn is_named(slot: &str, change: &str) -> bool {
     slot == "postgres-instance"
         && change.starts_with(".metadata.annotations.crossplane.io/external-name: ")
@@ -100,7 +103,8 @@ struct Round {
     unready: Value,
 }
 
-/// The calls until everything was asked for: the last of them is the last that asked for something new.
+/// The calls until everything was asked for: the last of them is the last that asked for something
+/// new.
 fn calls(case: &Case) -> Vec<Round> {
     let mut rounds = rounds(case);
     let grown =

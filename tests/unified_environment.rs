@@ -1,4 +1,5 @@
-//! Unified environments that run: what follows the user, what follows the credentials, and what stays.
+//! Unified environments that run: what follows the user, what follows the credentials, and what
+//! stays.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

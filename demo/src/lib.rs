@@ -1,6 +1,6 @@
-//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). Behind it, the module
-//! `crossplane` acts for Crossplane, the providers and their clouds, with the models of the crate
-//! `simulator` and the function in the same process.
+//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). Behind it, the
+//! module `crossplane` acts for Crossplane, the providers and their clouds, with the models of the
+//! crate `simulator` and the function in the same process.
 //!
 //! It is test equipment. Every caller on loopback has all rights.
 

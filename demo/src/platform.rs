@@ -1,5 +1,5 @@
-//! What the platform team of the fake cluster has installed: namespaces, the APIs, Crossplane, the function, the providers
-//! and their configs. `paved doctor` looks at it.
+//! What the platform team of the fake cluster has installed: namespaces, the APIs, Crossplane, the
+//! function, the providers and their configs. `paved doctor` looks at it.
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,8 @@ pub struct Seed {
     pub leaves: bool,
 }
 
-/// Environments of every kind: ready ones of different ages, one that comes up, one that the cloud refuses, one that goes.
+/// Environments of every kind: ready ones of different ages, one that comes up, one that the cloud
+/// refuses, one that goes.
 pub fn all() -> Vec<Seed> {
     let (hours, claims) = (SignedDuration::from_hours, Flavour::Claims);
     let seed = |api, namespace, name, owner, age, spec| Seed {

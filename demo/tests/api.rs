@@ -202,7 +202,8 @@ async fn a_claim_is_checked_as_an_api_server_checks_it() {
     assert_eq!(code(absent.unwrap_err()).0, 404);
 }
 
-/// A user who could bind a claim would make a namespace of that name theirs, and delete it with the claim.
+/// A user who could bind a claim would make a namespace of that name theirs, and delete it with the
+/// claim.
 #[tokio::test]
 async fn claim_that_names_its_composite_is_rejected() {
     let (_demo, client) = start(FAST, &[]).await;

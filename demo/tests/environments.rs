@@ -1,4 +1,5 @@
-//! Environments: they come, part by part, with what one needs to connect; they fail and recover; and nothing is left of them.
+//! Environments: they come, part by part, with what one needs to connect; they fail and recover;
+//! and nothing is left of them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 

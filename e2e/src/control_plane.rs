@@ -1,8 +1,9 @@
 //! A whole control plane on this machine, as processes on loopback: no containers, no cluster.
 //!
-//! etcd, Kubernetes' API server with controllers and a scheduler, nodes that pretend, Crossplane under its own chart's rights, a
-//! registry, our function and Configurations installed from packages, provider-kubernetes and provider-helm, and a second API server
-//! for what lies inside virtual clusters. Several control planes can run on one machine.
+//! etcd, Kubernetes' API server with controllers and a scheduler, nodes that pretend, Crossplane
+//! under its own chart's rights, a registry, our function and Configurations installed from
+//! packages, provider-kubernetes and provider-helm, and a second API server for what lies inside
+//! virtual clusters. Several control planes can run on one machine.
 
 mod breakers;
 pub mod charts;
@@ -65,18 +66,21 @@ pub struct Options {
     pub core: CoreVersion,
     /// Install our packages and those that they depend on.
     pub install: bool,
-    /// Where `cargo xtask package` has left our packages, of which the Function's program is run; without it they are built of the
-    /// workspace, with images that hold no program, and the one that was built for tests is run.
+    /// Where `cargo xtask package` has left our packages, of which the Function's program is run;
+    /// without it they are built of the workspace, with images that hold no program, and the one
+    /// that was built for tests is run.
     pub packages: Option<PathBuf>,
     /// How many processes of the function there are.
     pub replicas: usize,
-    /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything at once.
+    /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything
+    /// at once.
     pub pace: Duration,
     /// Print nothing.
     pub quiet: bool,
     /// Leave the folder, with the logs, where it is.
     pub keep: bool,
-    /// Where logs are copied to when something has failed: each control plane's into a folder of its own.
+    /// Where logs are copied to when something has failed: each control plane's into a folder of
+    /// its own.
     pub logs: Option<PathBuf>,
 }
 
@@ -111,7 +115,8 @@ pub struct ControlPlane {
     pub function: Function,
     /// What Crossplane counts.
     pub metrics: Metrics,
-    /// The turn to install add-ons inside virtual clusters: they would be there twice, as all virtual clusters are one cluster.
+    /// The turn to install add-ons inside virtual clusters: they would be there twice, as all
+    /// virtual clusters are one cluster.
     pub add_ons: Arc<Mutex<()>>,
     /// The turn to make one of the environments that stand.
     pub standing: Mutex<()>,
@@ -123,7 +128,8 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts everything; returns when all packages are healthy. A component that fails is named, with the end of its log.
+    /// Starts everything; returns when all packages are healthy. A component that fails is named,
+    /// with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
         let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
@@ -188,13 +194,15 @@ impl ControlPlane {
         self.ground.folder()
     }
 
-    /// How another one is started that a scenario has for itself: small and quiet, and what this one leaves behind is left of it too.
+    /// How another one is started that a scenario has for itself: small and quiet, and what this
+    /// one leaves behind is left of it too.
     pub fn beside(&self) -> Options {
         let Options { packages, keep, logs, .. } = self.options.clone();
         Options { packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
     }
 
-    /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this name; says where they are.
+    /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this
+    /// name; says where they are.
     pub fn leave_logs(&self, name: &str) -> Result<String> {
         let logs = self.ground.logs();
         let Some(folder) = &self.options.logs else {
@@ -226,7 +234,8 @@ impl ControlPlane {
         self.ground.processes()
     }
 
-    /// A process, to be stopped, killed and started again: `crossplane`, `provider-helm`, `function-0`.
+    /// A process, to be stopped, killed and started again: `crossplane`, `provider-helm`,
+    /// `function-0`.
     pub fn process(&self, name: &str) -> Result<Arc<Process>> {
         let found = self.processes().into_iter().find(|process| process.name() == name);
         found.with_context(|| {
@@ -235,7 +244,8 @@ impl ControlPlane {
         })
     }
 
-    /// Installs our packages as a user does, and waits until they and all that they depend on are healthy.
+    /// Installs our packages as a user does, and waits until they and all that they depend on are
+    /// healthy.
     async fn install(&self, options: &Options) -> Result<()> {
         let outer = &self.outer;
         let start = Instant::now();
@@ -252,7 +262,8 @@ impl ControlPlane {
         self.run_providers(options.pace).await
     }
 
-    /// Starts what installed providers are here: two programs, and what stands in for clouds, which take `pace` for a round.
+    /// Starts what installed providers are here: two programs, and what stands in for clouds, which
+    /// take `pace` for a round.
     pub async fn run_providers(&self, pace: Duration) -> Result<()> {
         providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
         let clusters = self.folder().join("clusters.kubeconfig");
@@ -291,7 +302,8 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
     Ok(())
 }
 
-/// The rights and admission policies that we ship: for Crossplane, people, and the providers of what is installed.
+/// The rights and admission policies that we ship: for Crossplane, people, and the providers of
+/// what is installed.
 fn rights(args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
     let names =

@@ -1,4 +1,5 @@
-//! AWS as a pipeline finds it: moto's S3 and CloudFront, and an edge that serves the site under its CloudFront address.
+//! AWS as a pipeline finds it: moto's S3 and CloudFront, and an edge that serves the site under its
+//! CloudFront address.
 
 use std::process::Stdio;
 

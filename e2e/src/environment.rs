@@ -122,8 +122,8 @@ impl Environment {
         operator.run(&args).await.map(drop)
     }
 
-    /// Makes Crossplane look at its composite, and waits until the function was asked and what it answered is
-    /// applied: only then is there again what was taken out of the status.
+    /// Makes Crossplane look at its composite, and waits until the function was asked and what it
+    /// answered is applied: only then is there again what was taken out of the status.
     pub async fn poke(&self) -> Result<()> {
         self.touch().await?;
         let composite = self.composite().await?;
@@ -140,8 +140,9 @@ impl Environment {
         Ok(())
     }
 
-    /// Waits until Crossplane hears what becomes of its composite, which is a while after the API server was away: pausing it, and
-    /// going on, is said only by who has read either. That Crossplane asks the function proves less, as parts make it do that, too.
+    /// Waits until Crossplane hears what becomes of its composite, which is a while after the API
+    /// server was away: pausing it, and going on, is said only by who has read either. That
+    /// Crossplane asks the function proves less, as parts make it do that, too.
     pub async fn heard(&self, who: &Kubectl) -> Result<()> {
         let steps = [
             ("crossplane.io/paused=true", "ReconcilePaused"),
@@ -206,7 +207,8 @@ impl Environment {
         self.owner.run(&["get", &self.resource(), self.name(), "-n", self.namespace()]).await
     }
 
-    /// The uid of everything composed, by kind and name: what must not change when nothing is made anew.
+    /// The uid of everything composed, by kind and name: what must not change when nothing is made
+    /// anew.
     pub async fn uids(&self) -> Result<BTreeMap<String, String>> {
         let uid = |object: Value| {
             let metadata = &object["metadata"];
@@ -215,8 +217,8 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
-    /// The uid of everything composed, and what was written to it: it stays the same where nothing is written to a spec, to a
-    /// Secret's data, to labels or to annotations.
+    /// The uid of everything composed, and what was written to it: it stays the same where nothing
+    /// is written to a spec, to a Secret's data, to labels or to annotations.
     pub async fn desired(&self) -> Result<Desired> {
         let of = |object: Value| {
             let metadata = &object["metadata"];

@@ -31,8 +31,9 @@ pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     Ok(object)
 }
 
-/// What an example is changed by to stand beside all others in a namespace: some share a name across flavours and APIs, and clouds tell
-/// what they hold apart by it; two stock pools would even be one Deployment.
+/// What an example is changed by to stand beside all others in a namespace: some share a name
+/// across flavours and APIs, and clouds tell what they hold apart by it; two stock pools would even
+/// be one Deployment.
 pub fn beside(api: &str, flavour: Flavour) -> Value {
     match flavour {
         Flavour::Claims => json!({}),

@@ -1,13 +1,16 @@
-//! Kubeconfigs that lead to the cluster behind all virtual ones and EKS', whatever address each of them is given.
+//! Kubeconfigs that lead to the cluster behind all virtual ones and EKS', whatever address each of
+//! them is given.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-/// The name in every API server's certificate, beside its addresses, by which it is checked where it is reached by another name.
+/// The name in every API server's certificate, beside its addresses, by which it is checked where
+/// it is reached by another name.
 pub const SERVER_NAME: &str = "kubernetes.default.svc";
 
-/// An administrator's kubeconfig without an address: a proxy knows where each address leads. `authority` is the certificate, in PEM,
-/// that signs the API server's; `token` is the administrator's.
+/// An administrator's kubeconfig without an address: a proxy knows where each address leads.
+/// `authority` is the certificate, in PEM, that signs the API server's; `token` is the
+/// administrator's.
 pub fn through(proxy: &str, authority: &str, token: &str) -> Value {
     json!({
         "apiVersion": "v1",

@@ -35,7 +35,8 @@ pub struct Kubectl {
     pub program: PathBuf,
     /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Who uses it; the administrator when nobody is named. The API server answers by that person's rights.
+    /// Who uses it; the administrator when nobody is named. The API server answers by that person's
+    /// rights.
     pub person: Option<String>,
 }
 

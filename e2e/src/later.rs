@@ -1,4 +1,5 @@
-//! A release to come, as far as upgrades are concerned: every API says one thing more in its status, and makes what is new otherwise.
+//! A release to come, as far as upgrades are concerned: every API says one thing more in its
+//! status, and makes what is new otherwise.
 
 use std::sync::LazyLock;
 
@@ -24,7 +25,8 @@ const ADDITIONS: &[Addition] = &[Addition::field(FIELD, REVISION)];
 /// The image of its workspaces' machines in us-east-1.
 pub const IMAGE: &str = "ami-0fedcba9876543210";
 
-/// What it decides otherwise than today's. What runs keeps what it was made with: where it follows any of this, an upgrade has changed it.
+/// What it decides otherwise than today's. What runs keeps what it was made with: where it follows
+/// any of this, an upgrade has changed it.
 fn decisions() -> Value {
     json!({
         "gpuWorkspace": {"amis": {"us-east-1": {"default": IMAGE}}},
@@ -50,8 +52,9 @@ fn decisions() -> Value {
     })
 }
 
-/// An API's section of Settings with these decisions. They win over the platform team's, which on our control planes are mostly today's
-/// defaults, written out. What all APIs share the composition has already.
+/// An API's section of Settings with these decisions. They win over the platform team's, which on
+/// our control planes are mostly today's defaults, written out. What all APIs share the composition
+/// has already.
 fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error> {
     let own: Object = settings.section(section)?;
     let mut body = Object::from_iter([(section.to_owned(), Value::Object(own))]);

@@ -29,10 +29,12 @@ pub struct Objects {
     kinds: Arc<Mutex<Kinds>>,
 }
 
-/// When the end of an object was asked for, and when it came: revisions of the cluster's store, which counts all writes to it.
+/// When the end of an object was asked for, and when it came: revisions of the cluster's store,
+/// which counts all writes to it.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// The write by which Crossplane let go of it before that: since then it was not marked as in use.
+    /// The write by which Crossplane let go of it before that: since then it was not marked as in
+    /// use.
     pub let_go: Option<u64>,
     /// The write by which it was to go.
     pub asked: u64,
@@ -121,7 +123,8 @@ impl Objects {
         }
     }
 
-    /// Which version an object's kind is at: that of an object may be older than what the API server remembers.
+    /// Which version an object's kind is at: that of an object may be older than what the API
+    /// server remembers.
     pub async fn version(&self, object: &Value) -> Result<String> {
         let (api, name) = self.of(object).await?;
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
@@ -163,8 +166,9 @@ impl Objects {
         }
     }
 
-    /// Every object there is, as `kind.group namespace/name`: what is compared before and after. Kinds that only an older version of
-    /// their group has are among them. Events and leases come and go by themselves.
+    /// Every object there is, as `kind.group namespace/name`: what is compared before and after.
+    /// Kinds that only an older version of their group has are among them. Events and leases come
+    /// and go by themselves.
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
         self.everything_that(|_| true).await
     }

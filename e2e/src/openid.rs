@@ -48,7 +48,8 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// What was told until now, in its order: frames are short and plain, so their texts stand in what comes.
+    /// What was told until now, in its order: frames are short and plain, so their texts stand in
+    /// what comes.
     pub fn told(&self) -> Result<Vec<Value>> {
         let heard = std::fs::read(self.file.path()).context("reading what curl has written")?;
         let heard = String::from_utf8_lossy(&heard).into_owned();

@@ -69,7 +69,8 @@ impl Paved {
         self.start(&[&["apply", "-"], flags].concat(), &text).await?.ends().await
     }
 
-    /// Runs a script in a folder, in which `paved` finds cluster and person by its kubeconfig, and no namespace.
+    /// Runs a script in a folder, in which `paved` finds cluster and person by its kubeconfig, and
+    /// no namespace.
     pub async fn script(
         &self,
         script: &str,

@@ -1,4 +1,5 @@
-//! People's browser: Debian's Chromium, which Playwright drives as the specifications in `e2e/browser` say.
+//! People's browser: Debian's Chromium, which Playwright drives as the specifications in
+//! `e2e/browser` say.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +13,9 @@ use xtask::{node, workspace};
 /// The variable by which specifications are told where everything is.
 const WORLD: &str = "PAVED_ROAD_WORLD";
 
-/// Plays `specs/SPECIFICATION.spec.ts`, which finds the `world` that it speaks of. What does not hold is the error, in Playwright's
-/// words, with what was to be seen of the pages; screenshots and traces are left in `results`.
+/// Plays `specs/SPECIFICATION.spec.ts`, which finds the `world` that it speaks of. What does not
+/// hold is the error, in Playwright's words, with what was to be seen of the pages; screenshots and
+/// traces are left in `results`.
 pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<()> {
     let home = workspace::root().join("e2e/browser");
     let installed = home.clone();
@@ -34,7 +36,8 @@ pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<
     Ok(())
 }
 
-/// The pages' accessibility snapshots: Playwright leaves one in a folder for each test that has failed.
+/// The pages' accessibility snapshots: Playwright leaves one in a folder for each test that has
+/// failed.
 fn seen(results: &Path) -> String {
     let folders = fs::read_dir(results).into_iter().flatten().flatten();
     let texts = folders

@@ -1,5 +1,5 @@
-//! The portal as a team runs it: installed from its chart, and two replicas with the rights of the chart's service account, as the
-//! chart's own pods run nowhere.
+//! The portal as a team runs it: installed from its chart, and two replicas with the rights of the
+//! chart's service account, as the chart's own pods run nowhere.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -36,9 +36,11 @@ pub struct Portal {
 /// The URL that the replicas take for the portal's own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PublicUrl {
-    /// The first replica's. Sessions are valid at both replicas, and requests have to name this origin.
+    /// The first replica's. Sessions are valid at both replicas, and requests have to name this
+    /// origin.
     Shared,
-    /// Each replica's own, for browsers that open its pages. Sessions are valid at one replica only.
+    /// Each replica's own, for browsers that open its pages. Sessions are valid at one replica
+    /// only.
     Own,
 }
 
@@ -50,7 +52,8 @@ pub struct Replica {
 }
 
 impl Portal {
-    /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces that are theirs.
+    /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces
+    /// that are theirs.
     pub async fn start(stage: &Stage, people: &[String], public_url: PublicUrl) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
@@ -126,7 +129,8 @@ impl Replica {
     }
 }
 
-/// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the release.
+/// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the
+/// release.
 async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
     let namespace = stage.namespace.as_str();
     let kubeconfig =

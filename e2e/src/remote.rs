@@ -1,4 +1,5 @@
-//! What only the control plane can do, for a browser's specifications: they ask for it by HTTP, on loopback.
+//! What only the control plane can do, for a browser's specifications: they ask for it by HTTP, on
+//! loopback.
 //!
 //! | request | what it does |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! What a user may rely on, shown on a real control plane. Each scenario has a namespace of its own; most run side by side, and
-//! those that stop or upgrade what others need run alone, afterwards, or on another control plane.
+//! What a user may rely on, shown on a real control plane. Each scenario has a namespace of its
+//! own; most run side by side, and those that stop or upgrade what others need run alone,
+//! afterwards, or on another control plane.
 
 mod bulk;
 mod claims;
@@ -32,11 +33,12 @@ use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
 use crate::signals;
 use crate::stage::Stage;
 
-/// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30 s only whether what a Usage waits
-/// for is gone.
+/// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30
+/// s only whether what a Usage waits for is gone.
 const SIDE_BY_SIDE: usize = 8;
 
-/// How many parts may be overlooked in all, as they were made in the second in which their environment was deleted.
+/// How many parts may be overlooked in all, as they were made in the second in which their
+/// environment was deleted.
 const MOST_OVERLOOKED: usize = 4;
 
 /// The longest that a scenario may take.
@@ -46,8 +48,9 @@ const LIMIT: Duration = Duration::from_mins(30);
 struct Scenario {
     name: &'static str,
     when: When,
-    /// Whether it belongs to the core set: each API is created, changed, rejected, failed and deleted as a claims API and as a
-    /// namespaced API; rights, the portal, the upgrade and the documented commands.
+    /// Whether it belongs to the core set: each API is created, changed, rejected, failed and
+    /// deleted as a claims API and as a namespaced API; rights, the portal, the upgrade and the
+    /// documented commands.
     is_core: bool,
     play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
 }
@@ -59,8 +62,8 @@ enum When {
     Together,
     /// After those, one at a time, in this order.
     Alone,
-    /// On another control plane, one at a time, while others are `Alone` on theirs: it stops what those need, and needs nothing of
-    /// theirs.
+    /// On another control plane, one at a time, while others are `Alone` on theirs: it stops what
+    /// those need, and needs nothing of theirs.
     Elsewhere,
     /// Alone as well, and only if it is asked for by name: it measures more than it proves.
     Asked,
@@ -180,7 +183,8 @@ pub struct Args {
     logs: Option<PathBuf>,
 }
 
-/// Starts a control plane, and plays the scenarios on it. Told to end before, it leaves nothing behind.
+/// Starts a control plane, and plays the scenarios on it. Told to end before, it leaves nothing
+/// behind.
 pub async fn e2e(args: &Args) -> Result<()> {
     let told = signals::told()?;
     tokio::select! {
@@ -210,8 +214,8 @@ async fn run(args: &Args) -> Result<()> {
     played
 }
 
-/// Plays the chosen scenarios; prints a line for each, how many hold, and once more what is to be seen of
-/// those that do not: the lines of others stand between.
+/// Plays the chosen scenarios; prints a line for each, how many hold, and once more what is to be
+/// seen of those that do not: the lines of others stand between.
 async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
@@ -317,13 +321,15 @@ async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Stage> {
     Stage::set(plane, scenario.name).await?.with_rights().await
 }
 
-/// Plays one; where it fails, why, and what is to be seen of the environments that it has made or looked at.
+/// Plays one; where it fails, why, and what is to be seen of the environments that it has made or
+/// looked at.
 async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
     let error = in_time(stage, scenario).await.err()?;
     Some(format!("    {error:#}\n{}", stage.portrait().await))
 }
 
-/// Plays one in the time that it may take. However one ends that is alone, the platform team's Settings are those from before it.
+/// Plays one in the time that it may take. However one ends that is alone, the platform team's
+/// Settings are those from before it.
 async fn in_time(stage: &Stage, scenario: &Scenario) -> Result<()> {
     let before = if scenario.when == When::Alone { Some(stage.settings().await?) } else { None };
     let played = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
@@ -332,7 +338,8 @@ async fn in_time(stage: &Stage, scenario: &Scenario) -> Result<()> {
     played.and(stage.put_settings(&before).await.context("the Settings are not put back"))
 }
 
-/// What failed on a control plane that a scenario has for itself: with what is to be seen there, and where its logs are.
+/// What failed on a control plane that a scenario has for itself: with what is to be seen there,
+/// and where its logs are.
 async fn portrayed(result: Result<()>, stage: &Stage, name: &str) -> Result<()> {
     let Err(error) = result else { return Ok(()) };
     let logs = left_logs(&stage.plane, name);
@@ -349,8 +356,8 @@ fn by_hand(freed: usize) -> String {
     if freed == 0 { String::new() } else { format!(", {freed} overlooked parts deleted by hand") }
 }
 
-/// Plays one, during which core must not stop listening to what it composed: its circuit breakers count how often they opened.
-/// What it made goes in the end, and all of it must.
+/// Plays one, during which core must not stop listening to what it composed: its circuit breakers
+/// count how often they opened. What it made goes in the end, and all of it must.
 async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     let before = Breakers::of(&stage.plane).await?;
     (scenario.play)(stage.clone()).await?;

@@ -1,4 +1,5 @@
-//! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the clouds.
+//! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the
+//! clouds.
 
 mod add_ons;
 mod standing;
@@ -51,7 +52,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage for the scenario of that name: makes the namespace, and gives its people their roles.
+    /// A stage for the scenario of that name: makes the namespace, and gives its people their
+    /// roles.
     pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
         let namespace = format!("e2e-{}", name.replace([':', '_'], "-"));
         let admin = Kubectl {
@@ -91,7 +93,8 @@ impl Stage {
         Ok(self)
     }
 
-    /// Gives the user and the operator the roles of a company's own group, which came with its packages.
+    /// Gives the user and the operator the roles of a company's own group, which came with its
+    /// packages.
     pub async fn has_roles_of(&self, group: &str) -> Result<()> {
         let environments = format!("stockpools.{group}");
         let user = self.user.person.as_deref().context("the user is nobody")?;
@@ -126,7 +129,8 @@ impl Stage {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// Waits until a right that was just given is in force: the API server hears of bindings by a watch of its own.
+    /// Waits until a right that was just given is in force: the API server hears of bindings by a
+    /// watch of its own.
     async fn may(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<()> {
         eventually("rights are in force", async || {
             Ok(self.can(who, verb, kind).await?.then_some(()))
@@ -164,8 +168,8 @@ impl Stage {
 
     /// An API's example in this namespace, not applied yet; `change` is merged into it.
     ///
-    /// All virtual clusters are one behind the scenes: each app has a namespace of its own in there, and there are no add-ons but for
-    /// those who have their turn.
+    /// All virtual clusters are one behind the scenes: each app has a namespace of its own in
+    /// there, and there are no add-ons but for those who have their turn.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
         let mut manifest = examples::example(api, flavour, &self.namespace)?;
         if api == "virtual-environment" {
@@ -183,8 +187,8 @@ impl Stage {
         Ok(self.environment(manifest))
     }
 
-    /// A virtual environment on a managed cluster, not applied yet. On EKS the app is inside; a way into the others takes an identity
-    /// of their clouds.
+    /// A virtual environment on a managed cluster, not applied yet. On EKS the app is inside; a way
+    /// into the others takes an identity of their clouds.
     pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
         let mut change =
             json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
@@ -198,7 +202,8 @@ impl Stage {
         self.example("virtual-environment", flavour, change)
     }
 
-    /// Waits for the turn to have add-ons: Argo CD and Knative would be installed twice in what all virtual clusters share.
+    /// Waits for the turn to have add-ons: Argo CD and Knative would be installed twice in what all
+    /// virtual clusters share.
     pub async fn add_ons(&self) -> Result<AddOns> {
         let turn = self.plane.add_ons.clone().lock_owned().await;
         let example = examples::example("virtual-environment", Flavour::Claims, &self.namespace)?;
@@ -212,8 +217,8 @@ impl Stage {
         Self { namespace: namespace.to_owned(), ..self.clone() }
     }
 
-    /// Waits until an environment is gone that was deleted while it was being made; parts that were overlooked are deleted by hand,
-    /// and counted. The parts that were.
+    /// Waits until an environment is gone that was deleted while it was being made; parts that were
+    /// overlooked are deleted by hand, and counted. The parts that were.
     pub async fn gone_or_freed(&self, environment: &Environment) -> Result<Vec<Value>> {
         let freed = environment.gone_or_freed(&self.operator()).await?;
         self.freed.fetch_add(freed.len(), Ordering::Relaxed);
@@ -225,8 +230,8 @@ impl Stage {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Deletes every environment of the namespace, and what the clouds were told; waits until all are gone. Those that are not ready
-    /// may be half-made.
+    /// Deletes every environment of the namespace, and what the clouds were told; waits until all
+    /// are gone. Those that are not ready may be half-made.
     pub async fn clear(&self) -> Result<()> {
         behaviour::clear(&self.plane.client(), &self.rule_name("")).await?;
         let left = self.environments().await?;
@@ -283,7 +288,8 @@ impl Stage {
         format!("{}-{name}", self.namespace)
     }
 
-    /// What a managed resource stands for is no longer in its cloud, and nobody has told Kubernetes.
+    /// What a managed resource stands for is no longer in its cloud, and nobody has told
+    /// Kubernetes.
     pub async fn vanishes(&self, managed: &Value) -> Result<()> {
         let all = self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await?;
         let owner = |map: &Value| External::of(map).map(|external| external.owner.uid);
@@ -318,7 +324,8 @@ impl Stage {
         inside.list("apps/v1", "Deployment", namespace).await
     }
 
-    /// The environments that the scenario has made or looked at, with what they composed: for whoever must find out what went wrong.
+    /// The environments that the scenario has made or looked at, with what they composed: for
+    /// whoever must find out what went wrong.
     pub async fn portrait(&self) -> String {
         let own = self.portrait_of_own().await;
         if !self.looks_at_standing.load(Ordering::Relaxed) {

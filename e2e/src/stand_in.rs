@@ -1,8 +1,10 @@
-//! The stand-in for providers whose clouds cannot run here: it answers for their managed resources as they do.
+//! The stand-in for providers whose clouds cannot run here: it answers for their managed resources
+//! as they do.
 //!
-//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server beside it. How each kind answers comes from the simulator's
-//! model, which previews use too: its ids, status, secrets, references and refusals. Here are time, and what exists. It keeps
-//! nothing but what is in the cluster, so that it may be killed and started at any moment.
+//! Clouds are pretended ([`cloud`]), PostgreSQL is a real server beside it. How each kind answers
+//! comes from the simulator's model, which previews use too: its ids, status, secrets, references
+//! and refusals. Here are time, and what exists. It keeps nothing but what is in the cluster, so
+//! that it may be killed and started at any moment.
 
 pub mod behaviour;
 pub mod cloud;
@@ -34,24 +36,29 @@ use tokio::sync::watch;
 use behaviour::{Behaviour, Rule};
 use cloud::Cloud;
 
-/// The namespace of everything that is the stand-in's own: what exists in the clouds, and how they behave.
+/// The namespace of everything that is the stand-in's own: what exists in the clouds, and how they
+/// behave.
 pub const NAMESPACE: &str = "stand-in-system";
 
-/// The variable that names the PostgreSQL server with its password: a command line is everybody's to read.
+/// The variable that names the PostgreSQL server with its password: a command line is everybody's
+/// to read.
 pub const POSTGRES: &str = "STAND_IN_POSTGRES";
 
 /// How the stand-in works.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long the clouds take for one round of a kind's model; a cluster takes four. Zero: everything at once.
+    /// How long the clouds take for one round of a kind's model; a cluster takes four. Zero:
+    /// everything at once.
     pub round: Duration,
     /// How often a resource is looked at that nothing happened to.
     pub poll: Duration,
     /// How soon what failed, or waits, is tried again.
     pub retry: Duration,
-    /// The PostgreSQL server, as a connection string with a superuser; none: its kinds are not played.
+    /// The PostgreSQL server, as a connection string with a superuser; none: its kinds are not
+    /// played.
     pub postgres: Option<String>,
-    /// The kubeconfig, without an address, of the cluster that is behind all of EKS'; none: nothing is behind them.
+    /// The kubeconfig, without an address, of the cluster that is behind all of EKS'; none: nothing
+    /// is behind them.
     pub clusters: Option<Value>,
 }
 
@@ -121,8 +128,8 @@ fn json_file(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_slice(&content).with_context(|| format!("{} is no JSON", path.display()))
 }
 
-/// Plays every managed resource of ours, in both flavours, until the future is dropped. A kind is played from when its CRD
-/// is there.
+/// Plays every managed resource of ours, in both flavours, until the future is dropped. A kind is
+/// played from when its CRD is there.
 pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
     make_namespace(&client).await?;
     let cloud = Arc::new(Cloud::open(client.clone()).await?);

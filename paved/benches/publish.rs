@@ -1,8 +1,11 @@
-//! How fast `paved publish` is beside `aws s3 sync`: the same tree, the same server, one after the other in each round.
+//! How fast `paved publish` is beside `aws s3 sync`: the same tree, the same server, one after the
+//! other in each round.
 //!
-//! It fails where `paved` takes longer than the AWS CLI by more than a tenth, or more memory than [`MEMORY`].
+//! It fails where `paved` takes longer than the AWS CLI by more than a tenth, or more memory than
+//! [`MEMORY`].
 //!
-//! `cargo bench --workspace --bench publish`; moto and the AWS CLI come from PyPI, into virtual environments under `target/`.
+//! `cargo bench --workspace --bench publish`; moto and the AWS CLI come from PyPI, into virtual
+//! environments under `target/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "../tests/support/mod.rs"]

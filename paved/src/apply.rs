@@ -23,7 +23,8 @@ use composition::Source;
 use owner::Caller;
 use plan::Step;
 
-/// Asks the API server and the composition about every document first, and applies them only when both take them all.
+/// Asks the API server and the composition about every document first, and applies them only when
+/// both take them all.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
     if !args.wait && args.outputs.output_file.is_some() {
         return Err(Failure::Usage(
@@ -56,7 +57,8 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     outputs::write(&args.outputs, &environments)
 }
 
-/// What is to be applied, once the API server and the composition take it all; nothing where that was the question.
+/// What is to be applied, once the API server and the composition take it all; nothing where that
+/// was the question.
 async fn planned(
     args: &Apply,
     documents: Vec<Document>,
@@ -90,7 +92,8 @@ async fn planned(
     Ok(Some((cluster, steps)))
 }
 
-/// Reads what is there, and lets the API server check everything without keeping it; all refusals are told at once.
+/// Reads what is there, and lets the API server check everything without keeping it; all refusals
+/// are told at once.
 async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<(), Failure> {
     let mut failures = Vec::new();
     let mut caller = Caller::default();

@@ -1,5 +1,5 @@
-//! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the kubeconfig, the way to its
-//! database.
+//! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the
+//! kubeconfig, the way to its database.
 
 mod database;
 mod details;
@@ -43,8 +43,9 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     }
 }
 
-/// What was found, as it is once it is ready. How that goes is no output: where nobody looks at a terminal, it is told on standard
-/// error, and standard output is left to what a program reads there.
+/// What was found, as it is once it is ready. How that goes is no output: where nobody looks at a
+/// terminal, it is told on standard error, and standard output is left to what a program reads
+/// there.
 async fn ready(
     cluster: &Cluster,
     found: Found,
@@ -76,7 +77,8 @@ async fn ready(
     Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
 }
 
-/// What there is to do with a kind of environment. Kinds keep their names in every group and flavour.
+/// What there is to do with a kind of environment. Kinds keep their names in every group and
+/// flavour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Workspace,

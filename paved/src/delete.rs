@@ -22,7 +22,8 @@ use crate::live::Live;
 use crate::paint::{self, BOLD, Leaf, one_line};
 use crate::stop::{self, Stop};
 
-/// How often the parts are looked at while they go: functions do not run then, so that the status says nothing of them.
+/// How often the parts are looked at while they go: functions do not run then, so that the status
+/// says nothing of them.
 const LOOK: Duration = Duration::from_secs(3);
 
 /// The longest that one environment's parts are asked for at a time.

@@ -1,4 +1,5 @@
-//! `paved doctor`: whether a cluster can serve environments, and the caller may ask for them. A line each; red ones say what to do.
+//! `paved doctor`: whether a cluster can serve environments, and the caller may ask for them. A
+//! line each; red ones say what to do.
 
 mod check;
 mod checks;

@@ -18,7 +18,8 @@ pub(crate) enum Format {
     Json,
 }
 
-/// A tidy object as JSON text: thousands of them take a tenth of the memory, until they are printed one by one.
+/// A tidy object as JSON text: thousands of them take a tenth of the memory, until they are printed
+/// one by one.
 pub(crate) struct Packed(String);
 
 impl Packed {

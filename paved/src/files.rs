@@ -61,16 +61,19 @@ pub(crate) struct Source {
     pub(crate) broken: Vec<Broken>,
 }
 
-/// The files that a command reads. Each is read once, however many environments need it: a pipe gives its text only once.
+/// The files that a command reads. Each is read once, however many environments need it: a pipe
+/// gives its text only once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs(Rc<RefCell<BTreeMap<PathBuf, Sources>>>);
 
-/// A file, or those of a folder; why one of them cannot be read is no reason to leave out the others.
+/// A file, or those of a folder; why one of them cannot be read is no reason to leave out the
+/// others.
 type Sources = Rc<[Result<Rc<Source>, String>]>;
 
 impl Inputs {
-    /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are taken apart. What is found
-    /// in a folder and cannot be a Kubernetes object is left out, with a note.
+    /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are
+    /// taken apart. What is found in a folder and cannot be a Kubernetes object is left out, with a
+    /// note.
     pub(crate) fn read(
         &self,
         path: &Path,
@@ -151,7 +154,8 @@ impl Source {
         Self { file, found, text, documents, broken }
     }
 
-    /// Its Kubernetes objects; what is none is an error, unless it was found in a folder. There it is left out, with a note.
+    /// Its Kubernetes objects; what is none is an error, unless it was found in a folder. There it
+    /// is left out, with a note.
     pub(crate) fn objects(&self, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
         if let Some(broken) = self.broken.first() {
             let (line, column) = (self.line(broken.bytes.start).0, self.column(broken.bytes.start));
@@ -201,8 +205,8 @@ impl Source {
     }
 }
 
-/// The text of a file, without the byte order mark that some editors put before it; or the encoding that it has instead of
-/// UTF-8, as far as that can be told.
+/// The text of a file, without the byte order mark that some editors put before it; or the encoding
+/// that it has instead of UTF-8, as far as that can be told.
 fn text(bytes: Vec<u8>) -> Result<String, Option<&'static str>> {
     let encoding = match bytes.as_slice() {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32",

@@ -60,7 +60,8 @@ fn allows_networks(text: &str) -> bool {
     claim["spec"]["parameters"]["allowedCidrs"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them are told.
+/// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them
+/// are told.
 fn complete(
     draft: &mut Draft,
     missing: &[Needed],

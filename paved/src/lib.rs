@@ -49,8 +49,8 @@ pub struct Console<'a> {
     pub out: Stream<'a>,
     /// Standard error.
     pub err: Stream<'a>,
-    /// The terminal, if standard output is interactive. With a terminal, commands print trees instead
-    /// of YAML, and may print secrets.
+    /// The terminal, if standard output is interactive. With a terminal, commands print trees
+    /// instead of YAML, and may print secrets.
     pub terminal: Option<Terminal<'a>>,
     /// Reads a line from the user, if standard input is interactive.
     pub answer: Option<&'a mut dyn FnMut() -> io::Result<String>>,

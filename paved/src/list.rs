@@ -65,7 +65,8 @@ struct Place {
 }
 
 impl Place {
-    /// Everything there, in the form that is asked for. Kinds that the caller may not list are named, and left out.
+    /// Everything there, in the form that is asked for. Kinds that the caller may not list are
+    /// named, and left out.
     async fn all<T>(
         &self,
         console: &mut Console<'_>,

@@ -13,9 +13,9 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Draws a frame in place of the last one. Lines are cut to the terminal's width, and a frame that is too high to its
-    /// height, as what has scrolled away cannot be drawn over: there what is awaited has its place before what is ready.
-    /// Without a terminal frames follow each other.
+    /// Draws a frame in place of the last one. Lines are cut to the terminal's width, and a frame
+    /// that is too high to its height, as what has scrolled away cannot be drawn over: there what
+    /// is awaited has its place before what is ready. Without a terminal frames follow each other.
     pub(crate) fn draw(&mut self, frame: &[u8], console: &mut Console<'_>) -> io::Result<()> {
         let text = String::from_utf8_lossy(frame);
         let Some(terminal) = &mut console.terminal else {
@@ -79,7 +79,8 @@ fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
     shown
 }
 
-/// A line that takes no more columns. A last cell of which hardly anything would be left goes whole.
+/// A line that takes no more columns. A last cell of which hardly anything would be left goes
+/// whole.
 fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     const LEAST: usize = 8;
     let plain = console::strip_ansi_codes(line);

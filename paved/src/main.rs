@@ -26,14 +26,14 @@ fn main() -> ExitCode {
     ExitCode::from(paved::run(env::args_os(), &mut console))
 }
 
-/// Whether somebody looks at a terminal, by `TERM` and `CI`: that of a pipeline's job ends in a log, and a dumb one cannot be drawn
-/// over.
+/// Whether somebody looks at a terminal, by `TERM` and `CI`: that of a pipeline's job ends in a
+/// log, and a dumb one cannot be drawn over.
 fn is_looked_at(term: &str, ci: &str) -> bool {
     term != "dumb" && !is_job(ci)
 }
 
-/// What somebody types at a terminal on standard input: nothing, as if it were closed, where that is a job's, which would wait for
-/// ever.
+/// What somebody types at a terminal on standard input: nothing, as if it were closed, where that
+/// is a job's, which would wait for ever.
 fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::Result<String> {
     let mut line = String::new();
     if !is_job(ci) {

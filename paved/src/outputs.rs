@@ -1,5 +1,5 @@
-//! What the next step of a pipeline needs: the status fields of environments that are ready, in files that pipelines read.
-//! Never a secret: status holds none.
+//! What the next step of a pipeline needs: the status fields of environments that are ready, in
+//! files that pipelines read. Never a secret: status holds none.
 
 mod file;
 
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use crate::cli::Outputs;
 use crate::failure::Failure;
 
-/// Finds out whether they can be written, before anybody has waited for them. What is there stays until there is something new.
+/// Finds out whether they can be written, before anybody has waited for them. What is there stays
+/// until there is something new.
 pub(crate) fn prepare(outputs: &Outputs) -> Result<(), Failure> {
     let all = outputs.output_file.as_deref().into_iter().chain(outputs.github_output());
     all.into_iter()
@@ -61,9 +62,10 @@ pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(
     Ok(())
 }
 
-/// Lines `PAVED_PUBLIC_IP=203.0.113.7`: GitLab, Docker and dotenv libraries take a value as it stands, up to the line's end.
-/// Values of several lines cannot be written so, and are left out. Several environments have their names in the keys, before two
-/// underscores: no field has these, so that no name with a field is another name with another field.
+/// Lines `PAVED_PUBLIC_IP=203.0.113.7`: GitLab, Docker and dotenv libraries take a value as it
+/// stands, up to the line's end. Values of several lines cannot be written so, and are left out.
+/// Several environments have their names in the keys, before two underscores: no field has these,
+/// so that no name with a field is another name with another field.
 fn dotenv(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
@@ -103,7 +105,8 @@ fn json(environments: &[Environment]) -> String {
     format!("{value:#}\n")
 }
 
-/// Outputs of a step of GitHub Actions: `publicIp=…`, or `name--publicIp=…` where there are several.
+/// Outputs of a step of GitHub Actions: `publicIp=…`, or `name--publicIp=…` where there are
+/// several.
 fn github(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
@@ -121,7 +124,8 @@ fn github(environments: &[Environment]) -> String {
     text
 }
 
-/// A line that does not stand in the value: nothing that a provider says can end it early and add outputs of its own.
+/// A line that does not stand in the value: nothing that a provider says can end it early and add
+/// outputs of its own.
 fn delimiter(value: &str) -> String {
     let mut end = "PAVED_END".to_owned();
     while value.contains(&end) {
@@ -139,8 +143,9 @@ fn named(environments: &[Environment]) -> impl Iterator<Item = (Vec<&str>, &Envi
     names.into_iter().zip(environments)
 }
 
-/// What stands in front of the fields of each environment, given kind, namespace and name: nothing where there is only one, the
-/// name where that tells them apart, else the kind and the name, else the namespace too. `None` where nothing tells them apart.
+/// What stands in front of the fields of each environment, given kind, namespace and name: nothing
+/// where there is only one, the name where that tells them apart, else the kind and the name, else
+/// the namespace too. `None` where nothing tells them apart.
 fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
     if environments.len() < 2 {
         return Some(vec![Vec::new(); environments.len()]);

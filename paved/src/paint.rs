@@ -1,4 +1,5 @@
-//! How things look on a terminal: colours, a line per part, tables. Without colours everything still reads.
+//! How things look on a terminal: colours, a line per part, tables. Without colours everything
+//! still reads.
 
 mod table;
 

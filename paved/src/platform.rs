@@ -1,4 +1,5 @@
-//! `paved platform`: what a platform team keeps in its own Git, and what a change of its Settings does.
+//! `paved platform`: what a platform team keeps in its own Git, and what a change of its Settings
+//! does.
 
 mod check;
 
@@ -18,7 +19,8 @@ use crate::files::Inputs;
 use crate::prepare::settings;
 use crate::validate;
 
-/// Writes the manifests, or shows what a change does; invalid Settings are refused with every reason.
+/// Writes the manifests, or shows what a change does; invalid Settings are refused with every
+/// reason.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
     let group = group_of(args.flavour, args.group.as_deref())?;
     let inputs = Inputs::default();
@@ -42,8 +44,8 @@ struct File {
     documents: Vec<Value>,
 }
 
-/// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the EnvironmentConfig that the
-/// Compositions take the Settings from.
+/// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the
+/// EnvironmentConfig that the Compositions take the Settings from.
 fn manifests(args: &Platform, group: &str, mut settings: Value) -> Vec<File> {
     let flavour = args.flavour;
     let mut files: Vec<File> = APIS

@@ -37,8 +37,8 @@ pub(crate) fn observed(
     Ok(Observed::titled(seen))
 }
 
-/// Applies defaults, validates, makes the composite of a claim, and puts the observed world around it. `own` are the
-/// Settings that stand in the document's file.
+/// Applies defaults, validates, makes the composite of a claim, and puts the observed world around
+/// it. `own` are the Settings that stand in the document's file.
 pub(crate) fn prepare(
     document: &Document,
     sources: &Sources,

@@ -17,7 +17,8 @@ use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
 use crate::prepare::{self, Sources};
 
-/// Previews every claim and XR of the given files: all that can be is printed, then all that went wrong.
+/// Previews every claim and XR of the given files: all that can be is printed, then all that went
+/// wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::of(&args.sources);
     let observed = prepare::observed(&args.observed, &sources.inputs, console)?;
@@ -46,8 +47,8 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
 /// A document to preview, and the Settings that stand in its file.
 type Input = (Document, Vec<Value>);
 
-/// The documents to preview. A folder also holds other things: those are left out, with a note. A file of it that cannot be
-/// read is no reason to leave out the others: it is told at the end.
+/// The documents to preview. A folder also holds other things: those are left out, with a note. A
+/// file of it that cannot be read is no reason to leave out the others: it is told at the end.
 fn inputs(
     args: &Preview,
     files: &Inputs,
@@ -111,7 +112,8 @@ fn of_file(documents: Vec<Document>, console: &mut Console<'_>) -> Result<Vec<In
     Ok(ours.into_iter().map(|document| (document, settings.clone())).collect())
 }
 
-/// Runs the function once, or until it is ready, and gives the documents to print; a tree is printed at once.
+/// Runs the function once, or until it is ready, and gives the documents to print; a tree is
+/// printed at once.
 fn show(
     mut subject: Subject,
     args: &Preview,

@@ -1,7 +1,7 @@
 //! `paved publish`: a site's build becomes what its environment serves.
 //!
-//! What the bucket has is compared by checksums, so that a run after a failure does the rest. No page is there before what it
-//! names, and nothing goes before the pages that named it have.
+//! What the bucket has is compared by checksums, so that a run after a failure does the rest. No
+//! page is there before what it names, and nothing goes before the pages that named it have.
 
 mod account;
 mod bucket;
@@ -78,8 +78,9 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     plan.summary(&site, console)
 }
 
-/// What comes once the files are there: the edges serve them, asked for `always` or where they were not told of what is there, and
-/// waited for no longer than that; and what nobody names any more goes.
+/// What comes once the files are there: the edges serve them, asked for `always` or where they were
+/// not told of what is there, and waited for no longer than that; and what nobody names any more
+/// goes.
 async fn finish(
     plan: &Plan,
     site: &Site,
@@ -153,7 +154,8 @@ fn has_site(object: &DynamicObject) -> bool {
         .any(|path| object.data.pointer(path).is_some())
 }
 
-/// The region that it says, while it is made; else AWS' first one: whose credentials they are does not depend on it.
+/// The region that it says, while it is made; else AWS' first one: whose credentials they are does
+/// not depend on it.
 fn region(object: &DynamicObject) -> &str {
     let said = ["/status/region", "/spec/region"]
         .iter()

@@ -53,8 +53,8 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Draws it again whenever it changes, for as long as it exists and the caller looks. That the cluster does not answer is said:
-/// what stands there is what it was.
+/// Draws it again whenever it changes, for as long as it exists and the caller looks. That the
+/// cluster does not answer is said: what stands there is what it was.
 async fn follow(
     cluster: &Cluster,
     found: Found,

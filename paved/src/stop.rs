@@ -1,5 +1,5 @@
-//! When somebody wants a command to end: Ctrl-C, or SIGTERM, by which pipelines and Kubernetes say the same. A container's first process
-//! hears neither unless it listens.
+//! When somebody wants a command to end: Ctrl-C, or SIGTERM, by which pipelines and Kubernetes say
+//! the same. A container's first process hears neither unless it listens.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -13,7 +13,8 @@ use tokio::task::yield_now;
 use crate::Console;
 use crate::failure::Failure;
 
-/// Completes when somebody wants this to end. From the first time that it is waited for the signals end nothing by themselves.
+/// Completes when somebody wants this to end. From the first time that it is waited for the signals
+/// end nothing by themselves.
 pub(crate) async fn asked() {
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => drop(select(pin!(ctrl_c()), pin!(terminate.recv())).await),
@@ -49,8 +50,8 @@ impl Stop {
         Self { asked: Box::pin(asked()), is_asked: false }
     }
 
-    /// Does a piece of the work to its end; whoever wants to end meanwhile is told that `what` is finished first. Asked once more it
-    /// is left as it is: `None`.
+    /// Does a piece of the work to its end; whoever wants to end meanwhile is told that `what` is
+    /// finished first. Asked once more it is left as it is: `None`.
     pub(crate) async fn finish<T>(
         &mut self,
         work: impl Future<Output = T>,

@@ -1,4 +1,5 @@
-//! Standard output and standard error. Every text that the program prints goes through a [`Stream`].
+//! Standard output and standard error. Every text that the program prints goes through a
+//! [`Stream`].
 //!
 //! Much of that text was written by other people: names in files, fields of objects, messages of
 //! API servers. A terminal or a CI system could obey it. A [`Stream`] therefore prints
@@ -361,7 +362,8 @@ mod tests {
         "crates/paved-render/src",
     ];
 
-    /// Lines that use the process's own streams, or print as they are: file, and a part of the line.
+    /// Lines that use the process's own streams, or print as they are: file, and a part of the
+    /// line.
     const OWNERS: [(&str, &str); 8] = [
         // Asks whether a user can answer.
         ("crates/paved-client/src/cluster.rs", "stderr().is_terminal()"),

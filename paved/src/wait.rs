@@ -1,4 +1,5 @@
-//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing is asked again and again.
+//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing
+//! is asked again and again.
 
 mod report;
 
@@ -74,7 +75,8 @@ async fn search(
     Ok(find_each(cluster, &kinds, names, |object| Environment::of(&object)).await?)
 }
 
-/// Waits until all are as they should be, and gives them back as they are then; the first that fails for good ends it.
+/// Waits until all are as they should be, and gives them back as they are then; the first that
+/// fails for good ends it.
 pub(crate) async fn until(
     cluster: &Cluster,
     targets: Vec<Found<Environment>>,

@@ -1,7 +1,8 @@
 //! YAML as kubectl reads it, with the place of every value.
 //!
-//! The parser gives events; what a scalar means follows [kubectl's rules](scalar), which are those of YAML 1.1 for the
-//! most part: `0755` is a number of octal digits, `no` is false. A file means the same here and there.
+//! The parser gives events; what a scalar means follows [kubectl's rules](scalar), which are those
+//! of YAML 1.1 for the most part: `0755` is a number of octal digits, `no` is false. A file means
+//! the same here and there.
 
 mod node;
 mod scalar;
@@ -27,8 +28,8 @@ pub(crate) struct Broken {
     pub(crate) message: String,
 }
 
-/// All documents of a text, also of JSON objects in a row. Where the text is not YAML, each document is read separately, so
-/// that a broken document hides no other.
+/// All documents of a text, also of JSON objects in a row. Where the text is not YAML, each
+/// document is read separately, so that a broken document hides no other.
 pub(crate) fn documents(text: &str) -> Vec<Result<Located, Broken>> {
     if let Some(ranges) = json_stream(text) {
         return each(text, ranges);
@@ -63,8 +64,8 @@ fn each(text: &str, parts: Vec<Range<usize>>) -> Vec<Result<Located, Broken>> {
     all
 }
 
-/// JSON objects in a row, with nothing between them. From the second one on a text is JSON: what follows and is broken is a
-/// part of its own.
+/// JSON objects in a row, with nothing between them. From the second one on a text is JSON: what
+/// follows and is broken is a part of its own.
 fn json_stream(text: &str) -> Option<Vec<Range<usize>>> {
     if !text.trim_start().starts_with('{') {
         return None;
@@ -258,8 +259,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A copy of what an alias names. As with kubectl, a document that is made of aliases for the most part is refused: a
-    /// few lines of them could fill any memory.
+    /// A copy of what an alias names. As with kubectl, a document that is made of aliases for the
+    /// most part is refused: a few lines of them could fill any memory.
     fn alias(&mut self, anchor: usize, spot: &Spot) -> Result<Read, Broken> {
         let broken =
             |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
@@ -300,8 +301,8 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, spot: &Spot) -> Res
     scalar::value(kind(style, tag), text).map_err(refused)
 }
 
-/// Merges an object, or several of which the first goes before the others. As with kubectl, what is merged replaces
-/// what was written before it.
+/// Merges an object, or several of which the first goes before the others. As with kubectl, what is
+/// merged replaces what was written before it.
 fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> Result<(), Broken> {
     let all = match (merged.value, merged.node.content) {
         (Value::Object(fields), Content::Map(places)) => vec![(fields, places)],
@@ -347,7 +348,8 @@ fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// How much of a document may come by aliases, as kubectl's reader has it: nearly all of a small one, a tenth of a large one.
+/// How much of a document may come by aliases, as kubectl's reader has it: nearly all of a small
+/// one, a tenth of a large one.
 fn allowed_ratio(nodes: usize) -> f64 {
     const SMALL: usize = 400_000;
     const LARGE: usize = 4_000_000;

@@ -1,4 +1,5 @@
-//! Which cluster is meant, what it makes, and whether something is deleted there: as somebody at a terminal sees it.
+//! Which cluster is meant, what it makes, and whether something is deleted there: as somebody at a
+//! terminal sees it.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

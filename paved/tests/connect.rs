@@ -1,4 +1,5 @@
-//! What one does with an environment: the way to its machine, cluster or database, as it works from where one sits.
+//! What one does with an environment: the way to its machine, cluster or database, as it works from
+//! where one sits.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

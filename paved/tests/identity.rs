@@ -18,7 +18,8 @@ fn input(name: &str) -> String {
     format!("{}/tests/inputs/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a preview makes of a file with what is observed: each composite's namespace or name, and its security group.
+/// What a preview makes of a file with what is observed: each composite's namespace or name, and
+/// its security group.
 fn groups(file: &str, observed: &str) -> (Vec<(String, String)>, String) {
     let folder = folder(&[("settings.yaml", SETTINGS)]);
     let settings = within(&folder, "settings.yaml");
@@ -125,7 +126,8 @@ fn a_claim_of_another_namespace_is_not_the_stored_one() {
     let composition = example("gpu-workspace/composition.yaml");
     let (stored, new) = (within(&folder, "stored.yaml"), within(&folder, "new.yaml"));
     let run = paved(&["preview", &new, "--observed", &stored, "--composition", &composition]);
-    // An immutable field differs from that of another team's claim, which says nothing about this one.
+    // An immutable field differs from that of another team's claim, which says nothing about this
+    // one.
     assert!(!run.err.contains("spec.parameters.region"), "{}", run.err);
     assert!(run.err.contains("stored.yaml: GpuDevWorkspaceClaim ada"), "{}", run.err);
 }

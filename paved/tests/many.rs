@@ -1,4 +1,5 @@
-//! What many environments cost the API server: a list and a watch of their kind, and nothing for each of them.
+//! What many environments cost the API server: a list and a watch of their kind, and nothing for
+//! each of them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

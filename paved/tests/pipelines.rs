@@ -1,4 +1,5 @@
-//! The documented pipelines: what stands there is YAML, what they run is Bash, and every `paved` in it has the flags that it is given.
+//! The documented pipelines: what stands there is YAML, what they run is Bash, and every `paved` in
+//! it has the flags that it is given.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Readers that leave: what only prints ends, everything else goes on and says by its exit code how it went.
+//! Readers that leave: what only prints ends, everything else goes on and says by its exit code how
+//! it went.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

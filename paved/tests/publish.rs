@@ -1,4 +1,5 @@
-//! A site becomes what its environment serves: against an S3 API, with an environment from a Kubernetes API.
+//! A site becomes what its environment serves: against an S3 API, with an environment from a
+//! Kubernetes API.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -231,8 +232,8 @@ async fn the_edges_are_told_before_anything_is_deleted() {
     let all = client.list_invalidations().distribution_id(&id).send().await.unwrap();
     assert_eq!(all.invalidation_list.unwrap().quantity, 3);
 
-    // A run that ended before edges were told: the next one has nothing left to upload, and tells them all the same. S3 dates
-    // objects by the second.
+    // A run that ended before edges were told: the next one has nothing left to upload, and tells
+    // them all the same. S3 dates objects by the second.
     sleep(Duration::from_secs(1)).await;
     s3.refuse("POST", "/invalidation", 400, "InvalidArgument");
     write(&site, "index.html", "<i>");

@@ -8,7 +8,8 @@ use function_paved_road::apis::APIS;
 use serde_json::Value;
 use support::{assert_golden, example, paved};
 
-/// What people apply, of each API in each flavour: `gpu-workspace/claim.yaml`, `gpu-workspace/namespaced/xr.yaml`, …
+/// What people apply, of each API in each flavour: `gpu-workspace/claim.yaml`,
+/// `gpu-workspace/namespaced/xr.yaml`, …
 fn applied() -> impl Iterator<Item = String> {
     let both = |api: &str| [format!("{api}/claim.yaml"), format!("{api}/namespaced/xr.yaml")];
     APIS.iter().flat_map(move |api| both(api.info().name))
@@ -134,7 +135,8 @@ fn a_tree_never_shows_a_secret() {
     }
 }
 
-/// The values of the Secrets in an observed state that are secret: not addresses and names, which status shows.
+/// The values of the Secrets in an observed state that are secret: not addresses and names, which
+/// status shows.
 fn secrets(observed: Option<&str>) -> Vec<String> {
     let Some(observed) = observed else { return Vec::new() };
     let text = std::fs::read_to_string(example(observed)).unwrap();

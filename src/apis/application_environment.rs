@@ -40,8 +40,8 @@ pub struct Parameters {
     #[schemars(range(min = 10, max = 65536))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can only grow"))]
     pub storage_gb: i64,
-    /// What deleting the environment does to the cluster, the database and the bucket with all that is in them: Delete, or
-    /// Orphan, which leaves them in the cloud.
+    /// What deleting the environment does to the cluster, the database and the bucket with all that
+    /// is in them: Delete, or Orphan, which leaves them in the cloud.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
     /// Google Cloud region. It cannot be changed.

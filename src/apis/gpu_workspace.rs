@@ -42,8 +42,8 @@ pub struct Parameters {
     /// Who the workspace is for: an e-mail address or a login.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+@-]*$"))]
     pub owner: String,
-    /// EC2 machine type with a GPU. Changing it stops and starts the machine. A volume that was attached by hand blocks the
-    /// change: the provider then tries to manage the volume, too.
+    /// EC2 machine type with a GPU. Changing it stops and starts the machine. A volume that was
+    /// attached by hand blocks the change: the provider then tries to manage the volume, too.
     #[serde(default = "default_instance_type")]
     #[schemars(length(min = 1, max = 32))]
     pub instance_type: String,
@@ -52,23 +52,26 @@ pub struct Parameters {
     #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: create a new workspace"))]
     pub region: String,
-    /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed. Its wheels on PyPI use the
-    /// CPU only: for OpenCV on the GPU run a container that has it, or build OpenCV with the image's CUDA.
+    /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed.
+    /// Its wheels on PyPI use the CPU only: for OpenCV on the GPU run a container that has it, or
+    /// build OpenCV with the image's CUDA.
     #[serde(default = "default_opencv_version")]
     #[schemars(length(max = 20), regex(pattern = r"^[0-9]+(\.[0-9]+){2,3}$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("opencvVersion cannot be changed: install another release with pip, or create a new workspace"))]
     pub opencv_version: String,
-    /// SSH public keys of the people who log in, as lines of OpenSSH (ed25519, ecdsa, rsa of 2048 bits or more, sk-*).
-    /// They cannot be changed.
+    /// SSH public keys of the people who log in, as lines of OpenSSH (ed25519, ecdsa, rsa of 2048
+    /// bits or more, sk-*). They cannot be changed.
     #[serde(default)]
     #[schemars(length(max = MOST_KEYS), inner(length(max = LONGEST_SSH_KEY)))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("sshPublicKeys cannot be changed: edit ~/.ssh/authorized_keys, or create a new workspace"))]
     pub ssh_public_keys: Vec<String>,
-    /// Networks from which SSH is let in, in CIDR notation. Default: those of the platform team's settings, else none.
+    /// Networks from which SSH is let in, in CIDR notation. Default: those of the platform team's
+    /// settings, else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(max = 43)))]
     pub allowed_cidrs: Option<Vec<String>>,
-    /// Size of the disk in GiB. It can only grow. A volume that was attached by hand blocks the change.
+    /// Size of the disk in GiB. It can only grow. A volume that was attached by hand blocks the
+    /// change.
     #[serde(rename = "diskGB", default = "default_disk_gb")]
     #[schemars(range(min = 75, max = 16384))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("diskGB can only grow"))]
@@ -205,7 +208,8 @@ impl Parameters {
         status
     }
 
-    /// The address at which SSH answers: the firewall lets a network of the same IP version in, and there is a key.
+    /// The address at which SSH answers: the firewall lets a network of the same IP version in, and
+    /// there is a key.
     fn ssh_address<'s>(
         &self,
         status: &'s GpuDevWorkspaceStatus,

@@ -24,8 +24,8 @@ pub struct StockPool {
     #[serde(default = "default_image")]
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,
-    /// Memory of each pod, which is asked for and never exceeded: a Kubernetes quantity such as 16Gi. Default: as the
-    /// namespace has it.
+    /// Memory of each pod, which is asked for and never exceeded: a Kubernetes quantity such as
+    /// 16Gi. Default: as the namespace has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,
@@ -58,8 +58,9 @@ pub struct StockPoolStatus {
     pub available: Option<i64>,
     /// Pods that are not yet available: replicas less available.
     pub allocated: Option<i64>,
-    /// Generation of the composite that the pods were last seen to follow, or that the cluster gave up on. In the namespaced API only:
-    /// deprecated in the claims API, which no longer writes it, because a claim has a generation of its own.
+    /// Generation of the composite that the pods were last seen to follow, or that the cluster gave
+    /// up on. In the namespaced API only: deprecated in the claims API, which no longer writes it,
+    /// because a claim has a generation of its own.
     pub observed_generation: Option<i64>,
     /// When any other field of the status changed last (RFC 3339).
     pub last_sync_time: Option<String>,
@@ -166,7 +167,8 @@ impl StockPool {
             available,
             allocated: available.map(|available| (self.replicas - available).max(0)),
             observed_generation: match cx.xr.scope {
-                // A claim's status is its composite's: kstatus would compare the composite's generation with the claim's.
+                // A claim's status is its composite's: kstatus would compare the composite's
+                // generation with the claim's.
                 Scope::LegacyCluster => None,
                 Scope::Namespaced
                     if ready || health.is_some_and(|health| health.state == State::Failed) =>

@@ -1,4 +1,5 @@
-//! Unified environment: a site on CloudFront, a backend on Kubernetes and a PostgreSQL database, in one claim.
+//! Unified environment: a site on CloudFront, a backend on Kubernetes and a PostgreSQL database, in
+//! one claim.
 
 mod backend;
 mod checks;
@@ -47,8 +48,9 @@ pub struct Backend {
     #[serde(default = "default_replicas")]
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i64,
-    /// Environment variables, beside those that lead to the database: PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE,
-    /// DATABASE_URL, and PGSSLMODE (require, unless it is given here). No secrets: everyone who may read claims can read them.
+    /// Environment variables, beside those that lead to the database: PGHOST, PGPORT, PGUSER,
+    /// PGPASSWORD, PGDATABASE, DATABASE_URL, and PGSSLMODE (require, unless it is given here). No
+    /// secrets: everyone who may read claims can read them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = checks::MOST_VARIABLES), inner(length(max = checks::LONGEST_VALUE)))]
     pub env: BTreeMap<String, String>,
@@ -58,8 +60,8 @@ pub struct Backend {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Database {
-    /// How many connections it takes, or which machine it is given where it has a server of its own; and what the backend
-    /// gets of CPU and memory.
+    /// How many connections it takes, or which machine it is given where it has a server of its
+    /// own; and what the backend gets of CPU and memory.
     pub size: Size,
 }
 
@@ -95,7 +97,8 @@ pub struct Frontend {
     #[schemars(length(min = 1, max = checks::LONGEST_APP), regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("appName cannot be changed: create a new environment"))]
     pub app_name: String,
-    /// Whether deleting the environment leaves the bucket with the site's files in the cloud. Without it they are deleted.
+    /// Whether deleting the environment leaves the bucket with the site's files in the cloud.
+    /// Without it they are deleted.
     #[serde(default = "default_retain_files")]
     pub retain_files: bool,
 }
@@ -112,13 +115,15 @@ pub struct UnifiedEnvironmentStatus {
     pub frontend_url: Option<String>,
     /// Id of the site's CloudFront distribution, for invalidations.
     pub frontend_distribution_id: Option<String>,
-    /// What becomes of the site's files when the environment is deleted, once they have a bucket: Retained or Deleted.
+    /// What becomes of the site's files when the environment is deleted, once they have a bucket:
+    /// Retained or Deleted.
     pub frontend_files_on_deletion: Option<FilesOnDeletion>,
     /// AWS region of the bucket, and of the database where it has a server of its own.
     pub region: Option<String>,
     /// Address of the backend: that of its Ingress where it has one, else one inside the cluster.
     pub backend_url: Option<String>,
-    /// Whether a request to the backend's Service would be answered, and the site is served everywhere.
+    /// Whether a request to the backend's Service would be answered, and the site is served
+    /// everywhere.
     pub ready: Option<bool>,
 }
 

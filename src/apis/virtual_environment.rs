@@ -1,4 +1,5 @@
-//! Virtual environment: a cluster of one's own, virtual or managed, with an application, GitOps and Knative inside.
+//! Virtual environment: a cluster of one's own, virtual or managed, with an application, GitOps and
+//! Knative inside.
 
 mod aks;
 mod checks;
@@ -40,25 +41,27 @@ pub struct VirtualEnvironment {
                   managed cluster")
 )]
 pub struct Parameters {
-    /// What kind of cluster. Default: what the platform team chose for the size, else vcluster. It cannot be changed.
+    /// What kind of cluster. Default: what the platform team chose for the size, else vcluster. It
+    /// cannot be changed.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("type cannot be changed: create a new environment"))]
     pub cluster_type: Option<ClusterType>,
-    /// How much the environment may use: resources and quotas of a virtual cluster, the nodes of a managed one. It cannot be
-    /// changed on eks and aks, whose nodes stay what they are.
+    /// How much the environment may use: resources and quotas of a virtual cluster, the nodes of a
+    /// managed one. It cannot be changed on eks and aks, whose nodes stay what they are.
     #[serde(default)]
     pub size: Size,
     /// An application to install from a Helm chart. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<App>,
-    /// A Git repository that Argo CD, which is installed for it, keeps the cluster in step with. Default: none.
+    /// A Git repository that Argo CD, which is installed for it, keeps the cluster in step with.
+    /// Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gitops: Option<GitOps>,
     /// Knative Serving, with Kourier as its ingress.
     #[serde(default)]
     pub knative: Knative,
-    /// From where a virtual cluster's API is reached: from within the cluster that hosts it, or through a load balancer of its
-    /// own. For type vcluster only.
+    /// From where a virtual cluster's API is reached: from within the cluster that hosts it, or
+    /// through a load balancer of its own. For type vcluster only.
     #[serde(default)]
     pub expose: Expose,
 }
@@ -184,7 +187,8 @@ pub struct VirtualEnvironmentStatus {
     pub cluster_type: Option<ClusterType>,
     /// URL at which the cluster's API is reached: through the load balancer where there is one.
     pub endpoint: Option<String>,
-    /// URL at which the cluster's API is reached from within the cluster that hosts it; for a managed cluster the endpoint.
+    /// URL at which the cluster's API is reached from within the cluster that hosts it; for a
+    /// managed cluster the endpoint.
     pub url: Option<String>,
     /// The Secret with the cluster's kubeconfig, once there is one.
     pub kubeconfig_secret: Option<KubeconfigSecret>,
@@ -201,8 +205,9 @@ pub struct KubeconfigSecret {
     pub key: String,
 }
 
-/// How long provider-helm waits for a release. It has to be shorter than the provider's own `--timeout`, 10 minutes by default:
-/// at an equal one, the provider may give up first and leave the release `pending-install`.
+/// How long provider-helm waits for a release. It has to be shorter than the provider's own
+/// `--timeout`, 10 minutes by default: at an equal one, the provider may give up first and leave
+/// the release `pending-install`.
 const WAIT_TIMEOUT: &str = "8m0s";
 
 /// Key of the kubeconfig, in the cluster's own Secret and in the connection details.
@@ -299,7 +304,8 @@ struct Cluster {
     slot: &'static str,
     /// The kubeconfig, once it was observed.
     kubeconfig: Option<Vec<u8>>,
-    /// Who the providers are in the cluster, where the kubeconfig alone does not say it: `identity` of a provider config.
+    /// Who the providers are in the cluster, where the kubeconfig alone does not say it: `identity`
+    /// of a provider config.
     identity: Option<serde_json::Value>,
     /// URL of its API.
     endpoint: Option<String>,

@@ -10,7 +10,8 @@ use regex_lite::Regex;
 
 use crate::check::{self, Refused};
 
-/// The tiers, by edition: shared and custom machines are Enterprise, predefined ones Enterprise Plus.
+/// The tiers, by edition: shared and custom machines are Enterprise, predefined ones Enterprise
+/// Plus.
 pub const TIER: &str = "^db-(f1-micro|g1-small|custom-(N4-)?[1-9][0-9]{0,2}-[1-9][0-9]{2,6}\
                         |(perf|memory)-optimized-N-[1-9][0-9]{0,2}|c4a-highmem-[1-9][0-9]{0,2})$";
 

@@ -1,8 +1,9 @@
 //! EC2 machine types with an NVIDIA GPU.
 //!
-//! Prices are on-demand US dollars per hour for Linux, in us-east-1 or where AWS offers the type, as of 2026-07. Shapes are those of AWS's public
-//! pages on instance types (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is
-//! what the driver reports as usable.
+//! Prices are on-demand US dollars per hour for Linux, in us-east-1 or where AWS offers the type,
+//! as of 2026-07. Shapes are those of AWS's public pages on instance types
+//! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is what the
+//! driver reports as usable.
 
 use std::fmt::Write;
 
@@ -41,7 +42,8 @@ pub struct Gpu {
 /// The kernel driver that a machine image has to carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// NVIDIA's open kernel modules, as in the usual GPU images; they know Turing and what came after it.
+    /// NVIDIA's open kernel modules, as in the usual GPU images; they know Turing and what came
+    /// after it.
     Open,
     /// NVIDIA's proprietary modules, so an image of its own: Settings' `byFamily`.
     Proprietary,

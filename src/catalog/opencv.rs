@@ -1,8 +1,9 @@
 //! OpenCV releases, as the wheels of the Python package index have them.
 //!
-//! A wheel's version has four parts, the release's three and a build number, so `==4.8.0` finds nothing. Listed are
-//! the releases that both `opencv-python` and `opencv-contrib-python-headless` have. One wheel is ever installed, as
-//! all of them carry the module `cv2`; the last is the superset that needs no display.
+//! A wheel's version has four parts, the release's three and a build number, so `==4.8.0` finds
+//! nothing. Listed are the releases that both `opencv-python` and `opencv-contrib-python-headless`
+//! have. One wheel is ever installed, as all of them carry the module `cv2`; the last is the
+//! superset that needs no display.
 
 use crate::check::Refused;
 
@@ -14,7 +15,8 @@ const PACKAGE: &str = "opencv-contrib-python-headless";
 pub struct Release {
     /// Three parts: `4.8.0`.
     pub version: &'static str,
-    /// The builds of the wheel, oldest first, without those that were withdrawn: the fourth part of its version.
+    /// The builds of the wheel, oldest first, without those that were withdrawn: the fourth part of
+    /// its version.
     pub builds: &'static [&'static str],
     /// The NumPy it was built for: with another `import cv2` fails, or pip finds no solution.
     pub numpy: &'static str,
@@ -53,7 +55,8 @@ pub struct Requirement {
     pub newest_python: Option<&'static str>,
 }
 
-/// What pip is told for a version as users write it: three parts take the newest build, four exactly that one.
+/// What pip is told for a version as users write it: three parts take the newest build, four
+/// exactly that one.
 pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
     let parts: Vec<&str> = asked.split('.').take(5).collect();
     if !(3..=4).contains(&parts.len()) || !parts.iter().all(|part| is_number(part)) {

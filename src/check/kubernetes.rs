@@ -1,4 +1,5 @@
-//! What Kubernetes takes: names, image references, quantities of memory. Each pattern stands in the schemas too.
+//! What Kubernetes takes: names, image references, quantities of memory. Each pattern stands in the
+//! schemas too.
 
 use std::sync::LazyLock;
 
@@ -15,8 +16,8 @@ pub const LABEL_VALUE: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
 /// The name of an environment variable.
 pub const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
-/// A reference to a container image: registry, repository in lower case, tag and digest, as the OCI distribution
-/// specification writes it.
+/// A reference to a container image: registry, repository in lower case, tag and digest, as the OCI
+/// distribution specification writes it.
 pub const IMAGE: &str = "^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*(:[0-9]{1,5})?/)?\
                          [a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*\
                          (:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[a-f0-9]{64})?$";
@@ -46,7 +47,8 @@ pub fn label_value(value: &str) -> Result<&str, Refused> {
     matching(value, 63, &PATTERN, allowed)
 }
 
-/// The key of an annotation: a name, and before it a domain. Those of Crossplane and ours are not for others to set.
+/// The key of an annotation: a name, and before it a domain. Those of Crossplane and ours are not
+/// for others to set.
 pub fn annotation_key(value: &str) -> Result<&str, Refused> {
     const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
                        [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
@@ -93,7 +95,8 @@ pub fn cpu(value: &str) -> Result<&str, Refused> {
     quantity(value, NANO / 1000, allowed).map(|_| value)
 }
 
-/// A quantity of at least `least`, in thousand-millionths. Kubernetes cuts larger ones to 2⁶³ - 1, which nobody means.
+/// A quantity of at least `least`, in thousand-millionths. Kubernetes cuts larger ones to 2⁶³ - 1,
+/// which nobody means.
 fn quantity(value: &str, least: i128, allowed: &str) -> Result<i128, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(QUANTITY).ok());
     matching(value, LONGEST_QUANTITY, &PATTERN, allowed)?;
@@ -102,7 +105,8 @@ fn quantity(value: &str, least: i128, allowed: &str) -> Result<i128, Refused> {
     amount.ok_or_else(|| Refused::new(value, allowed))
 }
 
-/// Whether two quantities are the same amount, however each is written: an API server turns `1.3Gi` into `1395864371200m`.
+/// Whether two quantities are the same amount, however each is written: an API server turns `1.3Gi`
+/// into `1395864371200m`.
 pub fn same_quantity(one: &str, other: &str) -> bool {
     nanos(one).is_some_and(|amount| Some(amount) == nanos(other))
 }
@@ -110,7 +114,8 @@ pub fn same_quantity(one: &str, other: &str) -> bool {
 /// The unit that Kubernetes rounds quantities up to: a thousand-millionth.
 const NANO: i128 = 1_000_000_000;
 
-/// A quantity as Kubernetes reads it, in thousand-millionths: digits with a point among them, and a suffix or an exponent.
+/// A quantity as Kubernetes reads it, in thousand-millionths: digits with a point among them, and a
+/// suffix or an exponent.
 fn nanos(quantity: &str) -> Option<i128> {
     const LONGEST: usize = 40;
     let (negative, rest) = match quantity.strip_prefix('-') {

@@ -47,7 +47,8 @@ pub fn git_repository(value: &str) -> Result<&str, Refused> {
     .map_err(|refused| hidden(value, refused))
 }
 
-/// Refuses a URL with a password, a token or a query in it, without showing it. The user of an SSH URL is no secret.
+/// Refuses a URL with a password, a token or a query in it, without showing it. The user of an SSH
+/// URL is no secret.
 fn without_secrets(value: &str) -> Result<(), Refused> {
     let (scheme, rest) = value.split_once("://").unwrap_or(("ssh", value));
     let user = rest.split('/').next().unwrap_or_default().rsplit_once('@').map(|(user, _)| user);

@@ -10,7 +10,8 @@ const INEXACT: f64 = 9_007_199_254_740_992.0;
 /// How many numbers are named: each is a result, and the answer has a bound.
 const MOST: usize = 50;
 
-/// Refuses numbers of a spec that have arrived changed, or may have: those of 2⁵³ or more, in any field.
+/// Refuses numbers of a spec that have arrived changed, or may have: those of 2⁵³ or more, in any
+/// field.
 pub fn exact(spec: &Value) -> Result<(), Error> {
     let mut wrong = Vec::new();
     look("spec", spec, &mut wrong);

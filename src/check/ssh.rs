@@ -21,7 +21,8 @@ const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed2
                        ecdsa-sha2-nistp256/384/521, ssh-rsa of \
                        2048 bits or more, sk-…), the key and an optional comment";
 
-/// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own format in base64.
+/// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own
+/// format in base64.
 const PRIVATE: [&str; 3] = ["PRIVATE KEY", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
 
 /// Public keys in other formats: their header, the format's name, and how ssh-keygen converts them.
@@ -37,7 +38,8 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
 /// Characters of the longest line, comment and all, that is still accepted.
 pub const LONGEST_SSH_KEY: usize = 8192;
 
-/// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever shown.
+/// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever
+/// shown.
 pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     if PRIVATE.iter().any(|mark| line.contains(mark)) {
         return Err(refused(
@@ -100,7 +102,8 @@ fn unknown_type(line: &str, kind: &str) -> Refused {
     }
 }
 
-/// The first word, when it can be no piece of a secret: names of key types are short and in lower case, base64 is neither.
+/// The first word, when it can be no piece of a secret: names of key types are short and in lower
+/// case, base64 is neither.
 fn shown(line: &str, kind: &str) -> String {
     let name_like = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-@._".contains(c);
     if !kind.is_empty() && kind.len() <= 40 && kind.chars().all(name_like) {

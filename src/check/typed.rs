@@ -1,4 +1,5 @@
-//! Typed values, read from what a user wrote: what is wrong is told in the user's terms, not in those of a program.
+//! Typed values, read from what a user wrote: what is wrong is told in the user's terms, not in
+//! those of a program.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Error as _, IntoDeserializer, Unexpected, Visitor};
@@ -9,7 +10,8 @@ use super::{SHOWN, quoted, shown, suggestion};
 use crate::error::FieldError;
 use crate::value::Object;
 
-/// Reads a value; an error names the field by its path below `root`, what was found there and what is allowed.
+/// Reads a value; an error names the field by its path below `root`, what was found there and what
+/// is allowed.
 pub fn typed<'v, T: Deserialize<'v>>(
     source: impl Into<Source<'v>>,
     root: &str,
@@ -94,8 +96,8 @@ fn kind(expected: &str) -> &str {
     }
 }
 
-/// JSON to read from. serde_json's own reader takes a list for a struct, its items for the fields in order, and an empty
-/// one for a struct of defaults; this one wants an object.
+/// JSON to read from. serde_json's own reader takes a list for a struct, its items for the fields
+/// in order, and an empty one for a struct of defaults; this one wants an object.
 #[derive(Clone, Copy)]
 pub enum Source<'v> {
     /// An object's fields.

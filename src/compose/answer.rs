@@ -17,7 +17,8 @@ mod requeue {
     use std::time::Duration;
     /// Everything is ready: changes arrive by watches, this is for what has none.
     pub const READY: Duration = Duration::from_mins(10);
-    /// Something is being made, waits or fails. Soon enough for what a time decides: that a failure has lasted, for example.
+    /// Something is being made, waits or fails. Soon enough for what a time decides: that a failure
+    /// has lasted, for example.
     pub const BUSY: Duration = Duration::from_secs(30);
     /// A secret was made, and core publishes it right after this answer.
     pub const PUBLISHING: Duration = Duration::from_secs(5);
@@ -51,10 +52,12 @@ pub struct Answer {
 }
 
 impl Composition<'_> {
-    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema revisions added to that.
+    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema
+    /// revisions added to that.
     ///
     /// # Errors
-    /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor retired.
+    /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor
+    /// retired.
     pub fn finish(mut self, status: Object, additions: &[Addition]) -> Result<Answer, Error> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
@@ -137,7 +140,8 @@ impl Composition<'_> {
     }
 }
 
-/// Reason and sentence of the condition `Provisioned`: what failed first, else what everything waits for.
+/// Reason and sentence of the condition `Provisioned`: what failed first, else what everything
+/// waits for.
 fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
     let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
     if let Some(first) = failed

@@ -1,4 +1,5 @@
-//! The composite resource (XR) as a function sees it: who it is, whose it is, and which flavour it has.
+//! The composite resource (XR) as a function sees it: who it is, whose it is, and which flavour it
+//! has.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +94,8 @@ impl Composite {
             .or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
     }
 
-    /// Name and namespace under which somebody asked for it: the claim's, or the XR's own. `what` is what needs a namespace.
+    /// Name and namespace under which somebody asked for it: the claim's, or the XR's own. `what`
+    /// is what needs a namespace.
     ///
     /// # Errors
     /// A composite of the claims flavour without a claim.
@@ -116,8 +118,8 @@ impl Composite {
         self.uid(5)
     }
 
-    /// The first `length` letters and digits of the XR's uid. A preview's manifest without a uid gets those of a hash of its
-    /// name.
+    /// The first `length` letters and digits of the XR's uid. A preview's manifest without a uid
+    /// gets those of a hash of its name.
     pub fn uid(&self, length: usize) -> String {
         let known = self.uid.chars().filter(char::is_ascii_alphanumeric).take(length);
         let uid = known.collect::<String>().to_ascii_lowercase();
@@ -136,8 +138,8 @@ fn own_fields(mut spec: Value) -> Value {
     spec
 }
 
-/// What stands for a `spec` in [`CommonStatus`](super::CommonStatus): the same for a claim as for its composite. What Crossplane adds,
-/// nulls and how a number is written make no difference.
+/// What stands for a `spec` in [`CommonStatus`](super::CommonStatus): the same for a claim as for
+/// its composite. What Crossplane adds, nulls and how a number is written make no difference.
 pub fn spec_hash(spec: &Value) -> String {
     let Value::Object(own) = own_fields(spec.clone()) else { return fingerprint("") };
     let mut own = Value::Object(value::object(value::structure(own)));

@@ -1,7 +1,8 @@
-//! Health: whether an observed resource is ready, and if not, whether it is being made, waits or fails.
+//! Health: whether an observed resource is ready, and if not, whether it is being made, waits or
+//! fails.
 //!
-//! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true. Absent, unknown or
-//! malformed data never does.
+//! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true.
+//! Absent, unknown or malformed data never does.
 
 use std::borrow::Cow;
 
@@ -81,8 +82,8 @@ pub fn of(object: &Object) -> Health {
     }
 }
 
-/// A managed resource: by its conditions, once its provider has dealt with its newest generation. Providers that do not say
-/// which one they saw are believed. A Usage has `Ready` too.
+/// A managed resource: by its conditions, once its provider has dealt with its newest generation.
+/// Providers that do not say which one they saw are believed. A Usage has `Ready` too.
 fn managed(object: &Object) -> Health {
     let health = by_conditions(object);
     if health.state == State::Available && is_stale(object) {
@@ -96,9 +97,10 @@ fn managed(object: &Object) -> Health {
     }
 }
 
-/// States of the cloud in which a resource is of no use, although its provider calls it ready: providers built with upjet set
-/// `Ready` as soon as they can read a resource. By the first label of the group, the kind, and the field of `status.atProvider`.
-/// GKE, Cloud SQL and AKS show no such field.
+/// States of the cloud in which a resource is of no use, although its provider calls it ready:
+/// providers built with upjet set `Ready` as soon as they can read a resource. By the first label
+/// of the group, the kind, and the field of `status.atProvider`. GKE, Cloud SQL and AKS show no
+/// such field.
 const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
     ("eks", "Cluster", "status", &["FAILED"], State::Failed),
     ("eks", "NodeGroup", "status", &["CREATE_FAILED", "DELETE_FAILED", "DEGRADED"], State::Failed),
@@ -155,7 +157,8 @@ fn cloud_state(object: &Object) -> Option<Health> {
     })
 }
 
-/// A release of a chart. Two states of provider-helm look like work in progress, but nothing more will happen.
+/// A release of a chart. Two states of provider-helm look like work in progress, but nothing more
+/// will happen.
 fn release(object: &Object) -> Health {
     let health = managed(object);
     if health.ready || health.state == State::Failed || is_stale(object) {
@@ -211,8 +214,8 @@ fn by_conditions(object: &Object) -> Health {
     health
 }
 
-/// A provider-kubernetes Object is ready when it says so of its newest manifest, and what it wraps is. What it wraps says more
-/// of why it is not.
+/// A provider-kubernetes Object is ready when it says so of its newest manifest, and what it wraps
+/// is. What it wraps says more of why it is not.
 fn wrapped(object: &Object) -> Health {
     let wrapper = by_conditions(object);
     if matches!(wrapper.state, State::Failed | State::Waiting) {
@@ -230,8 +233,9 @@ fn wrapped(object: &Object) -> Health {
     }
 }
 
-/// Whether the provider has not yet dealt with the object's newest generation. Crossplane's runtime (1.20 on) writes the one that
-/// it saw into `Synced` at the end of every reconcile, so that a newer one is never stale for long; `Ready` may keep an old one.
+/// Whether the provider has not yet dealt with the object's newest generation. Crossplane's runtime
+/// (1.20 on) writes the one that it saw into `Synced` at the end of every reconcile, so that a
+/// newer one is never stale for long; `Ready` may keep an old one.
 fn is_stale(object: &Object) -> bool {
     let generation = at(object, &["metadata", "generation"]).and_then(Value::as_i64);
     let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
@@ -265,7 +269,8 @@ fn exists(object: &Object) -> Health {
     }
 }
 
-/// A Deployment has no condition Ready: it is ready when its controller has seen the newest spec and all replicas are available.
+/// A Deployment has no condition Ready: it is ready when its controller has seen the newest spec
+/// and all replicas are available.
 fn deployment(object: &Object) -> Health {
     let number = |path: &[&str]| at(object, path).and_then(Value::as_i64);
     let current = number(&["metadata", "generation"])

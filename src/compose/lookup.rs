@@ -52,8 +52,8 @@ impl Composition<'_> {
         self.found = found;
     }
 
-    /// An object that the composition does not compose. The answer asks for the object, also when it
-    /// is known: Crossplane calls again until two answers ask for the same objects.
+    /// An object that the composition does not compose. The answer asks for the object, also when
+    /// it is known: Crossplane calls again until two answers ask for the same objects.
     pub fn look_up(&mut self, lookup: Lookup) -> Found<'_> {
         let requirement = lookup.requirement();
         self.lookups.insert(requirement.clone(), lookup);

@@ -35,8 +35,9 @@ pub struct Managed<'c, 'r, M> {
 }
 
 impl<'r> Composition<'r> {
-    /// A managed resource in `slot`. Once it was observed, its fields keep the values that they have there, but for those
-    /// named by [`live`](Managed::live) and [`choice`](Managed::choice), and the tags of Settings.
+    /// A managed resource in `slot`. Once it was observed, its fields keep the values that they
+    /// have there, but for those named by [`live`](Managed::live) and [`choice`](Managed::choice),
+    /// and the tags of Settings.
     pub fn managed<M: models::Managed>(
         &mut self,
         slot: impl Into<String>,
@@ -65,7 +66,8 @@ impl<'r> Composition<'r> {
 }
 
 impl Composition<'_> {
-    /// The provider config for a new resource: the one asked for, else that of what runs already, else that of Settings.
+    /// The provider config for a new resource: the one asked for, else that of what runs already,
+    /// else that of Settings.
     fn config(&self, provider: Provider, asked: Option<&str>) -> Object {
         let configs = &self.settings.provider_configs;
         match asked {
@@ -76,8 +78,9 @@ impl Composition<'_> {
         }
     }
 
-    /// The provider config of what runs already in the same cloud, or in the same cluster: an environment never spans two
-    /// accounts. What goes through a provider config that the environment composes is elsewhere.
+    /// The provider config of what runs already in the same cloud, or in the same cluster: an
+    /// environment never spans two accounts. What goes through a provider config that the
+    /// environment composes is elsewhere.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
         let composed = |name: &str| {
             self.observed.values().any(|resource| {
@@ -120,8 +123,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Fields that follow from a choice of the user's, through a table that Settings or a later release may change: they
-    /// are resolved anew only when the choice differs from the one noted on the resource.
+    /// Fields that follow from a choice of the user's, through a table that Settings or a later
+    /// release may change: they are resolved anew only when the choice differs from the one noted
+    /// on the resource.
     pub fn choice(
         mut self,
         name: &'static str,
@@ -137,8 +141,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.choice(name, value, &[])
     }
 
-    /// A field whose value the cloud chose, by its path below `forProvider`, where what runs has none: from now on that value
-    /// is asked for, so that the resource is the same when the provider has to create it again.
+    /// A field whose value the cloud chose, by its path below `forProvider`, where what runs has
+    /// none: from now on that value is asked for, so that the resource is the same when the
+    /// provider has to create it again.
     pub fn chosen(mut self, path: &'static str, value: Option<impl Into<Value>>) -> Self {
         self.chosen.extend(value.map(|value| (path, value.into())));
         self
@@ -150,7 +155,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// The provider config to go through, one that this environment composes: not the one that Settings name.
+    /// The provider config to go through, one that this environment composes: not the one that
+    /// Settings name.
     pub fn by(mut self, config: impl Into<String>) -> Self {
         self.config = Some(config.into());
         self
@@ -174,13 +180,15 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// The same, to a Secret of this name: one that others read. The namespaced flavour writes it to the composite's namespace.
+    /// The same, to a Secret of this name: one that others read. The namespaced flavour writes it
+    /// to the composite's namespace.
     pub fn publishes_to(mut self, secret: SecretName) -> Self {
         self.secret = Some(secret);
         self.publishes()
     }
 
-    /// A field of `spec` beside `forProvider`, one of those that the model's [`Kind`](models::Kind) names.
+    /// A field of `spec` beside `forProvider`, one of those that the model's [`Kind`](models::Kind)
+    /// names.
     pub fn beside(mut self, field: &'static str, value: impl Into<Value>) -> Self {
         self.beside.insert(field.to_owned(), value.into());
         self
@@ -198,7 +206,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Not created before `met`; what exists stays. `what` is what it waits for, as in `the password to be published`.
+    /// Not created before `met`; what exists stays. `what` is what it waits for, as in `the
+    /// password to be published`.
     pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
         if !met && self.needs.is_none() {
             self.needs = Some(what.into());
@@ -227,8 +236,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes what the user may change, or has deleted what was to be left behind: its provider has not heard of it
-    /// yet. Tags are for people to read.
+    /// Whether this call changes what the user may change, or has deleted what was to be left
+    /// behind: its provider has not heard of it yet. Tags are for people to read.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;
@@ -310,8 +319,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Ok(spec)
     }
 
-    /// `spec.managementPolicies`; `None` leaves them to others: to the API server, which fills in all of them, and to whoever changed
-    /// them by hand. In the claims flavour a policy without Delete would win over `deletionPolicy`, so both say the same.
+    /// `spec.managementPolicies`; `None` leaves them to others: to the API server, which fills in
+    /// all of them, and to whoever changed them by hand. In the claims flavour a policy without
+    /// Delete would win over `deletionPolicy`, so both say the same.
     fn management_policies(&self) -> Option<Vec<&'static str>> {
         if self.observe_only {
             return Some(vec!["Observe"]);
@@ -378,13 +388,15 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         })
     }
 
-    /// The paths that do not keep what they have: the live ones, those of a choice that differs from the one noted, and tags.
+    /// The paths that do not keep what they have: the live ones, those of a choice that differs
+    /// from the one noted, and tags.
     fn live_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         self.live.iter().copied().chain(chosen).chain(M::KIND.tags).collect()
     }
 
-    /// Refuses tags of Settings that the service refuses. A resource that exists is left alone: its provider says what fails.
+    /// Refuses tags of Settings that the service refuses. A resource that exists is left alone: its
+    /// provider says what fails.
     fn check_tags(&self, wanted: &Object, path: &str) -> Result<(), Error> {
         let tags = &self.composition.settings.tags;
         let path: Vec<&str> = path.split('.').collect();

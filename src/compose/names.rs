@@ -21,10 +21,11 @@ impl NameRule {
 }
 
 impl Composite {
-    /// The name of this environment's resource in a cloud: valid under `rule`, unique across namespaces and re-creation.
+    /// The name of this environment's resource in a cloud: valid under `rule`, unique across
+    /// namespaces and re-creation.
     ///
-    /// Where the XR's name had to be changed or cut, six characters of its hash keep it apart from others that
-    /// would be cut to the same.
+    /// Where the XR's name had to be changed or cut, six characters of its hash keep it apart from
+    /// others that would be cut to the same.
     pub fn cloud_name(&self, rule: NameRule) -> String {
         let clean = clean(&self.name);
         let suffix = self.uid5();
@@ -44,8 +45,9 @@ impl Composite {
         format!("{}-{slot}-{}", self.name, self.uid5())
     }
 
-    /// The name of a provider config that an environment makes. Providers write it into a label of whatever goes through it, so
-    /// that it has 63 characters at most: of a longer one the XR's name is cut, and six characters of its hash keep it apart.
+    /// The name of a provider config that an environment makes. Providers write it into a label of
+    /// whatever goes through it, so that it has 63 characters at most: of a longer one the XR's
+    /// name is cut, and six characters of its hash keep it apart.
     pub fn config_name(&self, slot: &str) -> String {
         let whole = self.object_name(slot);
         if whole.len() <= LONGEST_LABEL {
@@ -61,8 +63,9 @@ impl Composite {
 /// The longest value of a label, which is that of a DNS label too.
 const LONGEST_LABEL: usize = 63;
 
-/// A DNS label that people can read and know beforehand: the words, joined by hyphens. Where they do not fit into 63 characters
-/// or hold something else than a label does, six characters of a hash keep them apart from others that would look alike.
+/// A DNS label that people can read and know beforehand: the words, joined by hyphens. Where they
+/// do not fit into 63 characters or hold something else than a label does, six characters of a hash
+/// keep them apart from others that would look alike.
 pub fn label(words: &[&str]) -> String {
     let whole = words.join("-");
     let fit = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };

@@ -17,8 +17,8 @@ const LOOKS_UP_SINCE: u32 = 2;
 pub const NAMESPACE_IS_FREE: &str = "Crossplane to look up whether its namespace exists already";
 
 impl Composition<'_> {
-    /// The namespace of a slot's resource: of a Namespace its own name, of another Kubernetes object
-    /// the one that it is in, of a release the one that it is installed into.
+    /// The namespace of a slot's resource: of a Namespace its own name, of another Kubernetes
+    /// object the one that it is in, of a release the one that it is installed into.
     pub fn namespace_of(&self, slot: &str) -> Option<String> {
         let for_provider = |path: &[&str]| self.running(slot, path).and_then(Value::as_str);
         let place = match for_provider(&["manifest", "kind"]) {
@@ -36,11 +36,12 @@ impl Composition<'_> {
         Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty())
     }
 
-    /// A Namespace of the environment's own in `slot`. Gives whether resources may be composed into it.
+    /// A Namespace of the environment's own in `slot`. Gives whether resources may be composed into
+    /// it.
     ///
-    /// A Namespace of that name that exists already is taken only if it was made for this composite:
-    /// what is composed is applied with force, and deleted with the environment. `in_use` says that a
-    /// resource of this environment is in the namespace already.
+    /// A Namespace of that name that exists already is taken only if it was made for this
+    /// composite: what is composed is applied with force, and deleted with the environment.
+    /// `in_use` says that a resource of this environment is in the namespace already.
     ///
     /// # Errors
     /// [`Error::NamespaceTaken`] where the Namespace exists and was made for something else.
@@ -63,7 +64,8 @@ impl Composition<'_> {
         Ok(free)
     }
 
-    /// Whether a Namespace is absent or was made for this composite; false as long as that is unknown.
+    /// Whether a Namespace is absent or was made for this composite; false as long as that is
+    /// unknown.
     fn is_free(&mut self, name: &str) -> Result<bool, Error> {
         let uid = self.xr.uid.clone();
         match self.look_up(Lookup::namespace(name)) {

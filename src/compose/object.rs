@@ -1,5 +1,5 @@
-//! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in clusters that we made; and the
-//! provider configs by which the latter are reached.
+//! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in
+//! clusters that we made; and the provider configs by which the latter are reached.
 
 pub(super) mod behind;
 
@@ -26,17 +26,19 @@ pub struct Manifest<'c, 'r> {
 }
 
 impl<'r> Composition<'r> {
-    /// A Kubernetes object in the cluster that Crossplane runs in. In the namespaced flavour it is native; what lives outside
-    /// the composite's namespace, and everything in the claims flavour, whose composites cannot own what has a namespace, is
-    /// wrapped in a provider-kubernetes Object.
+    /// A Kubernetes object in the cluster that Crossplane runs in. In the namespaced flavour it is
+    /// native; what lives outside the composite's namespace, and everything in the claims flavour,
+    /// whose composites cannot own what has a namespace, is wrapped in a provider-kubernetes
+    /// Object.
     ///
-    /// Once it was observed, its fields keep the values that they have there, but for those named by
-    /// [`live`](Manifest::live) and [`choice`](Manifest::choice).
+    /// Once it was observed, its fields keep the values that they have there, but for those named
+    /// by [`live`](Manifest::live) and [`choice`](Manifest::choice).
     pub fn object(&mut self, slot: impl Into<String>, object: Value) -> Manifest<'_, 'r> {
         self.manifest(slot.into(), object, None)
     }
 
-    /// A Kubernetes object in a cluster that we made, reached by the provider config `config`: always wrapped.
+    /// A Kubernetes object in a cluster that we made, reached by the provider config `config`:
+    /// always wrapped.
     pub fn inside(
         &mut self,
         config: impl Into<String>,
@@ -68,8 +70,8 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// A provider config in `slot`. It has no condition: it is ready once the Secret that it reads was observed. It is
-    /// plumbing, and does not count in `status.progress`.
+    /// A provider config in `slot`. It has no condition: it is ready once the Secret that it reads
+    /// was observed. It is plumbing, and does not count in `status.progress`.
     pub fn provider_config(
         &mut self,
         slot: &str,
@@ -93,14 +95,15 @@ impl<'r> Composition<'r> {
 }
 
 impl Manifest<'_, '_> {
-    /// Fields that follow the user's at every call, by their paths. An entry of a list is found by its `name`:
-    /// `spec.template.spec.containers.web.image`.
+    /// Fields that follow the user's at every call, by their paths. An entry of a list is found by
+    /// its `name`: `spec.template.spec.containers.web.image`.
     pub fn live(mut self, paths: &[&'static str]) -> Self {
         self.live.extend(paths);
         self
     }
 
-    /// Fields that follow from a choice of the user's, through a table that Settings or a later release may change.
+    /// Fields that follow from a choice of the user's, through a table that Settings or a later
+    /// release may change.
     pub fn choice(
         mut self,
         name: &'static str,
@@ -111,7 +114,8 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Whether deleting the environment leaves the object where it is. Only what is wrapped can stay.
+    /// Whether deleting the environment leaves the object where it is. Only what is wrapped can
+    /// stay.
     pub fn orphan(mut self, orphan: bool) -> Self {
         self.orphan = orphan;
         self
@@ -134,7 +138,8 @@ impl Manifest<'_, '_> {
     /// Adds it. What its cluster has is [`Composition::seen`].
     ///
     /// # Errors
-    /// A Secret that would be wrapped, for every reader of Objects would see it; and what is no Kubernetes object.
+    /// A Secret that would be wrapped, for every reader of Objects would see it; and what is no
+    /// Kubernetes object.
     pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
             return Err(Error::Defect(format!("slot `{}` holds no object", self.slot)));
@@ -233,8 +238,8 @@ impl Manifest<'_, '_> {
     }
 }
 
-/// How provider-kubernetes tells that an object is ready, for kinds that are not ready by being there. A query must be boolean
-/// whatever the object lacks, or it holds nothing in silence.
+/// How provider-kubernetes tells that an object is ready, for kinds that are not ready by being
+/// there. A query must be boolean whatever the object lacks, or it holds nothing in silence.
 fn readiness(kind: &str) -> Option<Value> {
     const DEPLOYMENT: &str = "has(object.status) && has(object.status.observedGeneration) && \
         object.status.observedGeneration >= object.metadata.generation && \

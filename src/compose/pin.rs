@@ -6,8 +6,9 @@ use super::observed::lenient;
 use crate::models;
 use crate::value::{Object, at, put, text};
 
-/// The `forProvider` to ask for when `observed` already runs: the fields of the model as observed, and those at the paths
-/// in `live` as wanted now. A field of the model that is absent there stays absent.
+/// The `forProvider` to ask for when `observed` already runs: the fields of the model as observed,
+/// and those at the paths in `live` as wanted now. A field of the model that is absent there stays
+/// absent.
 pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &[&str]) -> Object {
     let Some(running) = observed.as_object() else { return wanted.clone() };
     let mut pinned = as_it_runs::<M>(observed).unwrap_or_else(|| {
@@ -29,8 +30,9 @@ pub(super) fn as_it_runs<M: models::Managed>(observed: &Value) -> Option<Object>
     Some(pinned)
 }
 
-/// A list is one value to server-side apply: who asks for it owns all of it. So its entries are kept with what the provider
-/// wrote into them, such as what a selector found; or provider and composite would take it from each other for ever.
+/// A list is one value to server-side apply: who asks for it owns all of it. So its entries are
+/// kept with what the provider wrote into them, such as what a selector found; or provider and
+/// composite would take it from each other for ever.
 fn keep_entries(pinned: &mut Object, running: &Object) {
     for (key, pinned) in pinned {
         match (pinned, running.get(key)) {
@@ -45,19 +47,21 @@ fn keep_entries(pinned: &mut Object, running: &Object) {
     }
 }
 
-/// The native object to ask for when `running` is there: our fields, which are those of `wanted`, as they run. What
-/// others put into the object is theirs.
+/// The native object to ask for when `running` is there: our fields, which are those of `wanted`,
+/// as they run. What others put into the object is theirs.
 pub(super) fn native(wanted: &Object, running: &Object, live: &[&str]) -> Object {
     let pinned = fields_like(wanted, running);
     finished(wanted, pinned, live)
 }
 
-/// The manifest to wrap when `running` is wrapped already: nobody else writes there, so all of it is ours.
+/// The manifest to wrap when `running` is wrapped already: nobody else writes there, so all of it
+/// is ours.
 pub(super) fn wrapped(wanted: &Object, running: &Object, live: &[&str]) -> Object {
     finished(wanted, running.clone(), live)
 }
 
-/// A pinned object with what is live as wanted now. It is of the wanted kind, whatever was observed, and has a name.
+/// A pinned object with what is live as wanted now. It is of the wanted kind, whatever was
+/// observed, and has a name.
 fn finished(wanted: &Object, mut pinned: Object, live: &[&str]) -> Object {
     for path in live {
         let path: Vec<&str> = path.split('.').collect();
@@ -100,7 +104,8 @@ fn like(wanted: &Value, running: &Value) -> Value {
     }
 }
 
-/// Puts the wanted value at a path into a pinned object. An entry of a list is found by its name in both.
+/// Puts the wanted value at a path into a pinned object. An entry of a list is found by its name in
+/// both.
 fn replace(pinned: &mut Object, wanted: &Object, path: &[&str]) {
     let [first, rest @ ..] = path else { return };
     match (pinned.get_mut(*first), wanted.get(*first)) {
@@ -157,7 +162,8 @@ fn fields_of<M: models::Managed>(observed: &Value) -> Option<Object> {
     }
 }
 
-/// For what the model cannot read as a whole: each field that it can as observed, each other that is there as wanted.
+/// For what the model cannot read as a whole: each field that it can as observed, each other that
+/// is there as wanted.
 fn legible<M: models::Managed>(wanted: &Object, running: &Object, observed: &Value) -> Object {
     let fields = lenient::<M>(observed).map(serde_json::to_value);
     let mut fields = match fields {

@@ -11,7 +11,8 @@ use crate::models::{self, kubernetes};
 use crate::value::{Object, at, text};
 
 impl Composition<'_> {
-    /// Lets a resource that exists go, and the Usages by it: the only way in which one ever vanishes.
+    /// Lets a resource that exists go, and the Usages by it: the only way in which one ever
+    /// vanishes.
     ///
     /// # Errors
     /// A Usage protects the slot: its order would not hold in a living composite.
@@ -39,8 +40,8 @@ impl Composition<'_> {
         self.retired.extend(usages);
     }
 
-    /// Retires every resource of ours whose slot begins with `prefix` and that this call does not ask for: for lists
-    /// that the user may shorten.
+    /// Retires every resource of ours whose slot begins with `prefix` and that this call does not
+    /// ask for: for lists that the user may shorten.
     pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
         let gone: Vec<String> = self
             .slots(prefix)
@@ -50,16 +51,19 @@ impl Composition<'_> {
         gone.iter().try_for_each(|slot| self.retire(slot))
     }
 
-    /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when nothing is left of it.
+    /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when
+    /// nothing is left of it.
     ///
-    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep what it `needs` for that, and all
-    /// beneath, in case somebody deletes the whole environment meanwhile. These go after its provider has let go of it.
+    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep
+    /// what it `needs` for that, and all beneath, in case somebody deletes the whole environment
+    /// meanwhile. These go after its provider has let go of it.
     pub fn dismiss<M: models::Managed>(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         self.leave::<M>(slot, needs, false)
     }
 
-    /// The same for an object inside a cluster that we made, where somebody may hold its deletion up. Core forgets a resource as
-    /// soon as nobody asks for it, so another one looks on until the object is gone from its cluster: slot `<slot>-leaving`.
+    /// The same for an object inside a cluster that we made, where somebody may hold its deletion
+    /// up. Core forgets a resource as soon as nobody asks for it, so another one looks on until the
+    /// object is gone from its cluster: slot `<slot>-leaving`.
     pub fn dismiss_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         let watch = format!("{slot}-leaving");
         let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
@@ -82,7 +86,8 @@ impl Composition<'_> {
         self.leave::<kubernetes::Object>(slot, needs, if exists { !looks_on } else { !missing })
     }
 
-    /// One step of a resource on its way out, or none where it has to `stay` as it is for another call.
+    /// One step of a resource on its way out, or none where it has to `stay` as it is for another
+    /// call.
     fn leave<M: models::Managed>(
         &mut self,
         slot: &str,
@@ -107,14 +112,16 @@ impl Composition<'_> {
         }
     }
 
-    /// Whether nothing is left of what was dismissed: neither it, nor who looks on, nor what keeps what it needs.
+    /// Whether nothing is left of what was dismissed: neither it, nor who looks on, nor what keeps
+    /// what it needs.
     pub fn is_gone(&self, slot: &str) -> bool {
         !self.exists(slot)
             && !self.exists(&format!("{slot}-leaving"))
             && self.usages_by(slot).is_empty()
     }
 
-    /// Whether deleting the object in a slot deletes what it stands for: as it runs, or as this call asks for it.
+    /// Whether deleting the object in a slot deletes what it stands for: as it runs, or as this
+    /// call asks for it.
     pub fn is_deleted_with(&self, slot: &str) -> bool {
         let running = self.observed.get(slot).map(|running| &running.object);
         let asked = self.desired.get(slot).map(|desired| &desired.object);
@@ -127,9 +134,10 @@ impl Composition<'_> {
         self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
     }
 
-    /// Whether Usages keep what a slot `needs` until its resource is gone: those by the slot are in force, and so is every Usage by
-    /// what they keep, down to what needs nothing. Usages that this call has not asked for yet, and that were never there, are not
-    /// known here: what is beneath is composed first.
+    /// Whether Usages keep what a slot `needs` until its resource is gone: those by the slot are in
+    /// force, and so is every Usage by what they keep, down to what needs nothing. Usages that this
+    /// call has not asked for yet, and that were never there, are not known here: what is beneath
+    /// is composed first.
     pub fn is_secured<'c>(&'c self, slot: &'c str, needs: &[&'c str]) -> bool {
         let mut seen = BTreeSet::new();
         let mut left: Vec<(&str, &str)> = needs.iter().map(|of| (*of, slot)).collect();
@@ -146,7 +154,8 @@ impl Composition<'_> {
         true
     }
 
-    /// What the Usages of ours by a slot keep: those that were observed, that this call asks for, and that have to wait.
+    /// What the Usages of ours by a slot keep: those that were observed, that this call asks for,
+    /// and that have to wait.
     fn needs(&self, slot: &str) -> impl Iterator<Item = &str> {
         let by = format!("-by-{slot}");
         let asked = self.desired.keys().chain(self.waiting.keys()).map(String::as_str);
@@ -155,8 +164,9 @@ impl Composition<'_> {
             .filter_map(move |usage| usage.strip_prefix("usage-")?.strip_suffix(&by))
     }
 
-    /// Whether a resource that nobody asks for any more is still on its way out, which core does not show us. A Usage by it does:
-    /// Crossplane makes the user an owner of its Usages, and Kubernetes takes owners that are gone out of them.
+    /// Whether a resource that nobody asks for any more is still on its way out, which core does
+    /// not show us. A Usage by it does: Crossplane makes the user an owner of its Usages, and
+    /// Kubernetes takes owners that are gone out of them.
     fn is_held(&self, slot: &str) -> bool {
         self.usages_by(slot)
             .iter()
@@ -188,7 +198,8 @@ impl Composition<'_> {
         self.retire(&format!("{slot}-leaving"))
     }
 
-    /// Keeps what exists in a slot as it is, although the user no longer asks for it: something else has to go first.
+    /// Keeps what exists in a slot as it is, although the user no longer asks for it: something
+    /// else has to go first.
     pub fn keep<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
         match self.observed.get(slot) {
             Some(running) => self.kept::<M>(slot, is_orphan(&running.object, self.xr.scope)),
@@ -226,7 +237,8 @@ impl Composition<'_> {
     }
 }
 
-/// The provider config by which a wrapped object is reached, and of the object what tells it from others.
+/// The provider config by which a wrapped object is reached, and of the object what tells it from
+/// others.
 fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
     let spec = at(&wrapper.object, &["spec"])?.as_object()?;
     let manifest = at(spec, &["forProvider", "manifest"])?.as_object()?;

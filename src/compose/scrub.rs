@@ -1,4 +1,5 @@
-//! Other people's messages, made fit for status: the same failure gives the same text, no secret is in it, and it is short.
+//! Other people's messages, made fit for status: the same failure gives the same text, no secret is
+//! in it, and it is short.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,10 +10,12 @@ use regex_lite::Regex;
 
 use crate::check::LONGEST;
 
-/// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every message.
+/// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every
+/// message.
 const SHORTEST_SECRET: usize = 4;
 
-/// What differs from one failure to the next of the same cause: ids of requests, times, counts of retries.
+/// What differs from one failure to the next of the same cause: ids of requests, times, counts of
+/// retries.
 static FLEETING: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"(?i),?\s*(?:x-amzn-)?(?:request|correlation|trace|operation)[ _-]?id[:=]?\s*[0-9A-Za-z][0-9A-Za-z_-]{7,}",
@@ -34,7 +37,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Remembers a value, and each longer word of one that has several (a kubeconfig, a URL with a password in it).
+    /// Remembers a value, and each longer word of one that has several (a kubeconfig, a URL with a
+    /// password in it).
     pub fn add(&mut self, value: &[u8]) {
         if value.len() >= SHORTEST_SECRET {
             // As Kubernetes and URLs write it.
@@ -56,7 +60,8 @@ impl Secrets {
         }
     }
 
-    /// The message without secrets, request ids, times and retry counts, on one line and at most [`LONGEST`] bytes long.
+    /// The message without secrets, request ids, times and retry counts, on one line and at most
+    /// [`LONGEST`] bytes long.
     pub fn scrub(&self, message: &str) -> String {
         let mut text = message.to_owned();
         for (_, secret) in &self.values {

@@ -1,6 +1,8 @@
-//! Secrets: made once, published with the connection details, and read back from where they were published.
+//! Secrets: made once, published with the connection details, and read back from where they were
+//! published.
 //!
-//! Claims flavour: the composite's own connection secret, which core writes. Namespaced: a Secret that we compose.
+//! Claims flavour: the composite's own connection secret, which core writes. Namespaced: a Secret
+//! that we compose.
 
 use base64::Engine as _;
 use serde_json::Value;
@@ -17,7 +19,8 @@ const LENGTH: usize = 32;
 
 /// A secret that we made.
 pub struct Generated {
-    /// Where it can be read: name, key, and in the claims flavour a namespace. `None` where the composite has no connection secret.
+    /// Where it can be read: name, key, and in the claims flavour a namespace. `None` where the
+    /// composite has no connection secret.
     pub reference: Option<(String, Option<String>, String)>,
     /// Whether it was observed there. Its consumers are created only then.
     pub published: bool,
@@ -111,12 +114,14 @@ impl Composition<'_> {
 }
 
 impl Composite {
-    /// `writeConnectionSecretToRef` of a managed resource: in the namespace that holds the composite's own, or in the XR's.
+    /// `writeConnectionSecretToRef` of a managed resource: in the namespace that holds the
+    /// composite's own, or in the XR's.
     pub(super) fn secret_reference(&self, name: &str) -> Object {
         self.reference_to(&self.secret_named(name))
     }
 
-    /// Where a Secret of ours is, that a managed resource writes: in the namespace that holds the composite's own, or in the XR's.
+    /// Where a Secret of ours is, that a managed resource writes: in the namespace that holds the
+    /// composite's own, or in the XR's.
     pub(super) fn secret_named(&self, name: &str) -> SecretName {
         let own = || {
             self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace)
@@ -125,7 +130,8 @@ impl Composite {
         SecretName { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
-    /// `writeConnectionSecretToRef` for a Secret; the namespaced flavour knows no other namespace than the XR's.
+    /// `writeConnectionSecretToRef` for a Secret; the namespaced flavour knows no other namespace
+    /// than the XR's.
     pub(super) fn reference_to(&self, secret: &SecretName) -> Object {
         let mut reference = Object::new();
         reference.insert("name".into(), secret.name.as_str().into());

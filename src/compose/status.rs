@@ -27,8 +27,9 @@ pub struct CommonStatus {
     pub progress: String,
     /// Every resource of the environment, sorted by slot.
     pub resources: Vec<ResourceStatus>,
-    /// Sixteen hexadecimal digits that stand for the spec that was composed last, without what Crossplane adds to it: a claim, whose
-    /// status is its composite's, has the same of its own spec once its newest is composed. Absent in a preview.
+    /// Sixteen hexadecimal digits that stand for the spec that was composed last, without what
+    /// Crossplane adds to it: a claim, whose status is its composite's, has the same of its own
+    /// spec once its newest is composed. Absent in a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
     /// What a deletion of the environment deletes, and what it keeps.
@@ -68,11 +69,12 @@ pub struct ResourceStatus {
     pub ready: bool,
     /// Since when readiness and reason have been what they are (RFC 3339).
     pub since: String,
-    /// What it is doing, where it is not as it should be: Creating, Waiting, Failed, Unavailable, Deleting, Paused, or
-    /// NotAccepted by the API server.
+    /// What it is doing, where it is not as it should be: Creating, Waiting, Failed, Unavailable,
+    /// Deleting, Paused, or NotAccepted by the API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What there is to say of it: where its provider refused something, in the provider's own words.
+    /// What there is to say of it: where its provider refused something, in the provider's own
+    /// words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Why it is not ready, or why a change of it failed: a code, and what the code is about.

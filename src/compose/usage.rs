@@ -7,9 +7,10 @@ use crate::error::Error;
 use crate::value::Object;
 
 impl Composition<'_> {
-    /// Keeps the resource in slot `of` until the one in slot `by` is gone, when the composite is deleted. Composed once both
-    /// are asked for; both get a name, for a selector would take the first match. One that exists stays as it is while an end
-    /// of it has to wait, as after somebody deleted that end by hand.
+    /// Keeps the resource in slot `of` until the one in slot `by` is gone, when the composite is
+    /// deleted. Composed once both are asked for; both get a name, for a selector would take the
+    /// first match. One that exists stays as it is while an end of it has to wait, as after
+    /// somebody deleted that end by hand.
     pub fn usage(&mut self, of: &str, by: &str) -> Result<(), Error> {
         let slot = format!("usage-{of}-by-{by}");
         let ends = (self.end(of), self.end(by));

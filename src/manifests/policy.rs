@@ -1,8 +1,8 @@
 //! The admission policies that keep users from writing what Crossplane writes into claims and
 //! composites: which composite a claim is bound to, and what a composite is made of.
 //!
-//! Crossplane trusts these fields. A claim bound to another composite's name takes it over, and before
-//! Crossplane 2.4 a composite that names foreign resources has them deleted.
+//! Crossplane trusts these fields. A claim bound to another composite's name takes it over, and
+//! before Crossplane 2.4 a composite that names foreign resources has them deleted.
 
 use serde_json::{Value, json};
 
@@ -83,8 +83,8 @@ impl Guarded {
     }
 }
 
-/// The policies for API groups, their bindings, and the role that exempts. `crossplane` is the user that
-/// Crossplane runs as.
+/// The policies for API groups, their bindings, and the role that exempts. `crossplane` is the user
+/// that Crossplane runs as.
 pub fn policies(groups: &[(Flavour, &str)], crossplane: &str) -> Vec<Value> {
     let mut documents = vec![restore_role()];
     for (flavour, group) in groups {

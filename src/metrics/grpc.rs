@@ -1,5 +1,6 @@
-//! The `grpc_server_*` series: names, labels and help of function-sdk-go's and function-sdk-rust's servers, so that one
-//! dashboard serves all functions. As there, only unary calls are counted and every series starts at zero.
+//! The `grpc_server_*` series: names, labels and help of function-sdk-go's and function-sdk-rust's
+//! servers, so that one dashboard serves all functions. As there, only unary calls are counted and
+//! every series starts at zero.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -134,7 +135,8 @@ impl Method {
     }
 }
 
-/// One call; counted as handled once, when its status is known, or as canceled when it is dropped before.
+/// One call; counted as handled once, when its status is known, or as canceled when it is dropped
+/// before.
 struct Call {
     method: Method,
     calls: Arc<Calls>,

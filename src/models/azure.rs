@@ -33,7 +33,8 @@ model! {
         pub private_cluster_enabled: Option<bool>,
         /// Who reaches its API server; not for one with a private address only.
         pub api_server_access_profile: Option<ApiServerAccessProfile>,
-        /// Whether there are no certificates that open the cluster, but identities of Entra ID only.
+        /// Whether there are no certificates that open the cluster, but identities of Entra ID
+        /// only.
         pub local_account_disabled: Option<bool>,
         /// Identities of Entra ID in the cluster.
         pub azure_active_directory_role_based_access_control: Option<EntraAccessControl>,
@@ -55,8 +56,8 @@ model! {
         pub name: Option<String>,
         /// Machine type, such as `Standard_D2s_v5`.
         pub vm_size: Option<String>,
-        /// Name of the pool that stands in while another machine type is rolled out, of the same shape: without it the type
-        /// cannot change.
+        /// Name of the pool that stands in while another machine type is rolled out, of the same
+        /// shape: without it the type cannot change.
         pub temporary_name_for_rotation: Option<String>,
         /// How many nodes.
         pub node_count: Option<i64>,
@@ -81,7 +82,8 @@ model! {
 
     /// Identities of Entra ID in a cluster.
     pub struct EntraAccessControl {
-        /// Whether role assignments in Azure decide what they may do, rather than Kubernetes' roles.
+        /// Whether role assignments in Azure decide what they may do, rather than Kubernetes'
+        /// roles.
         pub azure_rbac_enabled: Option<bool>,
         /// The tenant; none: that of the provider.
         pub tenant_id: Option<String>,

@@ -1,6 +1,7 @@
 //! The attributes that all models share, said once.
 
-/// Declares the structs of a model: camelCase, every field optional, and one that says nothing left out of the output.
+/// Declares the structs of a model: camelCase, every field optional, and one that says nothing left
+/// out of the output.
 macro_rules! model {
     ($(
         $(#[$about:meta])*

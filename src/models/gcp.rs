@@ -65,12 +65,14 @@ model! {
         pub networking_mode: Option<String>,
         /// Secondary ranges of the subnet; none: GKE makes them.
         pub ip_allocation_policy: Option<IpAllocationPolicy>,
-        /// Whether the pool that GKE insists on making is removed; node pools are resources of their own.
+        /// Whether the pool that GKE insists on making is removed; node pools are resources of
+        /// their own.
         pub remove_default_node_pool: Option<bool>,
         /// Nodes of the pool that is removed; GKE wants at least 1.
         pub initial_node_count: Option<i64>,
-        /// Machines of the pool that is removed. Set this in `initProvider` only: once that pool is removed, GKE returns the
-        /// machines of another pool here, and the provider would try to change a pool that no longer exists.
+        /// Machines of the pool that is removed. Set this in `initProvider` only: once that pool is
+        /// removed, GKE returns the machines of another pool here, and the provider would try to
+        /// change a pool that no longer exists.
         pub node_config: Option<NodeConfig>,
         /// Whether nodes and API server have public addresses.
         pub private_cluster_config: Option<PrivateClusterConfig>,
@@ -96,7 +98,8 @@ model! {
 
     /// Whether nodes and API server have public addresses.
     pub struct PrivateClusterConfig {
-        /// Nodes have private addresses only: without Cloud NAT they reach nothing outside of Google.
+        /// Nodes have private addresses only: without Cloud NAT they reach nothing outside of
+        /// Google.
         pub enable_private_nodes: Option<bool>,
         /// The API server has a private address only.
         pub enable_private_endpoint: Option<bool>,
@@ -141,8 +144,9 @@ model! {
     }
 }
 
-/// `initProvider` of a cluster whose first pool is removed: its machines have small disks of the cheapest type. GKE makes the
-/// pool before it can be removed, and the usual disks of three zones are more than a new project's quota of SSDs allows.
+/// `initProvider` of a cluster whose first pool is removed: its machines have small disks of the
+/// cheapest type. GKE makes the pool before it can be removed, and the usual disks of three zones
+/// are more than a new project's quota of SSDs allows.
 pub fn first_pool() -> Value {
     json!({"nodeConfig": {"diskType": "pd-standard", "diskSizeGb": 20}})
 }
@@ -178,7 +182,8 @@ model! {
         pub disk_size_gb: Option<i64>,
         /// Type of the boot disk, such as `pd-standard`.
         pub disk_type: Option<String>,
-        /// Which of Google's APIs the nodes' own service account can use; IAM decides on what there.
+        /// Which of Google's APIs the nodes' own service account can use; IAM decides on what
+        /// there.
         pub oauth_scopes: Vec<String>,
         /// What the machine may boot.
         pub shielded_instance_config: Option<ShieldedInstanceConfig>,
@@ -226,7 +231,8 @@ model! {
     pub struct DatabaseSettings {
         /// Machine type, such as `db-g1-small` (shared) or `db-custom-2-7680`.
         pub tier: Option<String>,
-        /// `ENTERPRISE` or `ENTERPRISE_PLUS`; from PostgreSQL 16 on shared and custom tiers need the former said.
+        /// `ENTERPRISE` or `ENTERPRISE_PLUS`; from PostgreSQL 16 on shared and custom tiers need
+        /// the former said.
         pub edition: Option<String>,
         /// Disk in GB; it can only grow.
         pub disk_size: Option<i64>,

@@ -16,7 +16,8 @@ model! {
     pub struct Release {
         /// What is installed.
         pub chart: Option<Chart>,
-        /// The namespace that it goes to; the namespaced flavour does not demand one, and takes its own.
+        /// The namespace that it goes to; the namespaced flavour does not demand one, and takes its
+        /// own.
         pub namespace: Option<String>,
         /// Whether the namespace has to be there already.
         pub skip_create_namespace: Option<bool>,

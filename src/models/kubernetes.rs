@@ -1,4 +1,5 @@
-//! provider-kubernetes: an object in a cluster, for flavours and places where it cannot be composed natively.
+//! provider-kubernetes: an object in a cluster, for flavours and places where it cannot be composed
+//! natively.
 
 use serde_json::Value;
 

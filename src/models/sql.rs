@@ -26,7 +26,8 @@ model! {
         pub encoding: Option<String>,
     }
 
-    /// A role. Its secret has `username`, `password`, `endpoint` and `port`; a password that is not given is made up.
+    /// A role. Its secret has `username`, `password`, `endpoint` and `port`; a password that is not
+    /// given is made up.
     pub struct Role {
         /// What it may do on the server.
         pub privileges: Option<RolePrivileges>,
@@ -48,9 +49,11 @@ model! {
         pub database_selector: Option<Selector>,
         /// The schema that they are about, such as `public`; none: they are about the database.
         pub schema: Option<String>,
-        /// Takes from everybody else what PostgreSQL lets them do with a new database: connect, and make temporary tables.
+        /// Takes from everybody else what PostgreSQL lets them do with a new database: connect, and
+        /// make temporary tables.
         pub revoke_public_on_db: Option<bool>,
-        /// What they are, in capitals: `CONNECT` of a database, `USAGE` of a schema, `CREATE` of both.
+        /// What they are, in capitals: `CONNECT` of a database, `USAGE` of a schema, `CREATE` of
+        /// both.
         pub privileges: Vec<String>,
     }
 }

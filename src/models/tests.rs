@@ -1,4 +1,5 @@
-//! The models against the providers' own CRDs, where a checkout of those lies beside the repository.
+//! The models against the providers' own CRDs, where a checkout of those lies beside the
+//! repository.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -19,7 +20,8 @@ fn crds() -> Option<PathBuf> {
     found.then_some(folder)
 }
 
-/// The CRD of one flavour as the version that the model names, which has to be the newest that is served.
+/// The CRD of one flavour as the version that the model names, which has to be the newest that is
+/// served.
 fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
     let scope = if namespaced { Scope::Namespaced } else { Scope::LegacyCluster };
     let (group, version) = (kind.group(scope), kind.version(scope));

@@ -23,8 +23,8 @@ use crate::metrics::{Metrics, RUN_FUNCTION};
 use crate::outcome::{Outcome, Subject, reason};
 use crate::wire;
 
-/// From this size on, in bytes, a request is worked on outside the threads that serve connections: 4 MiB take tens of
-/// milliseconds, and a pod with one CPU must answer its probes meanwhile.
+/// From this size on, in bytes, a request is worked on outside the threads that serve connections:
+/// 4 MiB take tens of milliseconds, and a pod with one CPU must answer its probes meanwhile.
 const LARGE: usize = 256 * 1024;
 
 /// The FunctionRunnerService.
@@ -162,7 +162,8 @@ impl<F: Function> Inner<F> {
     }
 }
 
-/// Completes when a request has not arrived in time; never once it has, however long the answer takes.
+/// Completes when a request has not arrived in time; never once it has, however long the answer
+/// takes.
 async fn stalled(arrived: &Notify) {
     if tokio::time::timeout(BODY_PATIENCE, arrived.notified()).await.is_ok() {
         std::future::pending::<()>().await;

@@ -27,7 +27,8 @@ proptest! {
         let labels = keys.iter().map(|key| (key.clone(), "x".to_owned())).collect();
         let mut out = Backwards::with_capacity(1);
         MatchLabels { labels }.write(&mut out);
-        // Sorted maps come with prost as well: a message of the same shape, a BTreeMap in place of the HashMap.
+        // Sorted maps come with prost as well: a message of the same shape, a BTreeMap in place of
+        // the HashMap.
         let sorted = Sorted { labels: keys.into_iter().map(|key| (key, "x".to_owned())).collect() };
         prop_assert_eq!(out.finish(), sorted.encode_to_vec());
     }

@@ -1,4 +1,5 @@
-//! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API needs nothing here.
+//! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API
+//! needs nothing here.
 
 mod values;
 
@@ -21,10 +22,12 @@ use crate::support::{self, Example};
 /// Where a value is: keys of objects, and indices of lists as numbers in text.
 pub type Path = Vec<String>;
 
-/// As many cases as `PROPTEST_CASES` says, and no files beside the code: a failure prints its world.
+/// As many cases as `PROPTEST_CASES` says, and no files beside the code: a failure prints its
+/// world.
 pub fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
-    // Half a dozen draws for a value that a schema takes; the default's bound knows nothing of the number of cases.
+    // Half a dozen draws for a value that a schema takes; the default's bound knows nothing of the
+    // number of cases.
     let max_local_rejects = config.cases.saturating_mul(100);
     ProptestConfig { failure_persistence: None, max_local_rejects, ..config }
 }
@@ -40,7 +43,8 @@ pub static RUNNING: LazyLock<Vec<World>> = LazyLock::new(|| {
     BEGINNINGS.iter().map(|world| world.clone().settle(|_| Mood::Ready)).collect()
 });
 
-/// Every API in both flavours at every stage: nothing, asked for, being made, half ready, ready, failing.
+/// Every API in both flavours at every stage: nothing, asked for, being made, half ready, ready,
+/// failing.
 pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     let mut worlds = BEGINNINGS.clone();
     for beginning in BEGINNINGS.iter() {
@@ -66,8 +70,9 @@ pub fn running() -> impl Strategy<Value = World> {
     select(RUNNING.as_slice())
 }
 
-/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the example. What the schema's rules
-/// refuse is left out, and what the example's Settings do not provide for.
+/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the
+/// example. What the schema's rules refuse is left out, and what the example's Settings do not
+/// provide for.
 pub fn beginning() -> impl Strategy<Value = World> {
     let with_specs = |world: &World| {
         let world = world.clone();

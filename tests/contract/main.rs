@@ -1,4 +1,5 @@
-//! What holds for every API, flavour, claim and state of the world: the engine's contract as properties.
+//! What holds for every API, flavour, claim and state of the world: the engine's contract as
+//! properties.
 //!
 //! `PROPTEST_CASES` says how many cases each property is tried with; 256 unless it does.
 
@@ -270,7 +271,8 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 impl Fault {
-    /// Strikes; gives back the slot of a resource that is gone, which may have to wait before it is created again.
+    /// Strikes; gives back the slot of a resource that is gone, which may have to wait before it is
+    /// created again.
     fn strike(&self, world: &mut World) -> Option<String> {
         match self {
             Self::Resource(whom, at, rubbish) => spoil_a_resource(world, *whom, *at, rubbish),
@@ -364,7 +366,8 @@ fn slots(response: &RunFunctionResponse) -> BTreeSet<String> {
     response.desired.as_ref().unwrap().resources.keys().cloned().collect()
 }
 
-/// Whether a refusal says what it has to: a path in each result, and `Provisioned=False` with the same words.
+/// Whether a refusal says what it has to: a path in each result, and `Provisioned=False` with the
+/// same words.
 fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
     let [condition, stalled] = &response.conditions[..] else {
         return Err(format!("{:?}", response.conditions));

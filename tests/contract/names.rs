@@ -32,7 +32,8 @@ proptest! {
         for taken in first.iter().chain(&second) {
             prop_assert!(is_valid(&taken.what, &taken.name), "{taken:?}");
         }
-        // What is in the user's own namespace has names that users know: two claims of one name are not there at once.
+        // What is in the user's own namespace has names that users know: two claims of one name are
+        // not there at once.
         let users = world.xr["spec"]["claimRef"]["namespace"].as_str();
         let free = |taken: &&Taken| {
             taken.place.is_none()
@@ -44,7 +45,8 @@ proptest! {
     }
 }
 
-/// Whether eight characters of the uid tell a name from every other, without the XR's name: no two XRs have one uid.
+/// Whether eight characters of the uid tell a name from every other, without the XR's name: no two
+/// XRs have one uid.
 fn is_told_by_uid(name: &str, uid: &str) -> bool {
     name.ends_with(&uid[..8])
 }
@@ -54,8 +56,8 @@ fn is_told_by_uid(name: &str, uid: &str) -> bool {
 struct Taken {
     /// What it is a name of: service and kind as in `ec2 Instance`, or `object` or `secret`.
     what: String,
-    /// Within what nobody else may have it: a namespace, or, where empty, the whole world. `None`: in a server or a cluster of
-    /// the environment's own.
+    /// Within what nobody else may have it: a namespace, or, where empty, the whole world. `None`:
+    /// in a server or a cluster of the environment's own.
     place: Option<String>,
     name: String,
     /// Whether it is a Kubernetes name that people can know, without a part of the uid.
@@ -87,7 +89,8 @@ fn names(world: World) -> BTreeSet<Taken> {
     all.into_values().flat_map(|object| names_of(&object.into(), &namespace, &configs)).collect()
 }
 
-/// The names that a resource takes, in an XR of this namespace that composes these provider configs.
+/// The names that a resource takes, in an XR of this namespace that composes these provider
+/// configs.
 fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<Taken> {
     let (service, kind) = (service(object), object["kind"].as_str().unwrap());
     let is_managed = object["spec"].get("forProvider").is_some();
@@ -290,8 +293,8 @@ fn names_that_are_cut_or_cleaned_alike_stay_apart() {
     }
 }
 
-/// Users choose the names of composites: by the name in the namespaced API, by `spec.resourceRef` in the
-/// claims API.
+/// Users choose the names of composites: by the name in the namespaced API, by `spec.resourceRef`
+/// in the claims API.
 #[test]
 fn composites_of_one_name_share_nothing_outside_the_users_namespace() {
     let uids = ["5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10", "7e9b51d3-0c2a-4f68-b7d4-5a16c83f92e0"];

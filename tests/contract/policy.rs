@@ -1,4 +1,5 @@
-//! The admission policies: only Crossplane writes what binds a claim, and what a composite is made of.
+//! The admission policies: only Crossplane writes what binds a claim, and what a composite is made
+//! of.
 
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};

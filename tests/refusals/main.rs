@@ -1,7 +1,8 @@
 //! What is refused, and in which words: the table is the documentation.
 //!
-//! A refusal is a FATAL result for each field that is wrong: its path, what was found and what is allowed. Their words stand in
-//! `Provisioned=False` too, on the composite and on the claim. Nothing that exists goes.
+//! A refusal is a FATAL result for each field that is wrong: its path, what was found and what is
+//! allowed. Their words stand in `Provisioned=False` too, on the composite and on the claim.
+//! Nothing that exists goes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -22,8 +23,8 @@ use support::world::{Mood, World, desired, is_fatal};
 
 const RSA_1024: &str = include_str!("rsa1024.pub");
 
-/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they get. `{kinds}` and
-/// `{sections}` stand for those of all APIs.
+/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they
+/// get. `{kinds}` and `{sections}` stand for those of all APIs.
 struct Case {
     world: World,
     reason: &'static str,
@@ -109,7 +110,8 @@ fn check(cases: Vec<Case>) {
 const SPEC: &str = "InvalidSpec";
 const SETTINGS: &str = "InvalidSettings";
 
-/// Values that are wrong, by JSON pointer below the spec, and the paths that are told: one result each, and all in the condition.
+/// Values that are wrong, by JSON pointer below the spec, and the paths that are told: one result
+/// each, and all in the condition.
 #[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let cases: [(&str, Value, &[&str]); 5] = [
@@ -345,7 +347,8 @@ fn what_cannot_change_any_more() {
     }
 }
 
-/// Whoever named a bucket otherwise, or has a machine from before anything was noted, is let through.
+/// Whoever named a bucket otherwise, or has a machine from before anything was noted, is let
+/// through.
 #[test]
 fn what_is_not_known_is_not_refused() {
     for mut world in main_examples("unified-environment") {

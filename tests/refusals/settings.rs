@@ -1,4 +1,5 @@
-//! Settings that a cloud would refuse: refused for what is still to be made, and for nothing that runs.
+//! Settings that a cloud would refuse: refused for what is still to be made, and for nothing that
+//! runs.
 
 use super::*;
 

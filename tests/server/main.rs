@@ -1,4 +1,5 @@
-//! The server over real gRPC: who may call, what is refused, how much memory it takes, how it ends, what it tells.
+//! The server over real gRPC: who may call, what is refused, how much memory it takes, how it ends,
+//! what it tells.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -102,7 +103,8 @@ async fn a_hundred_large_requests_are_answered_two_at_a_time() {
 async fn a_hundred_large_requests_take_the_memory_of_two() {
     let function = Process::start(&["--max-concurrent-requests=2"]);
     assert_eq!(send_hundred(&function.address().await).await, [Code::InvalidArgument; 100]);
-    // Two messages twice, as bytes and decoded, the windows and the process itself; all hundred are 400 MiB.
+    // Two messages twice, as bytes and decoded, the windows and the process itself; all hundred are
+    // 400 MiB.
     assert!(function.peak_memory() < 100 * 1024, "{} KiB", function.peak_memory());
 }
 
@@ -163,8 +165,8 @@ async fn sigterm_lets_what_is_in_flight_end() {
 
     function.terminate();
     function.line("shutting down").await;
-    // Nothing new is accepted, from a moment after that line on. If it were, the call would be answered otherwise: it
-    // has ten seconds to arrive.
+    // Nothing new is accepted, from a moment after that line on. If it were, the call would be
+    // answered otherwise: it has ten seconds to arrive.
     while connect_to(&address, None).await.is_ok() {}
     drop(call.end);
     assert_eq!(

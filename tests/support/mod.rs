@@ -100,8 +100,8 @@ pub fn stored(path: &Path) -> Value {
     xr
 }
 
-/// A request as core makes it. A Secret that is no composed resource holds the connection details of whoever names it in
-/// `writeConnectionSecretToRef`.
+/// A request as core makes it. A Secret that is no composed resource holds the connection details
+/// of whoever names it in `writeConnectionSecretToRef`.
 pub fn request(xr: &Value, observed: &[Value], input: &Value) -> RunFunctionRequest {
     let secrets: BTreeMap<&str, &Value> = observed
         .iter()
@@ -149,8 +149,8 @@ pub fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
     answer_at("2026-11-21T09:00:00Z", request)
 }
 
-/// The same at another time. The cluster has nothing else: what the function has Crossplane look up does
-/// not exist.
+/// The same at another time. The cluster has nothing else: what the function has Crossplane look up
+/// does not exist.
 pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     answer_among(now, request, &[])
 }
@@ -220,8 +220,8 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
-/// Whether a change is the one that a later round may make: what is inside a managed cluster, and was to be left behind, is deleted
-/// now that Usages keep what that takes.
+/// Whether a change is the one that a later round may make: what is inside a managed cluster, and
+/// was to be left behind, is deleted now that Usages keep what that takes.
 pub fn is_now_deleted(slot: &str, change: &str) -> bool {
     if !virtual_environment::INSIDE.contains(&slot) {
         return false;

@@ -1,4 +1,5 @@
-//! Environments in the simulator's world: every example and every variant of one, with the real Composition around it.
+//! Environments in the simulator's world: every example and every variant of one, with the real
+//! Composition around it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,8 +31,8 @@ pub fn examples() -> Vec<Case> {
     beginnings.map(|example| Case { example, variant: None }).collect()
 }
 
-/// The same, and their variants: `variants/*.yaml` beside an example, each an XR and, if it needs others, Settings that are
-/// laid over those of the example's Composition.
+/// The same, and their variants: `variants/*.yaml` beside an example, each an XR and, if it needs
+/// others, Settings that are laid over those of the example's Composition.
 pub fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for case in examples() {
@@ -106,7 +107,8 @@ impl Case {
             .select(&read(&self.example.folder.join("composition.yaml"))[0])
     }
 
-    /// The step's input: that of the example's Composition, with the variant's Settings laid over it.
+    /// The step's input: that of the example's Composition, with the variant's Settings laid over
+    /// it.
     pub fn input(&self) -> Value {
         let mut input = self.example.input().as_object().cloned().unwrap_or_default();
         let over = self.documents().into_iter().find(|document| document["kind"] == "Settings");

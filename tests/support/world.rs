@@ -1,4 +1,5 @@
-//! A small world around the function: core applies what was desired, providers answer in the mood that a test wants.
+//! A small world around the function: core applies what was desired, providers answer in the mood
+//! that a test wants.
 
 pub mod answers;
 
@@ -55,7 +56,8 @@ pub struct World {
     pub composed: BTreeMap<String, Composed>,
     pub input: Value,
     pub now: &'static str,
-    /// Slots that something holds when core deletes them, such as a finalizer of what they stand for.
+    /// Slots that something holds when core deletes them, such as a finalizer of what they stand
+    /// for.
     pub held: BTreeSet<&'static str>,
     /// What core deleted and forgot, and something holds.
     pub leaving: BTreeMap<String, Composed>,
@@ -119,7 +121,8 @@ impl World {
         super::answer_at(self.now, self.request())
     }
 
-    /// One reconcile: the function answers, core applies it, each provider gives its resource the mood of its slot.
+    /// One reconcile: the function answers, core applies it, each provider gives its resource the
+    /// mood of its slot.
     pub fn reconcile(&mut self, mood: impl Fn(&str) -> Mood) -> RunFunctionResponse {
         let response = self.answer();
         self.apply(&response, mood);

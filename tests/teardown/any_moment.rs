@@ -1,4 +1,5 @@
-//! An environment can be deleted at any moment, while it is made or while something leaves it: nothing is left behind then either.
+//! An environment can be deleted at any moment, while it is made or while something leaves it:
+//! nothing is left behind then either.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,9 @@ use crate::support::world::{Mood, World, desired, is_fatal, status};
 /// What a claim may drop, by its fields.
 const ADD_ONS: [&[&str]; 4] = [&["app"], &["gitops"], &["knative"], &["app", "gitops", "knative"]];
 
-/// What is beneath needs none of its Usages to go: GKE takes nodes along with their cluster, EKS refuses to delete a cluster that has
-/// nodes until they are gone, a host namespace takes along what was installed in it, and credentials are nothing in a cloud.
+/// What is beneath needs none of its Usages to go: GKE takes nodes along with their cluster, EKS
+/// refuses to delete a cluster that has nodes until they are gone, a host namespace takes along
+/// what was installed in it, and credentials are nothing in a cloud.
 const BENEATH: [&str; 3] = ["vcluster", "node-pool", "cluster-auth"];
 
 /// The calls after which nothing is left of what was dropped.
@@ -29,8 +31,8 @@ fn of_every_type(make: fn(&str) -> [World; 2]) -> impl Iterator<Item = (String, 
     TYPES.into_iter().flat_map(move |one| make(one).map(|world| name(one, world)))
 }
 
-/// What would be left behind if the environment were deleted now, with what core deleted already on its way, and before any Usage
-/// is kept that is not in force yet.
+/// What would be left behind if the environment were deleted now, with what core deleted already on
+/// its way, and before any Usage is kept that is not in force yet.
 fn left_behind(world: &World) -> Vec<String> {
     let all = world.composed.iter().chain(&world.leaving);
     let all = all.filter(|(slot, it)| !slot.starts_with("usage-") || is_in_force(&it.object));
@@ -48,13 +50,15 @@ fn left_behind(world: &World) -> Vec<String> {
     problems
 }
 
-/// Core keeps what a Usage protects from the moment at which it says so, which may be a while after the Usage was composed.
+/// Core keeps what a Usage protects from the moment at which it says so, which may be a while after
+/// the Usage was composed.
 fn is_in_force(usage: &Value) -> bool {
     let mut conditions = usage["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
-/// A call, after which no Usage is in force yet that was not there before, nor the `slow` one; everything else is well.
+/// A call, after which no Usage is in force yet that was not there before, nor the `slow` one;
+/// everything else is well.
 fn call(world: &mut World, slow: Option<&str>) {
     let known: BTreeSet<String> = world.composed.keys().cloned().collect();
     let is_late =

@@ -1,4 +1,5 @@
-//! The graph of what is composed: resources, the Usages between them, and what each needs to be deleted.
+//! The graph of what is composed: resources, the Usages between them, and what each needs to be
+//! deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,8 +36,9 @@ impl Graph {
         Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
     }
 
-    /// Needs that some order breaks. Deleting never keeps anything else from going, so that an order which breaks a need exists
-    /// only if it is one that spares whoever needs for as long as anything else can go.
+    /// Needs that some order breaks. Deleting never keeps anything else from going, so that an
+    /// order which breaks a need exists only if it is one that spares whoever needs for as long as
+    /// anything else can go.
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         for need in &self.needs {

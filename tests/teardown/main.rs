@@ -1,5 +1,6 @@
-//! Teardown: whatever the order in which an environment's resources go, as far as its Usages allow, nothing is ever left
-//! whose provider config, credentials, namespace, cluster or server is gone; and in the end nothing is left at all.
+//! Teardown: whatever the order in which an environment's resources go, as far as its Usages allow,
+//! nothing is ever left whose provider config, credentials, namespace, cluster or server is gone;
+//! and in the end nothing is left at all.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

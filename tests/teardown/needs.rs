@@ -71,7 +71,8 @@ fn config<'r>(object: &Value, resources: &'r BTreeMap<String, Value>) -> Option<
     })
 }
 
-/// A group without the service: a provider config of `aws.upbound.io` is that of `ec2.aws.upbound.io`.
+/// A group without the service: a provider config of `aws.upbound.io` is that of
+/// `ec2.aws.upbound.io`.
 fn family(object: &Value) -> &str {
     let group = crossplane::api_version::group_of(object);
     let labels = if group.contains(".m.") { 4 } else { 3 };
@@ -98,7 +99,8 @@ fn writes(object: &Value, config: &Value) -> bool {
     is || written["name"] == name && own.or(written["namespace"].as_str()) == Some(namespace)
 }
 
-/// A cluster that an environment makes. It makes one, so whoever goes through a composed provider config is inside.
+/// A cluster that an environment makes. It makes one, so whoever goes through a composed provider
+/// config is inside.
 fn is_cluster(object: &Value) -> bool {
     match (service(object), object["kind"].as_str().unwrap_or_default()) {
         ("container" | "eks", "Cluster") | ("containerservice", "KubernetesCluster") => true,
@@ -107,7 +109,8 @@ fn is_cluster(object: &Value) -> bool {
     }
 }
 
-/// Which cluster an object or a release is in: that of a kubeconfig, or the one that Crossplane runs in.
+/// Which cluster an object or a release is in: that of a kubeconfig, or the one that Crossplane
+/// runs in.
 fn cluster<'r>(
     object: &Value,
     resources: &'r BTreeMap<String, Value>,

@@ -8,7 +8,8 @@ use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, running};
 use crate::support::world::{Mood, World, desired, is_fatal, status};
 use crate::{line, slots};
 
-/// What becomes of each slot inside: `keep` as it is left behind, `delete`; absent when it is let go. With the Usages.
+/// What becomes of each slot inside: `keep` as it is left behind, `delete`; absent when it is let
+/// go. With the Usages.
 fn inside(world: &World) -> BTreeMap<String, &'static str> {
     let response = world.answer();
     assert!(!is_fatal(&response), "{:?}", response.results);
@@ -163,7 +164,8 @@ fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_forc
     }
 }
 
-/// Usages by the ways into a managed cluster and by what is beneath, and the slots inside that are reached by each.
+/// Usages by the ways into a managed cluster and by what is beneath, and the slots inside that are
+/// reached by each.
 fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
     let (configs, others): (&[&str], &[&str]) = match cluster_type {
         "gke" => (&["node-pool"], &["cluster-by-node-pool"]),

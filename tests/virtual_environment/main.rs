@@ -1,4 +1,5 @@
-//! What a virtual environment asks for and when, what it keeps, and how it lets go of what nobody wants any more.
+//! What a virtual environment asks for and when, what it keeps, and how it lets go of what nobody
+//! wants any more.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

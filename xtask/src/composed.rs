@@ -1,4 +1,5 @@
-//! What each API composes, found out by composing: every example and every variant of one, until nothing changes.
+//! What each API composes, found out by composing: every example and every variant of one, until
+//! nothing changes.
 //!
 //! Dependencies of packages and rights in clusters follow from this, so that they stay true.
 
@@ -119,7 +120,8 @@ fn variants(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// An environment that somebody could ask for: an XR, and the Settings that are laid over those of the example.
+/// An environment that somebody could ask for: an XR, and the Settings that are laid over those of
+/// the example.
 struct Case<'a> {
     api: &'static dyn AnyApi,
     flavour: Flavour,

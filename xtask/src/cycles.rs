@@ -1,8 +1,9 @@
-//! Finds import circles: sibling modules that import each other, directly or through others. Such modules can only be
-//! understood, tested and moved together.
+//! Finds import circles: sibling modules that import each other, directly or through others. Such
+//! modules can only be understood, tested and moved together.
 //!
-//! The imports of a module include those of its children. A parent and its child may import each other. Items under
-//! `#[cfg(test)]` are left out. A name that a parent re-exports from a sibling counts as the parent's.
+//! The imports of a module include those of its children. A parent and its child may import each
+//! other. Items under `#[cfg(test)]` are left out. A name that a parent re-exports from a sibling
+//! counts as the parent's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -116,7 +117,8 @@ impl Imports {
         }
     }
 
-    /// Adds the paths of a `use`. The path of each group is added, too: it leads to a parent of what the group imports.
+    /// Adds the paths of a `use`. The path of each group is added, too: it leads to a parent of
+    /// what the group imports.
     fn add_tree(&mut self, module: &Module, tree: &[&str]) {
         let (mut groups, mut path, mut tokens) = (vec![0], Module::new(), tree.iter());
         while let Some(token) = tokens.next() {

@@ -1,4 +1,5 @@
-//! The operator's guide: the how-to files whose commands the scenarios run, in the order in which an operator follows them.
+//! The operator's guide: the how-to files whose commands the scenarios run, in the order in which
+//! an operator follows them.
 
 use std::fs;
 
@@ -6,7 +7,8 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
-/// How to install Crossplane, the function and every API, and how to operate, upgrade and uninstall them.
+/// How to install Crossplane, the function and every API, and how to operate, upgrade and uninstall
+/// them.
 pub const OPERATIONS: &[&str] = &[
     "docs/how-to/install-every-api.md",
     "docs/how-to/configure-providers.md",
@@ -21,7 +23,8 @@ pub const OPERATIONS: &[&str] = &[
     "docs/how-to/uninstall.md",
 ];
 
-/// How to build the packages and install one API, and how to build packages for a group of your own.
+/// How to build the packages and install one API, and how to build packages for a group of your
+/// own.
 pub const INSTALLATION: &[&str] =
     &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
 

@@ -1,4 +1,5 @@
-//! Developer's tasks, and what they share with the tests of the whole: where things are, tools, packages.
+//! Developer's tasks, and what they share with the tests of the whole: where things are, tools,
+//! packages.
 
 pub mod behaviour;
 pub mod bench;

@@ -11,8 +11,8 @@ use crate::workspace;
 /// What Vite and ESLint run on; `.ci/run` asks for the same.
 const WANTED: &str = "Node.js 20.19, 22.13, or 24 and later";
 
-/// Installs what a folder's package-lock.json names into its `node_modules`, where that is not there yet; whoever wants it meanwhile
-/// waits.
+/// Installs what a folder's package-lock.json names into its `node_modules`, where that is not
+/// there yet; whoever wants it meanwhile waits.
 pub fn install(folder: &Path) -> Result<()> {
     let _lock = lock()?;
     let wanted = fs::read(folder.join("package-lock.json"))

@@ -1,7 +1,7 @@
 //! `cargo xtask opencv`: the table of OpenCV releases against PyPI.
 //!
-//! A release's newest Python is the last for which both its wheel and a wheel of its NumPy exist. pip decides that, for another Python
-//! than its own and without installing anything.
+//! A release's newest Python is the last for which both its wheel and a wheel of its NumPy exist.
+//! pip decides that, for another Python than its own and without installing anything.
 
 use std::process::Command;
 

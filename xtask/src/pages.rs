@@ -26,7 +26,8 @@ pub fn run() -> Result<()> {
     node::install(&workspace::root().join("e2e/browser"))
 }
 
-/// Builds the pages into `web/dist` where their sources are newer than they; whoever wants them meanwhile waits.
+/// Builds the pages into `web/dist` where their sources are newer than they; whoever wants them
+/// meanwhile waits.
 pub fn build() -> Result<()> {
     build_in(workspace::root())
 }

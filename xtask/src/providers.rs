@@ -20,8 +20,8 @@ pub struct Package {
 }
 
 impl Package {
-    /// The package that serves an API group; `None` where none has to be installed: the group is Kubernetes' or
-    /// Crossplane's own, or ours.
+    /// The package that serves an API group; `None` where none has to be installed: the group is
+    /// Kubernetes' or Crossplane's own, or ours.
     pub fn serving(group: &str) -> Option<Self> {
         let of_group = |kind: &&function_paved_road::models::KindInfo| {
             [Scope::LegacyCluster, Scope::Namespaced]
@@ -40,7 +40,8 @@ impl Package {
         Some(Self { name, since })
     }
 
-    /// The package that a cloud's others depend on: it has the kinds of their provider configs. `None` where the provider is one package.
+    /// The package that a cloud's others depend on: it has the kinds of their provider configs.
+    /// `None` where the provider is one package.
     pub fn family(cloud: &str) -> Option<Self> {
         let since = match cloud {
             "aws" => AWS,
@@ -61,11 +62,13 @@ impl Package {
         format!("{REGISTRY}/{}", self.name)
     }
 
-    /// The versions that will do, as Crossplane has constraints. The next major version may have dropped API versions that we compose.
-    /// Before 1.0 any minor one may, by the rules of versions; provider-sql's have kept them so far, and are trusted.
+    /// The versions that will do, as Crossplane has constraints. The next major version may have
+    /// dropped API versions that we compose. Before 1.0 any minor one may, by the rules of
+    /// versions; provider-sql's have kept them so far, and are trusted.
     pub fn versions(&self) -> String {
         let (major, _) = self.since.split_once('.').unwrap_or((self.since, ""));
-        // A version that is none gives a constraint that takes nothing, which tests of all of them would see.
+        // A version that is none gives a constraint that takes nothing, which tests of all of them
+        // would see.
         let next = major.parse::<u32>().map_or(0, |major| major + 1);
         format!(">=v{}.0, <v{next}.0.0", self.since)
     }

@@ -1,4 +1,5 @@
-//! Programs from PyPI, each in a virtual environment that is made once and kept in the target folder.
+//! Programs from PyPI, each in a virtual environment that is made once and kept in the target
+//! folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -20,8 +21,9 @@ pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
 
-/// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`: another version has another one. It is
-/// made where it is not there yet; whoever wants it meanwhile waits.
+/// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`:
+/// another version has another one. It is made where it is not there yet; whoever wants it
+/// meanwhile waits.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     let kept: String =
         requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -39,7 +41,8 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     Ok(home.join("bin").join(name))
 }
 
-/// By pip. An index that does not answer for a while has failed nothing yet: pip's own retries are over within seconds.
+/// By pip. An index that does not answer for a while has failed nothing yet: pip's own retries are
+/// over within seconds.
 fn install(home: &Path, requirement: &str) -> Result<()> {
     let pip = || {
         run(Command::new(home.join("bin/python")).args([

@@ -1,5 +1,5 @@
-//! Names of the command line, and names in the sources: what scripts, browsers and clusters store or use. A release may add
-//! a name. It never changes or removes one.
+//! Names of the command line, and names in the sources: what scripts, browsers and clusters store
+//! or use. A release may add a name. It never changes or removes one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use regex_lite::{Captures, Regex};
 
-/// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path` as `…@host:path`.
+/// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path`
+/// as `…@host:path`.
 pub fn struck(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

@@ -1,7 +1,7 @@
 //! Texts that other people or programs wrote, fit for a terminal.
 
-/// Whether a terminal could obey a character: a control character, or one that changes the direction
-/// of text or ends a line. Line feeds are not harmful by themselves.
+/// Whether a terminal could obey a character: a control character, or one that changes the
+/// direction of text or ends a line. Line feeds are not harmful by themselves.
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' => false,

@@ -1,6 +1,8 @@
-//! From documents to definitions: CRDs as they stand, XRDs with the fields that Crossplane core adds.
+//! From documents to definitions: CRDs as they stand, XRDs with the fields that Crossplane core
+//! adds.
 //!
-//! The additions are those of `pkg/xcrd` of crossplane-runtime v2.3.3, which core 2.3.4 makes its CRDs with.
+//! The additions are those of `pkg/xcrd` of crossplane-runtime v2.3.3, which core 2.3.4 makes its
+//! CRDs with.
 
 use crossplane::Scope;
 use crossplane::json::{at, text};
@@ -108,7 +110,8 @@ impl Reader<'_> {
     }
 }
 
-/// What core adds to a composite's spec: directly below it for legacy ones, else below `spec.crossplane`.
+/// What core adds to a composite's spec: directly below it for legacy ones, else below
+/// `spec.crossplane`.
 fn composite_spec(scope: Scope, update_policy: Option<&Value>) -> Value {
     let mut fields = composition_fields();
     let mut policy = enumeration(&["Automatic", "Manual"]);
@@ -179,7 +182,8 @@ fn composition_fields() -> Value {
     })
 }
 
-/// The XRD's schema as core makes a CRD's of it: only what core copies survives, and its own fields win.
+/// The XRD's schema as core makes a CRD's of it: only what core copies survives, and its own fields
+/// win.
 fn with_machinery(schema: &Value, spec: Value, status: Value) -> Value {
     let mut name = json!({"type": "string", "maxLength": 63});
     if let Some(shorter) =

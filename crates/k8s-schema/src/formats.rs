@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::Engine;
 
-/// What a format allows, if `text` is not of it. A format that is not known here is not checked, as in an API server.
+/// What a format allows, if `text` is not of it. A format that is not known here is not checked, as
+/// in an API server.
 pub(super) fn refused_text(format: &str, text: &str) -> Option<&'static str> {
     let (holds, allowed) = match format {
         "date-time" => {

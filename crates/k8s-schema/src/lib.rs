@@ -1,4 +1,5 @@
-//! An API server's checks, offline: defaults, structure and CEL rules of CRDs and of the CRDs that XRDs become; and
+//! An API server's checks, offline: defaults, structure and CEL rules of CRDs and of the CRDs that
+//! XRDs become; and
 //! [admission policies](policy).
 
 mod crd;
@@ -88,8 +89,8 @@ pub enum SchemaError {
 }
 
 impl Schemas {
-    /// Reads CRDs (`apiextensions.k8s.io`) and XRDs (`apiextensions.crossplane.io`, v1 and v2); an XRD gives its
-    /// composite and, where it is LegacyCluster and names one, its claim.
+    /// Reads CRDs (`apiextensions.k8s.io`) and XRDs (`apiextensions.crossplane.io`, v1 and v2); an
+    /// XRD gives its composite and, where it is LegacyCluster and names one, its claim.
     pub fn new<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Result<Self, SchemaError> {
         let mut definitions = BTreeMap::new();
         for document in documents {
@@ -147,14 +148,14 @@ impl Definition {
         &self.schema
     }
 
-    /// Does what an API server does before it validates: a null where none is allowed is dropped, and what is
-    /// absent gets its default, nested.
+    /// Does what an API server does before it validates: a null where none is allowed is dropped,
+    /// and what is absent gets its default, nested.
     pub fn apply_defaults(&self, object: &mut Value) {
         defaults::apply(object, &self.schema);
     }
 
-    /// Everything an API server would refuse in `object`, sorted by path; `old` is the stored object that it would
-    /// replace, for transition rules. Defaults are not applied here.
+    /// Everything an API server would refuse in `object`, sorted by path; `old` is the stored
+    /// object that it would replace, for transition rules. Defaults are not applied here.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<Violation> {
         let mut violations = structure::validate(object, &self.schema);
         violations.extend(self.broken_rules(object, old, violations.is_empty()));
@@ -163,7 +164,8 @@ impl Definition {
         violations
     }
 
-    /// CEL rules that are not met. A rule that cannot be evaluated tells nothing new while the structure is broken.
+    /// CEL rules that are not met. A rule that cannot be evaluated tells nothing new while the
+    /// structure is broken.
     fn broken_rules(&self, object: &Value, old: Option<&Value>, sound: bool) -> Vec<Violation> {
         let compiled = self.compiled.get_or_init(|| kube_cel::compile_schema(&self.schema));
         let root = RootContext {

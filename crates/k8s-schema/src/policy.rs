@@ -26,9 +26,9 @@ impl Write<'_> {
     }
 }
 
-/// The messages with which policies reject a write; none where they allow it. Bindings are taken to be
-/// there. Of the match conditions those that ask for the user's rights (`authorizer`) count as met: the
-/// user has no right that exempts.
+/// The messages with which policies reject a write; none where they allow it. Bindings are taken to
+/// be there. Of the match conditions those that ask for the user's rights (`authorizer`) count as
+/// met: the user has no right that exempts.
 pub fn rejections(policies: &[Value], write: Write<'_>) -> Vec<String> {
     let matching = policies.iter().filter(|policy| policy["kind"] == "ValidatingAdmissionPolicy");
     matching

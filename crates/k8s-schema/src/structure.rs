@@ -1,6 +1,7 @@
 //! Structural validation: types, bounds, enums, patterns, required and unknown fields.
 //!
-//! A walker of our own, because what counts here is the message: the field's path, what was found, what is allowed.
+//! A walker of our own, because what counts here is the message: the field's path, what was found,
+//! what is allowed.
 
 mod bounds;
 mod metadata;
@@ -286,8 +287,8 @@ fn is_open(schema: &Value) -> bool {
         || schema.get("additionalProperties").is_some_and(|value| value == &Value::Bool(true))
 }
 
-/// The path of a field, as messages have it: `spec.replicas`, or `metadata.labels[a.b]` where the name has more than letters,
-/// digits, `_` and `-`.
+/// The path of a field, as messages have it: `spec.replicas`, or `metadata.labels[a.b]` where the
+/// name has more than letters, digits, `_` and `-`.
 pub fn child(path: &str, name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     match (path.is_empty(), plain) {

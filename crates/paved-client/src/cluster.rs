@@ -1,4 +1,5 @@
-//! The cluster: how it is reached, what kinds of environment it makes, and which of them a name means.
+//! The cluster: how it is reached, what kinds of environment it makes, and which of them a name
+//! means.
 
 mod client;
 mod composition;
@@ -40,8 +41,9 @@ use pod::Pod;
 /// How long a cluster may take to take the call.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long it may take between two bytes of an answer; a watch is opened anew by then. Less than the patience with a part that
-/// is refused: what was seen before the connection broke without a word decides nothing.
+/// How long it may take between two bytes of an answer; a watch is opened anew by then. Less than
+/// the patience with a part that is refused: what was seen before the connection broke without a
+/// word decides nothing.
 const SILENCE: Duration = Duration::from_mins(2);
 
 /// The cluster and the user of a command.
@@ -119,7 +121,8 @@ pub async fn configure(access: &Access) -> Result<Config, Failure> {
             });
         }
     }
-    // A plugin that may ask somebody speaks on standard error itself; where there is no terminal at all, what it says is read.
+    // A plugin that may ask somebody speaks on standard error itself; where there is no terminal at
+    // all, what it says is read.
     let nobody = !stdin().is_terminal() && !stderr().is_terminal();
     if let Some(plugin) = user.exec.as_mut().filter(|_| nobody) {
         plugin.interactive_mode = Some(ExecInteractiveMode::Never);
@@ -189,7 +192,8 @@ fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
         .try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
-/// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be read.
+/// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be
+/// read.
 fn is_nowhere(error: &KubeconfigError) -> bool {
     let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
     match error {

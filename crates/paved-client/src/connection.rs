@@ -2,8 +2,8 @@
 
 use kube::api::DynamicObject;
 
-/// The Secret of an environment's connection details: the one that it names; a composite in a namespace has one that is called after
-/// it and its API.
+/// The Secret of an environment's connection details: the one that it names; a composite in a
+/// namespace has one that is called after it and its API.
 pub fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Option<String> {
     let spec = object.data.get("spec")?;
     match spec["writeConnectionSecretToRef"]["name"].as_str() {

@@ -9,7 +9,8 @@ use crate::cluster::{Cluster, Found};
 use crate::environment::Environment;
 pub use parts::{Left, Parts};
 
-/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all that it made is gone.
+/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all
+/// that it made is gone.
 pub async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
     let metadata = &found.object.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();

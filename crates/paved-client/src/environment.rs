@@ -1,5 +1,5 @@
-//! An environment as its owner sees it: what the claim, or the composite in a namespace, says of itself. No rights beyond it
-//! are needed.
+//! An environment as its owner sees it: what the claim, or the composite in a namespace, says of
+//! itself. No rights beyond it are needed.
 
 mod age;
 mod diagnosis;
@@ -87,7 +87,8 @@ pub struct Environment {
     pub owner: Option<String>,
     /// The Composition that it was given.
     pub composition: Option<String>,
-    /// The function's word for where it stands: Pending, Provisioning, Ready, Failed, or an API's own.
+    /// The function's word for where it stands: Pending, Provisioning, Ready, Failed, or an API's
+    /// own.
     phase: String,
     /// How many parts are ready, of how many: `4/6`.
     pub progress: String,
@@ -99,7 +100,8 @@ pub struct Environment {
     /// The API's own status fields.
     pub fields: BTreeMap<String, Value>,
     paused: bool,
-    /// Whether status is that of another spec, by what the function noted of the one that it composed.
+    /// Whether status is that of another spec, by what the function noted of the one that it
+    /// composed.
     is_overdue: bool,
     generation: i64,
     /// Whether this program has just edited it.
@@ -177,8 +179,8 @@ impl Environment {
         }
     }
 
-    /// What came of applying it, and what was there before: where that had another spec it was edited, even if it was made within the
-    /// same second.
+    /// What came of applying it, and what was there before: where that had another spec it was
+    /// edited, even if it was made within the same second.
     pub fn applied(object: &DynamicObject, before: Option<&DynamicObject>) -> Self {
         let was_edited =
             before.is_some_and(|before| before.metadata.generation != object.metadata.generation);
@@ -210,8 +212,8 @@ impl Environment {
             .filter(|ours| ours.status == "False" && Code::rejection(&ours.reason).is_some())
     }
 
-    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as soon as its composite has the spec,
-    /// whether or not that could be composed.
+    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as
+    /// soon as its composite has the spec, whether or not that could be composed.
     pub fn is_ready(&self) -> bool {
         let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
         all && self.deleted.is_none() && !self.paused && !self.is_overdue
@@ -224,12 +226,14 @@ impl Environment {
         })
     }
 
-    /// Whether its status may still be that of an older spec although Crossplane has seen the newest: a claim's status is that of
-    /// its composite, which comes after, and an edit that meets a composite's reconcile is marked as seen at its end. `now` is
-    /// this machine's clock, which may differ from the cluster's by some seconds.
+    /// Whether its status may still be that of an older spec although Crossplane has seen the
+    /// newest: a claim's status is that of its composite, which comes after, and an edit that meets
+    /// a composite's reconcile is marked as seen at its end. `now` is this machine's clock, which
+    /// may differ from the cluster's by some seconds.
     pub fn may_lag(&self, now: Timestamp) -> bool {
         const RECENT: i64 = 60;
-        // Crossplane writes into a composite on its own account too: a refusal of the older spec is repeated then, under a new date.
+        // Crossplane writes into a composite on its own account too: a refusal of the older spec is
+        // repeated then, under a new date.
         const REPEATED: i64 = 5;
         let is_edit = |edited: &Timestamp| self.was_edited || self.created != Some(*edited);
         let Some(edited) = self.edited.filter(is_edit) else { return false };
@@ -279,7 +283,8 @@ impl Environment {
             .find(|condition| condition.status == "False" && !condition.message.is_empty())
     }
 
-    /// What there is to say of it in one sentence: what it waits for, what failed, or what Crossplane cannot do.
+    /// What there is to say of it in one sentence: what it waits for, what failed, or what
+    /// Crossplane cannot do.
     pub fn sentence(&self) -> &str {
         if self.deleted.is_some() {
             return "is being deleted";

@@ -1,4 +1,5 @@
-//! Whose an environment is, as it is written on the object: a filter for people's own lists, and never a right.
+//! Whose an environment is, as it is written on the object: a filter for people's own lists, and
+//! never a right.
 
 use std::fmt::Write as _;
 
@@ -35,8 +36,8 @@ impl Owner {
         Self::new(username, KUBERNETES, username)
     }
 
-    /// Whether a text means this owner: the login, or its short form without a provider's prefix and
-    /// without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
+    /// Whether a text means this owner: the login, or its short form without a provider's prefix
+    /// and without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
     pub fn is_called(&self, text: &str) -> bool {
         let plain =
             |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");

@@ -31,11 +31,12 @@ const AT_ONCE: usize = 16;
 /// How many of them one look asks at once: others have room beside.
 const SIDE_BY_SIDE: usize = AT_ONCE / 2;
 
-/// How many questions about whom the portal may act for are open at once. They have a queue of their own: a
-/// provider decides how many groups somebody has.
+/// How many questions about whom the portal may act for are open at once. They have a queue of
+/// their own: a provider decides how many groups somebody has.
 const ACTING: usize = 4;
 
-/// Asks the API server, and remembers its answers for a moment, each under the person that it is about.
+/// Asks the API server, and remembers its answers for a moment, each under the person that it is
+/// about.
 pub(super) struct Access {
     clients: Clients,
     /// The portal's own account.
@@ -108,7 +109,8 @@ impl Access {
         self.answers.of(&here, self.rules(person, kind, &here)).await
     }
 
-    /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of them from then on is answered at once.
+    /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of
+    /// them from then on is answered at once.
     pub(super) async fn ask_ahead(
         &self,
         person: &Person,
@@ -166,7 +168,8 @@ impl Access {
         self.may(&self.own, impersonation(&self.own, what, name)).await
     }
 
-    /// The groups that the portal itself may act for: one question, however many groups somebody has.
+    /// The groups that the portal itself may act for: one question, however many groups somebody
+    /// has.
     pub(super) async fn portal_groups(&self) -> Result<Groups, Problem> {
         let ask = async {
             let _turn = self.turn(&self.acting).await?;
@@ -214,8 +217,8 @@ impl Access {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// The same question for a namespace. All rules there come with one answer, which counts where it is complete: many kinds in
-    /// many namespaces would be many questions.
+    /// The same question for a namespace. All rules there come with one answer, which counts where
+    /// it is complete: many kinds in many namespaces would be many questions.
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
         if !is_partial {
@@ -242,7 +245,8 @@ impl Access {
         self.ask(person, here).await
     }
 
-    /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who asked before.
+    /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who
+    /// asked before.
     async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
         let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
         turn.map_err(|_| {

@@ -1,5 +1,6 @@
-//! For whom the portal may act. Kubernetes refuses a request altogether for one group of its user's that the portal's role does not list,
-//! so such groups are left out: somebody has fewer rights then, and the rights of the others.
+//! For whom the portal may act. Kubernetes refuses a request altogether for one group of its user's
+//! that the portal's role does not list, so such groups are left out: somebody has fewer rights
+//! then, and the rights of the others.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,8 @@ use super::access::{Access, Groups};
 use super::problem::Problem;
 use super::who::Person;
 
-/// How many of somebody's groups are asked about one by one, where the portal's rules do not list them.
+/// How many of somebody's groups are asked about one by one, where the portal's rules do not list
+/// them.
 const ASKED: usize = 200;
 
 /// How many groups are told of.
@@ -23,8 +25,8 @@ pub(super) struct Acting {
 }
 
 impl Acting {
-    /// Somebody with a session, in those of their groups that the portal may act for. Whether it may says the API server; while that does
-    /// not answer nobody is let through.
+    /// Somebody with a session, in those of their groups that the portal may act for. Whether it
+    /// may says the API server; while that does not answer nobody is let through.
     pub(super) async fn narrowed(
         &self,
         access: &Access,

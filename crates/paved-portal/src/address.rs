@@ -33,8 +33,9 @@ pub(super) fn is_public(address: &IpAddr) -> bool {
     }
 }
 
-/// The address of the client: the last address that trusted proxies report and that is not the address of a trusted proxy.
-/// An entry that is not an address ends the search, because a client can write any text before it.
+/// The address of the client: the last address that trusted proxies report and that is not the
+/// address of a trusted proxy. An entry that is not an address ends the search, because a client
+/// can write any text before it.
 pub(super) fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())?;
     let is_trusted = |address: &IpAddr| trusted.iter().any(|network| network.contains(address));

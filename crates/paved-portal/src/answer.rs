@@ -1,5 +1,6 @@
-//! JSON that the portal answers with. What is read or composed decides how long it becomes, so it has a bound:
-//! a handler answers with [`Answer`], and a test keeps other JSON bodies and unbounded streams out.
+//! JSON that the portal answers with. What is read or composed decides how long it becomes, so it
+//! has a bound: a handler answers with [`Answer`], and a test keeps other JSON bodies and unbounded
+//! streams out.
 
 use std::io;
 

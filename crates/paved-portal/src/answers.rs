@@ -50,8 +50,8 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
         known.insert(question, (answer, Instant::now()));
     }
 
-    /// Returns the cached answer, the answer to a concurrent equal question, or the result of `ask`. A failure is returned
-    /// only to the caller that asked: the next caller asks again.
+    /// Returns the cached answer, the answer to a concurrent equal question, or the result of
+    /// `ask`. A failure is returned only to the caller that asked: the next caller asks again.
     pub(super) async fn of(
         &self,
         question: &Q,

@@ -1,4 +1,5 @@
-//! Tokens of Kubernetes: whose they are is asked from the API server under the token itself, which takes no right of the portal's.
+//! Tokens of Kubernetes: whose they are is asked from the API server under the token itself, which
+//! takes no right of the portal's.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Ways to the API server: the portal's own, and one for each person that goes over the same connections.
+//! Ways to the API server: the portal's own, and one for each person that goes over the same
+//! connections.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use kube::client::{Body, ClientBuilder};

@@ -1,4 +1,5 @@
-//! What the portal was told: flags, else the environment, else a file. Every mistake names the field, what was found, and what is allowed.
+//! What the portal was told: flags, else the environment, else a file. Every mistake names the
+//! field, what was found, and what is allowed.
 
 use std::fmt::Display;
 use std::fs;
@@ -198,7 +199,8 @@ fn tls(flags: &Flags) -> Result<Option<Tls>, Failure> {
     }
 }
 
-/// An origin, and nothing below it: cookies whose names begin with `__Host-` belong to the whole of it.
+/// An origin, and nothing below it: cookies whose names begin with `__Host-` belong to the whole of
+/// it.
 fn public_url(text: &str) -> Result<Url, Failure> {
     let refused = || {
         let allowed = "allowed: an https URL without a path, for example \

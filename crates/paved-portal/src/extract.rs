@@ -25,7 +25,8 @@ pub(super) struct Path<T>(pub(super) T);
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
-    /// Other media types are refused: a form of another site can only send those without being asked first.
+    /// Other media types are refused: a form of another site can only send those without being
+    /// asked first.
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE);
         let media_type = media_type
@@ -45,8 +46,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
-/// A message of serde's from where it says what was expected, if it does: before that it says what was found. The last such words are its
-/// own, as what was found may hold some too.
+/// A message of serde's from where it says what was expected, if it does: before that it says what
+/// was found. The last such words are its own, as what was found may hold some too.
 fn without_value(message: &str) -> String {
     let names_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
     let expected = message.rsplit_once(", expected ").filter(|_| names_value);

@@ -63,9 +63,9 @@ impl Catalog {
         Ok(seen)
     }
 
-    /// A kind that was there, is not in this list of the cluster's, and may be there all the same: an API server that has just been
-    /// started lists a group only once it knows it. A 404 alone says that a kind is gone; one that the portal may not list is as good as
-    /// gone to it.
+    /// A kind that was there, is not in this list of the cluster's, and may be there all the same:
+    /// an API server that has just been started lists a group only once it knows it. A 404 alone
+    /// says that a kind is gone; one that the portal may not list is as good as gone to it.
     async fn left_out(&self, kinds: &Kinds) -> Option<String> {
         let client = self.clients.own().client;
         for kind in self.seen().all() {
@@ -163,10 +163,12 @@ pub(super) fn is_claim(kind: &Kind) -> bool {
     kind.flavour() == Flavour::Claims
 }
 
-/// The field of a claim's spec that names the Secret for its connection details. Core adds it to claims: no XRD has it.
+/// The field of a claim's spec that names the Secret for its connection details. Core adds it to
+/// claims: no XRD has it.
 pub(super) const SECRET: &str = "writeConnectionSecretToRef";
 
-/// Keys of the connection details that go to a Secret which the kind's objects name: claims do, and some have no details.
+/// Keys of the connection details that go to a Secret which the kind's objects name: claims do, and
+/// some have no details.
 pub(super) fn connection_keys(kind: &Kind) -> &'static [&'static str] {
     let api = kind.paved_api().filter(|_| is_claim(kind));
     api.map(|api| api.info().connection_keys).unwrap_or_default()

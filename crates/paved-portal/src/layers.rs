@@ -1,4 +1,5 @@
-//! What every request goes through: its id, its line in the log, whether it may come from where it comes, and what every answer says.
+//! What every request goes through: its id, its line in the log, whether it may come from where it
+//! comes, and what every answer says.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use super::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers of every answer. Pages come from the portal alone, without inline scripts; nothing is shown in a frame.
+/// Headers of every answer. Pages come from the portal alone, without inline scripts; nothing is
+/// shown in a frame.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -47,7 +49,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Portal) -> Router {
     openapi::routes()
         .0
-        // Pages are compressed, and little else: a stream's events would wait for each other, and what is secret is not mixed with what is sent.
+        // Pages are compressed, and little else: a stream's events would wait for each other, and
+        // what is secret is not mixed with what is sent.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state((Arc::clone(&portal.origins), portal.limits), admit))
@@ -86,7 +89,8 @@ async fn admit(
 
 fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
-    // Nothing of a request's head goes to the API server. Whoever tries is told rather than ignored.
+    // Nothing of a request's head goes to the API server. Whoever tries is told rather than
+    // ignored.
     if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
         return Err(Problem::bad_request(format!(
             "{name}: not allowed, because the portal acts with your own identity. Remove the \
@@ -163,7 +167,8 @@ fn accepts_pages(headers: &HeaderMap) -> bool {
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// A problem as its body; an error of the libraries' as a problem. Whoever reads pages reads it on one, where there are any.
+/// A problem as its body; an error of the libraries' as a problem. Whoever reads pages reads it on
+/// one, where there are any.
 fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Response {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let problem = problem.clone().at(path, id);

@@ -1,5 +1,6 @@
-//! The server of `paved portal`: environments for people who never write YAML. It keeps no state and holds little power of its own: it reads under
-//! its own role, shows each person what the API server says they may see, and writes under their rights.
+//! The server of `paved portal`: environments for people who never write YAML. It keeps no state
+//! and holds little power of its own: it reads under its own role, shows each person what the API
+//! server says they may see, and writes under their rights.
 
 mod access;
 mod acting;
@@ -74,8 +75,8 @@ pub use limits::Limits;
 /// Where a log of the caller's is written.
 pub use tracing_subscriber::fmt::MakeWriter;
 
-/// Everything that requests share. What is remembered of a person is remembered under that person's key. Clones share it too; a
-/// handler takes the parts that it needs.
+/// Everything that requests share. What is remembered of a person is remembered under that person's
+/// key. Clones share it too; a handler takes the parts that it needs.
 #[derive(Clone)]
 struct Portal {
     config: Arc<Config>,
@@ -120,8 +121,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A portal with the flags of `paved portal`, and with limits and a log of the caller's. The log
-    /// has the lines of this thread, so the portal has to run on one thread.
+    /// A portal with the flags of `paved portal`, and with limits and a log of the caller's. The
+    /// log has the lines of this thread, so the portal has to run on one thread.
     pub async fn start(
         flags: &Flags,
         access: &cluster::Access,
@@ -184,8 +185,8 @@ impl Server {
     }
 }
 
-/// Rejects a kubeconfig whose user impersonates somebody. The client would add those headers to the ones of
-/// the person who is signed in, and the API server would take all groups together.
+/// Rejects a kubeconfig whose user impersonates somebody. The client would add those headers to the
+/// ones of the person who is signed in, and the API server would take all groups together.
 fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
     let fields = [
         ("as", user.impersonate.is_some()),
@@ -210,7 +211,8 @@ const AUDIT: &str = "audit";
 
 /// Logs to standard error: JSON lines, or text on a terminal.
 fn log(level: Level) {
-    // A program has one log: where a test runs the portal twice in one process, the first one's stays.
+    // A program has one log: where a test runs the portal twice in one process, the first one's
+    // stays.
     let _ = if std::io::stderr().is_terminal() {
         let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(logged(level)).with(text).try_init()

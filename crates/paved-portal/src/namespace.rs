@@ -7,7 +7,8 @@ use super::problem::Problem;
 use super::template::{LONGEST, Template, slug};
 use super::who::Person;
 
-/// Where a person's environments may go, as far as is known without asking for every namespace that there is.
+/// Where a person's environments may go, as far as is known without asking for every namespace that
+/// there is.
 #[derive(Clone)]
 pub(super) struct Namespaces {
     template: Option<Template>,
@@ -20,7 +21,8 @@ impl Namespaces {
         Self { template, fallback }
     }
 
-    /// The namespaces that come into question where none is chosen: an account of Kubernetes' own has one, and no groups that lead anywhere.
+    /// The namespaces that come into question where none is chosen: an account of Kubernetes' own
+    /// has one, and no groups that lead anywhere.
     pub(super) fn candidates(&self, person: &Person) -> Vec<String> {
         let account = person.username().strip_prefix("system:serviceaccount:");
         let own = account.and_then(|account| account.split(':').next()).map(str::to_owned);
@@ -30,12 +32,14 @@ impl Namespaces {
         }
     }
 
-    /// Whether nothing says where new environments go of somebody who chooses no namespace: there is no template.
+    /// Whether nothing says where new environments go of somebody who chooses no namespace: there
+    /// is no template.
     pub(super) fn leads_nowhere(&self, person: &Person) -> bool {
         self.template.is_none() && self.candidates(person).is_empty()
     }
 
-    /// The namespace for a new environment of this kind: the chosen one, or the first candidate that the person may create in.
+    /// The namespace for a new environment of this kind: the chosen one, or the first candidate
+    /// that the person may create in.
     pub(super) async fn choose(
         &self,
         access: &Access,

@@ -27,7 +27,8 @@ use super::who::may_be_named;
 use crate::Failure;
 use http_client::HttpClient;
 
-/// Signatures that count: those which only the provider can make. A secret that both share, or none, is no signature.
+/// Signatures that count: those which only the provider can make. A secret that both share, or
+/// none, is no signature.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
@@ -49,7 +50,8 @@ pub(super) struct Provider {
     known: Mutex<Option<(Arc<CoreProviderMetadata>, Instant)>>,
 }
 
-/// What a sign-in that has begun must come back with; it waits in an encrypted cookie of the same browser.
+/// What a sign-in that has begun must come back with; it waits in an encrypted cookie of the same
+/// browser.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begun {
     state: String,
@@ -145,7 +147,8 @@ impl Provider {
         state: &str,
         code: String,
     ) -> Result<Identity, Problem> {
-        // Both are random and used once: how long the comparison takes tells nobody anything that is of use.
+        // Both are random and used once: how long the comparison takes tells nobody anything that
+        // is of use.
         if begun.state != state {
             return Err(refused("The sign-in belongs to another browser. Sign in again."));
         }
@@ -210,7 +213,8 @@ impl Provider {
     }
 }
 
-/// Where the provider takes the portal's secret: in the head, unless it says that it takes it in the body and not there.
+/// Where the provider takes the portal's secret: in the head, unless it says that it takes it in
+/// the body and not there.
 fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     let taken = metadata.token_endpoint_auth_methods_supported().map_or(&[][..], Vec::as_slice);
     let in_body_alone = taken.contains(&AuthMethod::ClientSecretPost)
@@ -224,8 +228,9 @@ fn payload(token: &str) -> Option<Map<String, Value>> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
-/// Adds what the provider says apart. An address and whether it is verified come from one source: what is
-/// verified in the id token is not the address that only the other one has, and the other way round.
+/// Adds what the provider says apart. An address and whether it is verified come from one source:
+/// what is verified in the id token is not the address that only the other one has, and the other
+/// way round.
 fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
     match claims.get("email") {
         None => drop(claims.remove("email_verified")),

@@ -1,4 +1,5 @@
-//! The API's description, made from the very list of routes that are served: what is served is described.
+//! The API's description, made from the very list of routes that are served: what is served is
+//! described.
 
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;

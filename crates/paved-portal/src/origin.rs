@@ -1,4 +1,5 @@
-//! Whether a request comes from the portal's own pages. A browser sends a session along with what other sites make it send, too.
+//! Whether a request comes from the portal's own pages. A browser sends a session along with what
+//! other sites make it send, too.
 
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use url::Url;
@@ -20,8 +21,8 @@ enum Evidence {
 #[derive(Clone, Debug)]
 pub(super) struct Origins {
     own: Vec<String>,
-    /// The hosts that a request may name, where everybody who reaches the portal has rights: a name of somebody else's that
-    /// leads to loopback is none.
+    /// The hosts that a request may name, where everybody who reaches the portal has rights: a name
+    /// of somebody else's that leads to loopback is none.
     hosts: Option<Vec<String>>,
 }
 

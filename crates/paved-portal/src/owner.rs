@@ -9,7 +9,8 @@ use super::access::Access;
 use super::problem::Problem;
 use super::who::{Naming, Person};
 
-/// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or somebody that they may act for.
+/// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or
+/// somebody that they may act for.
 pub(super) async fn named(
     naming: &Naming,
     access: &Access,

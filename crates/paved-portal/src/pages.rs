@@ -1,4 +1,5 @@
-//! The pages. A build embeds them where they were built before; without them everything else works, and this says how to have them.
+//! The pages. A build embeds them where they were built before; without them everything else works,
+//! and this says how to have them.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -8,8 +9,8 @@ use rust_embed::{Embed, EmbeddedFile};
 
 use super::problem::Problem;
 
-/// What `npm run build` leaves. A debug build reads the folder whenever it is asked, so that it shows what was built last; any other
-/// holds what was there.
+/// What `npm run build` leaves. A debug build reads the folder whenever it is asked, so that it
+/// shows what was built last; any other holds what was there.
 #[derive(Embed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]

@@ -1,4 +1,5 @@
-//! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that older clients look at.
+//! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that
+//! older clients look at.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -98,7 +99,8 @@ fn cut(mut text: String, longest: usize) -> String {
     text
 }
 
-/// What any operation may answer with that asks who somebody is, or for the cluster. What the API server refuses keeps its status.
+/// What any operation may answer with that asks who somebody is, or for the cluster. What the API
+/// server refuses keeps its status.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Refusals {
@@ -262,7 +264,8 @@ impl Problem {
 }
 
 impl From<kube::Error> for Problem {
-    /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are nobody's business.
+    /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are
+    /// nobody's business.
     fn from(error: kube::Error) -> Self {
         if let Some(message) = invalid_name(&error) {
             return Self::bad_request(message);

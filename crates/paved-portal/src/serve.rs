@@ -100,7 +100,8 @@ impl Listener {
         };
         stopping.abort();
         ended?;
-        // WebSockets are no connections of the server's any more: only here are their last words waited for.
+        // WebSockets are no connections of the server's any more: only here are their last words
+        // waited for.
         if timeout(limits.shutdown, portal.streams.closed()).await.is_err() {
             tracing::warn!("some streams are cut off");
         }
@@ -109,7 +110,8 @@ impl Listener {
     }
 }
 
-/// Takes as many open files as the process may have, and says how many: each line is one, and many a node begins with 1,024.
+/// Takes as many open files as the process may have, and says how many: each line is one, and many
+/// a node begins with 1,024.
 fn take_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -1,4 +1,5 @@
-//! Sessions: an encrypted cookie, and nothing on the server but the list of those that were ended early.
+//! Sessions: an encrypted cookie, and nothing on the server but the list of those that were ended
+//! early.
 
 mod revoked;
 
@@ -19,7 +20,8 @@ use super::owner;
 use super::problem::Problem;
 use super::who::{Credential, Person};
 
-/// The session's cookie. A name that begins so is taken by browsers from this host alone, over TLS, for all of its paths.
+/// The session's cookie. A name that begins so is taken by browsers from this host alone, over TLS,
+/// for all of its paths.
 pub(super) const COOKIE: &str = "__Host-paved-session";
 
 /// The largest cookie that every browser keeps, in bytes, with its name and attributes.
@@ -125,8 +127,9 @@ impl Sessions {
         self.revoke(&session).await
     }
 
-    /// Ends the session that a browser had before somebody signed in, where it is another's: nobody goes on in that. One's own goes on
-    /// to its end, as other pages of this browser follow the stream under it.
+    /// Ends the session that a browser had before somebody signed in, where it is another's: nobody
+    /// goes on in that. One's own goes on to its end, as other pages of this browser follow the
+    /// stream under it.
     pub(super) async fn end_of_others(
         &self,
         headers: &HeaderMap,
@@ -190,8 +193,8 @@ impl Sessions {
     }
 }
 
-/// The key of one portal's cookies. Portals that share a key file still tell their sessions apart: by whom the
-/// provider knows people, and by what Kubernetes calls them.
+/// The key of one portal's cookies. Portals that share a key file still tell their sessions apart:
+/// by whom the provider knows people, and by what Kubernetes calls them.
 fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
     let Oidc {
         issuer,
@@ -220,7 +223,8 @@ fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
     Key::derive_from(&hash.finalize())
 }
 
-/// A cookie that scripts cannot read, and that is sent over TLS only, and not with other sites' writes.
+/// A cookie that scripts cannot read, and that is sent over TLS only, and not with other sites'
+/// writes.
 fn attributes(name: &'static str, value: String, ttl: SignedDuration) -> Cookie<'static> {
     let age = cookie::time::Duration::seconds(ttl.as_secs());
     Cookie::build((name, value))

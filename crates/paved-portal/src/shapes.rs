@@ -1,4 +1,5 @@
-//! Three HTTP shapes that clients know from before: their words, names and codes, on the same environments.
+//! Three HTTP shapes that clients know from before: their words, names and codes, on the same
+//! environments.
 
 pub(super) mod environments;
 pub(super) mod status;
@@ -23,7 +24,8 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
     }
 }
 
-/// The phase as older clients know it: what was ready, and cannot be changed for the moment, still is to them.
+/// The phase as older clients know it: what was ready, and cannot be changed for the moment, still
+/// is to them.
 fn phase(entry: &Entry) -> String {
     let own =
         || entry.view.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -44,7 +46,8 @@ fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     }
 }
 
-/// What goes wrong on our side, wherever it does, keeps the words that older clients expect, and the status 500 that they know.
+/// What goes wrong on our side, wherever it does, keeps the words that older clients expect, and
+/// the status 500 that they know.
 pub(super) async fn failing(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let words = path.and_then(|path| failure(request.method(), path));

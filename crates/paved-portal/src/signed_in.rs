@@ -13,7 +13,8 @@ use super::problem::Problem;
 use super::session::Sessions;
 use super::who::{Person, Token};
 
-/// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be ignored otherwise.
+/// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be
+/// ignored otherwise.
 fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let token = value.to_str().ok().and_then(|text| {

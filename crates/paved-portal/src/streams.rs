@@ -13,7 +13,8 @@ use super::problem::Problem;
 use super::session::Revoked;
 use super::who::{Credential, Person};
 
-/// How many streams people have, by who says who they are, and their name: many tokens of one are still one.
+/// How many streams people have, by who says who they are, and their name: many tokens of one are
+/// still one.
 type Counts = HashMap<(String, String), usize>;
 
 /// The streams of one process.
@@ -134,7 +135,8 @@ impl Streams {
         self.stop.closed().await;
     }
 
-    /// Waits until a person's streams end: the portal stops, they sign out, or their session's time is over.
+    /// Waits until a person's streams end: the portal stops, they sign out, or their session's time
+    /// is over.
     pub(super) async fn ended(&self, revoked: Option<&Revoked>, person: &Person) -> End {
         let mut stop = self.stop.subscribe();
         let stopped = async {

@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 /// What Kubernetes keeps for itself: nobody outside may be given such a name or group.
 const RESERVED: &str = "system:";
 
-/// How Kubernetes calls the people of the OpenID provider. One person is one owner, by session and by token.
+/// How Kubernetes calls the people of the OpenID provider. One person is one owner, by session and
+/// by token.
 #[derive(Clone, Debug)]
 pub(super) struct Naming {
     issuer: String,
@@ -22,7 +23,8 @@ impl Naming {
         Self { issuer, username_prefix, groups_prefix }
     }
 
-    /// Login and issuer of whomever Kubernetes calls so: names without the prefix are not the provider's, nor are those of Kubernetes' own.
+    /// Login and issuer of whomever Kubernetes calls so: names without the prefix are not the
+    /// provider's, nor are those of Kubernetes' own.
     pub(super) fn login<'n>(&'n self, username: &'n str) -> (&'n str, &'n str) {
         let login = username.strip_prefix(&self.username_prefix);
         let login = login.filter(|login| !login.is_empty() && !username.starts_with(RESERVED));
@@ -186,12 +188,14 @@ impl Person {
         Owner::new(&self.login, &self.issuer, &self.username)
     }
 
-    /// What tells apart whoever may have different rights: whatever is remembered of somebody is remembered under it.
+    /// What tells apart whoever may have different rights: whatever is remembered of somebody is
+    /// remembered under it.
     pub(super) fn key(&self) -> [u8; 32] {
         self.key
     }
 
-    /// Whether a text means this person: the username, the login, or what stands before the login's @.
+    /// Whether a text means this person: the username, the login, or what stands before the login's
+    /// @.
     pub(super) fn is_called(&self, text: &str) -> bool {
         let short = self.login.split('@').next().unwrap_or_default();
         [self.username.as_str(), &self.login, short].contains(&text)
@@ -204,7 +208,8 @@ impl Person {
     }
 }
 
-/// Whether a name may be given to somebody from outside: not empty, no name of Kubernetes' own, and fit for a header.
+/// Whether a name may be given to somebody from outside: not empty, no name of Kubernetes' own, and
+/// fit for a header.
 pub(super) fn may_be_named(name: &str) -> bool {
     let visible = !name.chars().any(char::is_control) && name.trim() == name;
     !name.is_empty() && visible && name.len() <= 1024 && !name.starts_with(RESERVED)

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::Written;
 
-/// The same violation of `object`. A URL of a chart or of a Git repository is refused in the function's words, which say why;
-/// of any other URL neither what stands before its @ nor its query is shown.
+/// The same violation of `object`. A URL of a chart or of a Git repository is refused in the
+/// function's words, which say why; of any other URL neither what stands before its @ nor its query
+/// is shown.
 pub fn discreet(violation: Violation, object: &Value) -> Violation {
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
@@ -30,7 +31,8 @@ pub fn fatal_violation(message: &str) -> Violation {
     Violation { path: path.to_owned(), message: message.to_owned() }
 }
 
-/// A violation that quotes a number, or another plain value, as it is written in its file: `4.10` and not 4.1.
+/// A violation that quotes a number, or another plain value, as it is written in its file: `4.10`
+/// and not 4.1.
 pub fn as_written(violation: Violation, written: &Written) -> Violation {
     const IN_QUOTES: &str = ", in quotes";
     let Some(text) = written.get(&violation.path) else { return violation };

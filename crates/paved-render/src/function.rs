@@ -36,7 +36,8 @@ pub fn answer_with(
     })
 }
 
-/// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they are written.
+/// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they
+/// are written.
 pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
     let quoted = |message: &str| as_written(fatal_violation(message), written).to_string();

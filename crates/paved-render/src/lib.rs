@@ -13,5 +13,6 @@ pub mod subject;
 pub use rejected::Rejected;
 pub use simulator::core::{Rendered, rendered};
 
-/// How numbers and other plain values are written in a file, by path, where JSON writes them differently.
+/// How numbers and other plain values are written in a file, by path, where JSON writes them
+/// differently.
 pub type Written = BTreeMap<String, String>;

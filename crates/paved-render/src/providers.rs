@@ -105,7 +105,8 @@ pub fn package(kind: &Kind) -> String {
     }
 }
 
-/// The packages that a kind cannot do without: the one that serves it, and the one that its family shares.
+/// The packages that a kind cannot do without: the one that serves it, and the one that its family
+/// shares.
 pub fn packages(kind: &Kind) -> Vec<String> {
     let family = match kind.provider {
         Provider::Aws => Some("provider-family-aws"),

@@ -68,7 +68,8 @@ impl Subject {
 pub type Surrounded = (Value, Vec<Value>);
 
 impl Stored {
-    /// Applies defaults and checks; the one violation of a document of which nothing more can be said.
+    /// Applies defaults and checks; the one violation of a document of which nothing more can be
+    /// said.
     pub fn of(document: &Value, seen: &Observed) -> Result<Self, Violation> {
         Self::in_flavour(document, seen, None)
     }
@@ -109,7 +110,8 @@ impl Stored {
         Ok(Self { target, object, violations, xrd })
     }
 
-    /// Makes of the spec what the function can read, so that what a schema refuses hides nothing of what the function does.
+    /// Makes of the spec what the function can read, so that what a schema refuses hides nothing of
+    /// what the function does.
     pub fn make_readable(&mut self) {
         let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
         if let Some(definition) = schemas.of(&self.object) {

@@ -1,8 +1,9 @@
 //! Crossplane core's part around a function, as core 2.3.4 plays it.
 //!
-//! A [`World`] is what core knows of one composite resource: the XR, its composed resources, their secrets, and what
-//! a function may require. [`World::run`] runs a function as core would, [`World::apply`] applies its answer, and
-//! [`rendered`] is what `crossplane composition render -x -r` prints of it.
+//! A [`World`] is what core knows of one composite resource: the XR, its composed resources, their
+//! secrets, and what a function may require. [`World::run`] runs a function as core would,
+//! [`World::apply`] applies its answer, and [`rendered`] is what `crossplane composition render -x
+//! -r` prints of it.
 
 mod apply;
 mod claim;
@@ -60,7 +61,8 @@ pub type ConnectionDetails = BTreeMap<String, Vec<u8>>;
 
 impl World {
     /// A world where nothing but the composite resource exists. One without a uid gets the one that
-    /// `composition render` gives it, one without an observed composition stays so until [`World::select`].
+    /// `composition render` gives it, one without an observed composition stays so until
+    /// [`World::select`].
     pub fn new(composite: Value) -> Self {
         let scope = Scope::of_composite(&composite);
         let mut world = Self {
@@ -81,8 +83,9 @@ impl World {
     }
 
     /// A world from files: the XR, and the documents beside it. A document with the annotation
-    /// `crossplane.io/composition-resource-name` is a composed resource; a Secret without it belongs to whatever
-    /// names it in `writeConnectionSecretToRef`; anything else may be required by a function.
+    /// `crossplane.io/composition-resource-name` is a composed resource; a Secret without it
+    /// belongs to whatever names it in `writeConnectionSecretToRef`; anything else may be required
+    /// by a function.
     pub fn from_documents(composite: Value, documents: impl IntoIterator<Item = Value>) -> Self {
         let mut world = Self::new(composite);
         for document in documents {
@@ -100,8 +103,8 @@ impl World {
         world
     }
 
-    /// Takes what core takes from the Composition: the reference to it, the name of its first step, and where XRs'
-    /// connection secrets go.
+    /// Takes what core takes from the Composition: the reference to it, the name of its first step,
+    /// and where XRs' connection secrets go.
     pub fn select(mut self, composition: &Value) -> Self {
         let name = text(composition, &["metadata", "name"]).unwrap_or_default();
         self.set_machinery("compositionRef", json!({"name": name}));
@@ -119,7 +122,8 @@ impl World {
         self
     }
 
-    /// Takes what core takes from the XRD: the scope, and the keys it lets out of the connection details.
+    /// Takes what core takes from the XRD: the scope, and the keys it lets out of the connection
+    /// details.
     pub fn defined_by(mut self, xrd: &Value) -> Self {
         self.scope = Scope::of_xrd(xrd);
         if !self.resources.is_empty() {
@@ -219,7 +223,8 @@ impl World {
         text(&self.composite, &["metadata", "namespace"])
     }
 
-    /// Gives the composite what core gives it before anything else: a uid and the label that names its resources.
+    /// Gives the composite what core gives it before anything else: a uid and the label that names
+    /// its resources.
     fn name_composite(&mut self) {
         if self.uid().is_empty() {
             let uid = naming::uid(&self.composite);

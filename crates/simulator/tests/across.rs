@@ -1,4 +1,5 @@
-//! Environments that reach across providers: clusters and what is inside them, namespaces and the secrets in them, sites.
+//! Environments that reach across providers: clusters and what is inside them, namespaces and the
+//! secrets in them, sites.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -33,7 +34,8 @@ fn by(mut resource: Value, config: &str) -> Value {
     resource
 }
 
-/// Provider configs for helm and kubernetes that read a kubeconfig, which an EKS cluster's ClusterAuth writes.
+/// Provider configs for helm and kubernetes that read a kubeconfig, which an EKS cluster's
+/// ClusterAuth writes.
 fn with_cluster(mut resources: Value) -> Value {
     let secret =
         json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});

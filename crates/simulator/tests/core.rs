@@ -1,5 +1,5 @@
-//! Core's part: what it asks, applies and prints. Names and orders are those that core 2.3.4 and the command line
-//! 2.5.0 gave for the same input.
+//! Core's part: what it asks, applies and prints. Names and orders are those that core 2.3.4 and
+//! the command line 2.5.0 gave for the same input.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use std::convert::Infallible;

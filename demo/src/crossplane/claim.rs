@@ -15,7 +15,8 @@ const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
 /// Status fields that are the composite's own.
 const OF_THE_COMPOSITE: [&str; 3] = ["conditions", "connectionDetails", "claimConditionTypes"];
 
-/// A claim with what core knows of its composite; `published` says that its connection details were written just now.
+/// A claim with what core knows of its composite; `published` says that its connection details were
+/// written just now.
 pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Value {
     let composite = world.composite();
     let mut claim = claim.clone();
@@ -73,8 +74,8 @@ fn date_conditions(claim: &mut Value) {
     }
 }
 
-/// Copies the composite's connection details to the claim's Secret, where it names one and there are any. Says whether they are
-/// others than before.
+/// Copies the composite's connection details to the claim's Secret, where it names one and there
+/// are any. Says whether they are others than before.
 pub fn publish(world: &World, claim: &Key, around: &Around, now: Timestamp) -> bool {
     let reference = &world.composite()["spec"]["writeConnectionSecretToRef"];
     let source = world.secret(text(reference, "/namespace"), text(reference, "/name"));

@@ -139,7 +139,8 @@ impl Alive {
         }
     }
 
-    /// A reconcile: the function composes, the clouds work, and everybody is told. Says whether more is to come.
+    /// A reconcile: the function composes, the clouds work, and everybody is told. Says whether
+    /// more is to come.
     fn turn(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let input = &recipe.composition["spec"]["pipeline"][0]["input"];
         let mut random = |bytes: &mut [u8]| {
@@ -195,7 +196,8 @@ impl Alive {
         changed
     }
 
-    /// Lets go of the parts, then of the composite, then of the claim. Says whether more is to come.
+    /// Lets go of the parts, then of the composite, then of the claim. Says whether more is to
+    /// come.
     fn leave(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let left = self.leaving.turn(&mut self.world, now);
         self.mirror.show(&self.world, around, now);

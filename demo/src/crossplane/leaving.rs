@@ -1,4 +1,5 @@
-//! How an environment goes: every part is asked to at once, but for what a Usage keeps, and one after the other vanishes.
+//! How an environment goes: every part is asked to at once, but for what a Usage keeps, and one
+//! after the other vanishes.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,8 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Shows every part as it is, and every Secret that a provider or core has written; what is a part no longer is gone.
+    /// Shows every part as it is, and every Secret that a provider or core has written; what is a
+    /// part no longer is gone.
     pub fn show(&mut self, world: &World, around: &Around, now: Timestamp) {
         let parts: BTreeSet<Key> =
             world.resources().values().filter_map(|one| put(one, around, now)).collect();

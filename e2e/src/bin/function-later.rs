@@ -1,4 +1,5 @@
-//! The function of a later release, to upgrade to: [`e2e::later`] says what it has that today's has not.
+//! The function of a later release, to upgrade to: [`e2e::later`] says what it has that today's has
+//! not.
 
 use anyhow::Result;
 use clap::Parser;

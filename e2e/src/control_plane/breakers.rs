@@ -23,7 +23,8 @@ pub struct Breakers {
 }
 
 impl Breakers {
-    /// As they are now. An error where core does not count: then nobody knows whether one has opened.
+    /// As they are now. An error where core does not count: then nobody knows whether one has
+    /// opened.
     pub async fn of(plane: &ControlPlane) -> Result<Self> {
         if plane.options.core != CoreVersion::Old {
             do_count(plane).await?;
@@ -34,7 +35,8 @@ impl Breakers {
         })
     }
 
-    /// An error where one has opened since then; a core that was started again has counted from zero.
+    /// An error where one has opened since then; a core that was started again has counted from
+    /// zero.
     pub fn have_not_opened_since(&self, before: &Self) -> Result<()> {
         let nothing = BTreeMap::new();
         let before = if before.core == self.core { &before.opened } else { &nothing };
@@ -46,7 +48,8 @@ impl Breakers {
     }
 }
 
-/// Whether core counts at all: a composite is reconciled because a breaker has heard of it. Crossplane 1.20 has none.
+/// Whether core counts at all: a composite is reconciled because a breaker has heard of it.
+/// Crossplane 1.20 has none.
 async fn do_count(plane: &ControlPlane) -> Result<()> {
     // In this order: what is reconciled now was heard before.
     let reconciled = plane.metrics.sum(RECONCILED, "controller=\"composite/").await?;

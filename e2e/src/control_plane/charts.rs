@@ -1,6 +1,7 @@
 //! Chart repositories of our own, under the addresses of those that environments install from.
 //!
-//! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`. The portal's chart is what a release has.
+//! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`. The
+//! portal's chart is what a release has.
 
 use std::{
     collections::BTreeMap,
@@ -52,7 +53,8 @@ async fn index(ground: &Ground, folder: &Path) -> Result<()> {
     fs::write(&file, with_v(&index)).with_context(|| format!("writing {}", file.display()))
 }
 
-/// An index in which the versions of Knative's operator begin with a `v`, as in the real one: the chart itself has none.
+/// An index in which the versions of Knative's operator begin with a `v`, as in the real one: the
+/// chart itself has none.
 fn with_v(index: &str) -> String {
     if !index.contains("\n  knative-operator:\n") {
         return index.to_owned();

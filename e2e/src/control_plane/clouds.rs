@@ -1,4 +1,5 @@
-//! The stand-in for providers whose clouds are not here, as a process and a service account of its own.
+//! The stand-in for providers whose clouds are not here, as a process and a service account of its
+//! own.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -18,8 +19,8 @@ const NAME: &str = "stand-in";
 /// The longest that it may take until its clouds are there.
 const STARTING: Duration = Duration::from_mins(2);
 
-/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays, and those of test equipment; the
-/// kubeconfig `clusters` is the way into clusters of EKS.
+/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays,
+/// and those of test equipment; the kubeconfig `clusters` is the way into clusters of EKS.
 pub async fn start(
     ground: &Arc<Ground>,
     cluster: &Cluster,
@@ -47,7 +48,8 @@ pub async fn start(
     Ok(())
 }
 
-/// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's kinds.
+/// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's
+/// kinds.
 pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
     let start = Instant::now();
     match Postgres::start(&ground.logs()).await {
@@ -62,7 +64,8 @@ pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
     }
 }
 
-/// What it needs beyond a provider: a namespace for its clouds, and to know which kinds are installed.
+/// What it needs beyond a provider: a namespace for its clouds, and to know which kinds are
+/// installed.
 fn rights() -> [serde_json::Value; 2] {
     let group = "rbac.authorization.k8s.io";
     let role = json!({

@@ -26,7 +26,8 @@ use crate::kubectl;
 /// How long an API server may take until it is ready, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How long a token of a service account is good: longer than any control plane on a developer's machine.
+/// How long a token of a service account is good: longer than any control plane on a developer's
+/// machine.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 
 /// An API server with RBAC, and its controllers.
@@ -225,7 +226,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// A scheduler, and nodes that only pretend to run what is put on them: one plain, one with eight GPUs.
+    /// A scheduler, and nodes that only pretend to run what is put on them: one plain, one with
+    /// eight GPUs.
     pub async fn nodes(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;

@@ -27,7 +27,8 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How soon what no event tells of is looked at: later than any scenario waits, so that none is helped by it.
+/// How soon what no event tells of is looked at: later than any scenario waits, so that none is
+/// helped by it.
 const POLL: &str = "--poll-interval=10m";
 
 /// Core, running.
@@ -77,8 +78,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     Ok(Core { authority: Authority::of(&root.chain, &root.key)?, metrics: Metrics::at(metrics)? })
 }
 
-/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments with which core would run there. Its
-/// Service leads to the process.
+/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments
+/// with which core would run there. Its Service leads to the process.
 async fn chart(
     ground: &Ground,
     version: CoreVersion,
@@ -117,7 +118,8 @@ fn arguments(deployment: &Value) -> Result<Vec<String>> {
     serde_json::from_value(arguments).context("the arguments of Crossplane's container")
 }
 
-/// An API server asks the process that a Service of this type names: there is no network of pods here.
+/// An API server asks the process that a Service of this type names: there is no network of pods
+/// here.
 fn service(chart: &Value, port: u16) -> Value {
     json!({
         "apiVersion": "v1",
@@ -127,8 +129,8 @@ fn service(chart: &Value, port: u16) -> Value {
     })
 }
 
-/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server the first run may find that
-/// a kind that it just made is not served yet.
+/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server
+/// the first run may find that a kind that it just made is not served yet.
 async fn init(
     ground: &Ground,
     version: CoreVersion,
@@ -139,7 +141,8 @@ async fn init(
     let program = Program::new("crossplane-init", &ground.tools.core)
         .args(["core", "init"])
         .args(version.init_flags().iter().copied())
-        // The older one knows neither of these, and looks for both in the folder where it is started.
+        // The older one knows neither of these, and looks for both in the folder where it is
+        // started.
         .env("CRDS_PATH", "crds")
         .env("WEBHOOK_CONFIGS_PATH", "webhookconfigurations")
         .env("KUBECONFIG", kubeconfig)

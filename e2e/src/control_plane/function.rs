@@ -31,14 +31,16 @@ use super::{
 /// How many bytes go to a replica at once, at most.
 const CHUNK: usize = 64 * 1024;
 
-/// More bytes than a client sends in a row to be let in, its certificate included, and fewer than core sends once something was
-/// composed: so many that nothing has answered yet are a call in flight.
+/// More bytes than a client sends in a row to be let in, its certificate included, and fewer than
+/// core sends once something was composed: so many that nothing has answered yet are a call in
+/// flight.
 const CALL: usize = 4 * 1024;
 
 /// Replicas of the function, and the one address at which they are reached.
 ///
-/// Connections are given to the replicas in turn, past those that do not answer, as a Service does; core keeps one connection
-/// and its streams, so a replica that dies takes the calls that it was answering with it, and the next go to another.
+/// Connections are given to the replicas in turn, past those that do not answer, as a Service does;
+/// core keeps one connection and its streams, so a replica that dies takes the calls that it was
+/// answering with it, and the next go to another.
 pub struct Function {
     /// Host and port, for the revision's status.
     pub endpoint: String,
@@ -50,8 +52,8 @@ pub struct Function {
     task: JoinHandle<()>,
 }
 
-/// The order to kill the replica that is next seen to have a call in flight; it is answered with that one's number, and counts for as
-/// long as somebody waits for that.
+/// The order to kill the replica that is next seen to have a call in flight; it is answered with
+/// that one's number, and counts for as long as somebody waits for that.
 type Strike = Mutex<Option<oneshot::Sender<usize>>>;
 
 impl Function {
@@ -96,8 +98,8 @@ impl Function {
         Ok(Self { endpoint, binary: binary.to_owned(), replicas, strike, task })
     }
 
-    /// Kills the replica that is next seen to have a call in flight, before the first byte of its answer is handed on: nobody gets that
-    /// answer. Waits until it is done; the replica.
+    /// Kills the replica that is next seen to have a call in flight, before the first byte of its
+    /// answer is handed on: nobody gets that answer. Waits until it is done; the replica.
     pub async fn strike(&self) -> Result<&Process> {
         let (order, struck) = oneshot::channel();
         *self.strike.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
@@ -133,7 +135,8 @@ async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, stri
     }
 }
 
-/// Leads a client to a server until either ends, or the connection is `struck` with a call in flight.
+/// Leads a client to a server until either ends, or the connection is `struck` with a call in
+/// flight.
 async fn lead(
     mut client: TcpStream,
     mut server: TcpStream,

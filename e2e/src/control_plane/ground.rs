@@ -15,7 +15,8 @@ use super::{
     version::CoreVersion,
 };
 
-/// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes the folder.
+/// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes
+/// the folder.
 pub struct Ground {
     /// The programs of others.
     pub tools: Tools,
@@ -65,8 +66,8 @@ impl Tools {
 }
 
 impl Ground {
-    /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per component is printed.
-    /// With `keep` the folder is left.
+    /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per
+    /// component is printed. With `keep` the folder is left.
     pub fn new(core: CoreVersion, quiet: bool, keep: bool) -> Result<Self> {
         let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
         folder.disable_cleanup(keep);

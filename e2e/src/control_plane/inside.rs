@@ -1,7 +1,9 @@
 //! What runs inside virtual clusters, played: nothing runs in the pods that the charts leave.
 //!
-//! The syncer of a vcluster writes the kubeconfig of the cluster that it serves; here it is that of a real API server, which all
-//! virtual clusters share. A load balancer has an address as soon as it is asked for. Argo CD says that what it follows is in sync; Knative's operator says that it is installed.
+//! The syncer of a vcluster writes the kubeconfig of the cluster that it serves; here it is that of
+//! a real API server, which all virtual clusters share. A load balancer has an address as soon as
+//! it is asked for. Argo CD says that what it follows is in sync; Knative's operator says that it
+//! is installed.
 
 use std::time::Duration;
 
@@ -51,7 +53,8 @@ impl Inside {
         };
         let task = tokio::spawn(async move {
             loop {
-                // What fails now is tried again: an API server that is down, a kind that is not installed.
+                // What fails now is tried again: an API server that is down, a kind that is not
+                // installed.
                 let _ = part.syncers().await;
                 let _ = part.load_balancers().await;
                 let _ = part.argocd().await;

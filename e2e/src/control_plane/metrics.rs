@@ -24,8 +24,9 @@ impl Metrics {
         Self { client }
     }
 
-    /// A metric's samples by their labels, as they are printed: `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric that
-    /// nothing was counted in yet has none.
+    /// A metric's samples by their labels, as they are printed:
+    /// `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric that nothing was
+    /// counted in yet has none.
     pub async fn samples(&self, metric: &str) -> Result<BTreeMap<String, f64>> {
         let request = Request::get("/metrics").body(Vec::new())?;
         Ok(samples(&self.client.request_text(request).await.context("reading metrics")?, metric))

@@ -64,7 +64,8 @@ impl Registry {
         Ok(Self { address })
     }
 
-    /// Pushes packages as one, under the address that the world knows: `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
+    /// Pushes packages as one, under the address that the world knows:
+    /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
     pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let program = Program::new("crossplane", &ground.tools.cli)
@@ -92,8 +93,8 @@ impl Registry {
     }
 }
 
-/// Pushes our packages: those in `built`, where `cargo xtask package` has left them for its default registry; without it those of the
-/// workspace as it is.
+/// Pushes our packages: those in `built`, where `cargo xtask package` has left them for its default
+/// registry; without it those of the workspace as it is.
 pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
     let start = Instant::now();
     let args = Args::default();
@@ -116,8 +117,8 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
     Ok(())
 }
 
-/// Takes the Function's program out of its package, as whoever pulls that for this machine finds it; gives its file. Its image says
-/// which of its files it starts.
+/// Takes the Function's program out of its package, as whoever pulls that for this machine finds
+/// it; gives its file. Its image says which of its files it starts.
 pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
     let args = Args::default();
     let package = registry.own(&tagged(&args.registry.function(), &args));
@@ -147,8 +148,9 @@ async fn taken(ground: &Ground, package: &str, file: &str, folder: &str) -> Resu
     Ok(folder.join(file))
 }
 
-/// Builds our packages as they are released, the Function's for both architectures. In the program's place there is a word: the real
-/// ones take minutes to build, and what runs here is the one that was built for tests.
+/// Builds our packages as they are released, the Function's for both architectures. In the
+/// program's place there is a word: the real ones take minutes to build, and what runs here is the
+/// one that was built for tests.
 pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     let args = args.clone();
     tokio::task::spawn_blocking(move || {
@@ -210,8 +212,8 @@ fn tagged(package: &str, args: &Args) -> String {
     format!("{package}:{}", args.release)
 }
 
-/// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the provider's program runs here, else
-/// the repository's slices.
+/// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the
+/// provider's program runs here, else the repository's slices.
 pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
@@ -269,7 +271,8 @@ impl Provider {
         }
     }
 
-    /// What the provider's own module has in `package/`, without webhooks that convert: nothing of an old version is here.
+    /// What the provider's own module has in `package/`, without webhooks that convert: nothing of
+    /// an old version is here.
     fn real(name: &str, tool: &tools::Tool) -> Result<Self> {
         let source =
             tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
@@ -300,7 +303,8 @@ impl Provider {
     }
 }
 
-/// The objects by which a user installs our function and the Configurations. Those of a group of one's own stand beside the others.
+/// The objects by which a user installs our function and the Configurations. Those of a group of
+/// one's own stand beside the others.
 pub fn installation(args: &Args) -> Vec<Value> {
     let installed =
         |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
@@ -328,7 +332,8 @@ fn installed(kind: &str, name: &str, package: &str) -> Value {
     })
 }
 
-/// The Providers that only some choices of a claim need: no Configuration brings them, whoever offers these choices installs them.
+/// The Providers that only some choices of a claim need: no Configuration brings them, whoever
+/// offers these choices installs them.
 pub fn optional(args: &Args) -> Result<Vec<Value>> {
     let (mut needed, mut optional) = (BTreeSet::new(), BTreeSet::new());
     for api in APIS {
@@ -346,7 +351,8 @@ pub fn optional(args: &Args) -> Result<Vec<Value>> {
         .collect())
 }
 
-/// Has the providers that came with our packages run as those whom their rights are bound to: by runtime configs called like them.
+/// Has the providers that came with our packages run as those whom their rights are bound to: by
+/// runtime configs called like them.
 pub async fn configure(cluster: &Cluster) -> Result<()> {
     let resource =
         ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
@@ -360,8 +366,8 @@ pub async fn configure(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Waits until every package that there is, dependencies too, is installed and healthy, and the kinds are there that they bring; how many
-/// packages there are.
+/// Waits until every package that there is, dependencies too, is installed and healthy, and the
+/// kinds are there that they bring; how many packages there are.
 pub async fn healthy(cluster: &Cluster) -> Result<usize> {
     let start = Instant::now();
     loop {
@@ -380,8 +386,9 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
             )
         });
         let waiting: Vec<_> = unhealthy.chain(absent).collect();
-        // Dependencies appear one after another, and only with them the packages that wanted them become healthy.
-        // A package counts as healthy once its objects are there; what they define is served a moment later.
+        // Dependencies appear one after another, and only with them the packages that wanted them
+        // become healthy. A package counts as healthy once its objects are there; what they define
+        // is served a moment later.
         if waiting.is_empty() && !packages.is_empty() {
             return Ok(packages.len());
         }

@@ -10,7 +10,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Below what the kernel gives to outgoing connections, so that a program that is started again finds its port free.
+/// Below what the kernel gives to outgoing connections, so that a program that is started again
+/// finds its port free.
 const FIRST: u16 = 20_000;
 const LAST: u16 = 32_000;
 
@@ -74,7 +75,8 @@ pub fn listeners() -> Result<Vec<Listener>> {
     Ok(found)
 }
 
-/// The addresses of all TCP sockets of this machine that listen, by the names they have among a process's files: `socket:[<inode>]`.
+/// The addresses of all TCP sockets of this machine that listen, by the names they have among a
+/// process's files: `socket:[<inode>]`.
 fn sockets() -> Result<HashMap<String, String>> {
     const LISTENS: &str = "0A";
     let mut sockets = HashMap::new();

@@ -40,8 +40,8 @@ struct Programs {
 }
 
 impl Postgres {
-    /// Makes a server and waits until it answers. Its log goes into `folder`, as `postgres.log`; its data into a folder of
-    /// their own, which another user than root can reach.
+    /// Makes a server and waits until it answers. Its log goes into `folder`, as `postgres.log`;
+    /// its data into a folder of their own, which another user than root can reach.
     pub async fn start(folder: &Path) -> Result<Self> {
         let programs = Programs::find()?;
         let data = tempfile::Builder::new()

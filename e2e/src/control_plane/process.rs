@@ -158,7 +158,8 @@ impl Process {
         line.trim().strip_suffix(" kB")?.trim().parse().ok()
     }
 
-    /// The processor time that it has taken, while it runs: fields 14 and 15 of `/proc/PID/stat`, in ticks.
+    /// The processor time that it has taken, while it runs: fields 14 and 15 of `/proc/PID/stat`,
+    /// in ticks.
     pub fn cpu_time(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()?)).ok()?;
         let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -174,8 +175,8 @@ impl Process {
         lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
     }
 
-    /// Waits until `check` says that it is ready; an error with the last lines of its log when it ends before, or takes
-    /// longer than `limit`.
+    /// Waits until `check` says that it is ready; an error with the last lines of its log when it
+    /// ends before, or takes longer than `limit`.
     pub async fn ready(&self, limit: Duration, mut check: impl AsyncFnMut() -> bool) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -218,7 +219,8 @@ impl Drop for Process {
     }
 }
 
-/// A program's command. The kernel kills it when we are gone: nobody else would, after a `kill -9` of ours.
+/// A program's command. The kernel kills it when we are gone: nobody else would, after a `kill -9`
+/// of ours.
 pub fn bound(program: &Path) -> Command {
     if !cfg!(target_os = "linux") {
         return Command::new(program);
@@ -228,8 +230,8 @@ pub fn bound(program: &Path) -> Command {
     command
 }
 
-/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the thread that started a program
-/// for ours.
+/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the
+/// thread that started a program for ours.
 pub fn spawn(command: Command) -> Result<Child> {
     type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
     static STARTER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();

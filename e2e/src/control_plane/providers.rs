@@ -20,7 +20,8 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How often providers look at what no event tells of: seldom enough that no scenario is helped by it.
+/// How often providers look at what no event tells of: seldom enough that no scenario is helped by
+/// it.
 const POLL: &str = "--poll=10m";
 
 /// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
@@ -85,7 +86,8 @@ pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
     }
 }
 
-/// The provider configs of both flavours, with the provider's own kubeconfig: in a pod they would take the pod's identity.
+/// The provider configs of both flavours, with the provider's own kubeconfig: in a pod they would
+/// take the pod's identity.
 async fn configs(cluster: &Cluster, provider: &str, kubeconfig: &Path) -> Result<()> {
     let kubeconfig = std::fs::read_to_string(kubeconfig).context("the provider's kubeconfig")?;
     let family = provider.trim_start_matches("provider-");

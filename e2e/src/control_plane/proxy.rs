@@ -1,8 +1,10 @@
-//! The way out of this machine, which there is none of: a proxy that answers for every host that programs ask for.
+//! The way out of this machine, which there is none of: a proxy that answers for every host that
+//! programs ask for.
 //!
-//! Hosts of chart repositories are answered with charts of ours, under a certificate that the programs are told to trust. Addresses
-//! within the cluster (`<service>.<namespace>.svc`) are those of virtual clusters, `<id>.eks.amazonaws.com` is one of
-//! EKS: they lead to a real API server. So nothing that is tested has to know that it is not in a cluster, with the internet around it.
+//! Hosts of chart repositories are answered with charts of ours, under a certificate that the
+//! programs are told to trust. Addresses within the cluster (`<service>.<namespace>.svc`) are those
+//! of virtual clusters, `<id>.eks.amazonaws.com` is one of EKS: they lead to a real API server. So
+//! nothing that is tested has to know that it is not in a cluster, with the internet around it.
 
 use std::{
     collections::BTreeSet,
@@ -59,8 +61,8 @@ struct Routes {
 }
 
 impl Proxy {
-    /// Serves the folders in `sites`, each called as a host is, and the API server on port `inside`. Writes its certificate into
-    /// `folder`.
+    /// Serves the folders in `sites`, each called as a host is, and the API server on port
+    /// `inside`. Writes its certificate into `folder`.
     pub async fn start(sites: PathBuf, inside: u16, folder: &Path) -> Result<Self> {
         let hosts: BTreeSet<String> = fs::read_dir(&sites)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
@@ -77,7 +79,8 @@ impl Proxy {
         Ok(Self { url, trusted, routes, task })
     }
 
-    /// From here on the services of a namespace answer nobody, as if they hung: whoever speaks to them waits.
+    /// From here on the services of a namespace answer nobody, as if they hung: whoever speaks to
+    /// them waits.
     pub fn cut(&self, namespace: &str) {
         self.routes.cut.send_modify(|cut| _ = cut.insert(namespace.to_owned()));
     }

@@ -1,8 +1,9 @@
-//! The package runtime's part: what Crossplane does for packages by Deployments and Services, done for our processes.
+//! The package runtime's part: what Crossplane does for packages by Deployments and Services, done
+//! for our processes.
 //!
-//! Under `--package-runtime=External` a revision becomes healthy only when somebody gives it certificates, says where it is
-//! reached, and that it runs. The RBAC manager learns from the revision's Deployment which service account a provider runs
-//! as; so there is one, of no replicas.
+//! Under `--package-runtime=External` a revision becomes healthy only when somebody gives it
+//! certificates, says where it is reached, and that it runs. The RBAC manager learns from the
+//! revision's Deployment which service account a provider runs as; so there is one, of no replicas.
 
 use std::{
     collections::BTreeMap,
@@ -49,7 +50,8 @@ struct Part {
 }
 
 impl Runtime {
-    /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of them.
+    /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of
+    /// them.
     pub fn start(client: Client, authority: Authority, endpoint: String, logs: &Path) -> Self {
         let log = logs.join("package-runtime.log");
         let part = Part {
@@ -79,7 +81,8 @@ impl Runtime {
         Self { part, tasks }
     }
 
-    /// Says where the function is reached whose package's address ends so: `("v0.2.0", "127.0.0.1:9443")`.
+    /// Says where the function is reached whose package's address ends so: `("v0.2.0",
+    /// "127.0.0.1:9443")`.
     pub fn serve(&self, package: &str, endpoint: &str) {
         let mut endpoints = self.part.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         endpoints.insert(package.to_owned(), endpoint.to_owned());
@@ -115,8 +118,9 @@ fn changes(part: &Part) -> impl Stream<Item = ()> + Send + 'static {
     stream::select(stream::select_all(objects), moved)
 }
 
-/// The service account of a package's provider: the one that its runtime config names, or else one called like the revision. All whose
-/// programs do not run here have one, as one program stands in for them.
+/// The service account of a package's provider: the one that its runtime config names, or else one
+/// called like the revision. All whose programs do not run here have one, as one program stands in
+/// for them.
 fn account<'n>(package: &str, config: &'n Value, revision: &'n str) -> &'n str {
     if !["provider-kubernetes", "provider-helm"].contains(&repository(package)) {
         return "stand-in";
@@ -314,7 +318,8 @@ impl Part {
             "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }));
         status["conditions"] = conditions.into();
-        // The version makes a write of core's between our reading and our writing an error, after which we look again.
+        // The version makes a write of core's between our reading and our writing an error, after
+        // which we look again.
         let patch =
             json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
         let kind = revision.types.as_ref().map_or("", |types| &types.kind);

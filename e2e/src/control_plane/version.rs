@@ -52,7 +52,8 @@ impl CoreVersion {
         Ok(tools::source(module, self.tool())?.join("cluster"))
     }
 
-    /// Flags of `core init`. Only the newer one has kinds of managed resources that nobody wants yet: here all are wanted.
+    /// Flags of `core init`. Only the newer one has kinds of managed resources that nobody wants
+    /// yet: here all are wanted.
     pub(super) fn init_flags(self) -> &'static [&'static str] {
         match self {
             Self::New | Self::Fast => &["--activation=*"],
@@ -60,7 +61,8 @@ impl CoreVersion {
         }
     }
 
-    /// Flags for Helm, as the operator's guide gives them. What is set there is for the newer one, which has circuit breakers.
+    /// Flags for Helm, as the operator's guide gives them. What is set there is for the newer one,
+    /// which has circuit breakers.
     pub(super) fn helm_flags(self) -> Result<Vec<String>> {
         let guide = guide::text(OPERATIONS)?;
         let mut flags = flags(&guide)

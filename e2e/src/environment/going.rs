@@ -24,7 +24,8 @@ impl Environment {
         self.delete_with(&["--cascade=foreground"]).await
     }
 
-    /// The same, and what it owns whenever Kubernetes gets to it, as `kubectl delete` does where nobody asks for more.
+    /// The same, and what it owns whenever Kubernetes gets to it, as `kubectl delete` does where
+    /// nobody asks for more.
     pub async fn delete_in_background(&self) -> Result<()> {
         self.delete_with(&[]).await
     }
@@ -40,8 +41,9 @@ impl Environment {
         self.gone_within(PATIENCE).await
     }
 
-    /// The same for one that was deleted while Crossplane was still making it, where docs/how-to/delete.md says that parts may be
-    /// overlooked: every minute the operator deletes these by hand, as it advises. The parts that were.
+    /// The same for one that was deleted while Crossplane was still making it, where
+    /// docs/how-to/delete.md says that parts may be overlooked: every minute the operator deletes
+    /// these by hand, as it advises. The parts that were.
     pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
         let (begin, mut freed) = (Instant::now(), Vec::new());
         while begin.elapsed() < PATIENCE && !self.is_gone_within(OVERLOOKED).await? {
@@ -93,7 +95,8 @@ impl Environment {
         overlooked
     }
 
-    /// Deletes a part, as the operator: a Secret, which is not the operator's, as the administrator.
+    /// Deletes a part, as the operator: a Secret, which is not the operator's, as the
+    /// administrator.
     async fn delete_part(&self, operator: &Kubectl, part: &Value) -> Result<()> {
         if part["kind"] == "Secret" {
             return self.objects.delete(part).await;
@@ -102,7 +105,8 @@ impl Environment {
     }
 }
 
-/// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it did not know of the part by then.
+/// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it
+/// did not know of the part by then.
 fn is_overlooked(part: &Value, composite: &Value) -> bool {
     let time =
         |object: &Value, of: &str| object["metadata"][of].as_str()?.parse::<Timestamp>().ok();

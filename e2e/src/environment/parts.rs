@@ -7,7 +7,8 @@ use crossplane::names;
 use serde_json::Value;
 use xtask::package::image::sha256;
 
-/// Whether a provider has brought a part to what it asks for now. What has no provider says nothing of it.
+/// Whether a provider has brought a part to what it asks for now. What has no provider says nothing
+/// of it.
 pub(super) fn is_in_sync(part: &Value) -> bool {
     let synced = conditions::get(part, "Synced");
     if part["spec"]["forProvider"].is_null() {
@@ -17,8 +18,9 @@ pub(super) fn is_in_sync(part: &Value) -> bool {
     synced["status"] == "True" && (seen.is_null() || *seen == part["metadata"]["generation"])
 }
 
-/// What was written to an object: its generation, or a digest of everything where its kind counts none, with labels and annotations.
-/// Of those that are Crossplane's own, only the name in the cloud is ours to say.
+/// What was written to an object: its generation, or a digest of everything where its kind counts
+/// none, with labels and annotations. Of those that are Crossplane's own, only the name in the
+/// cloud is ours to say.
 pub(super) fn written(object: &Value) -> String {
     let metadata = &object["metadata"];
     let mut written = match &metadata["generation"] {

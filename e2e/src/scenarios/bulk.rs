@@ -18,7 +18,8 @@ use crate::stage::Stage;
 /// How many.
 const HUNDRED: usize = 100;
 
-/// The longest that all of them together may take to come, and to go, on a busy machine: two and a half minutes and four on one that is not.
+/// The longest that all of them together may take to come, and to go, on a busy machine: two and a
+/// half minutes and four on one that is not.
 const LONGEST: Duration = Duration::from_mins(11);
 
 pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<()> {
@@ -96,7 +97,8 @@ pub(super) async fn nothing_is_left(stage: &Stage, before: &BTreeSet<String>) ->
     gone.await.with_context(|| format!("still there: {left:?}"))
 }
 
-/// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred requests.
+/// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred
+/// requests.
 async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
     let end = Instant::now() + LONGEST;
     loop {

@@ -96,7 +96,8 @@ async fn cluster_tells(
         .map(drop)
 }
 
-/// There is something in the Secret, and under the key, that the status of a virtual environment names.
+/// There is something in the Secret, and under the key, that the status of a virtual environment
+/// names.
 async fn names_its_kubeconfig(stage: &Stage, environment: &Environment) -> Result<()> {
     let object = environment.object().await?;
     let named = &object["status"]["kubeconfigSecret"];
@@ -205,8 +206,8 @@ const HOW_FAR: [Cell; 5] = [
     ("REASON", |cell| cell == "Available"),
 ];
 
-/// `kubectl get` shows what is asked for, how it is reached, and how far it is: Crossplane may write conditions that it read before once
-/// more, and the right ones after them.
+/// `kubectl get` shows what is asked for, how it is reached, and how far it is: Crossplane may
+/// write conditions that it read before once more, and the right ones after them.
 async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
     let own = own_cells(api);
     ensure!(!own.is_empty(), "no scenario knows the columns of {api}");
@@ -239,7 +240,8 @@ fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
     Ok(cells)
 }
 
-/// The connection details are in a Secret of the owner's namespace, under all their keys; those of a database let in whoever has them.
+/// The connection details are in a Secret of the owner's namespace, under all their keys; those of
+/// a database let in whoever has them.
 async fn hands_over_its_secret(
     stage: &Stage,
     api: &dyn AnyApi,
@@ -288,7 +290,8 @@ fn connection_in_status(api: &str) -> Result<&'static [(&'static str, &'static s
     })
 }
 
-/// Waits until the connection secret has all keys, as its owner's role lets that be read; none where an API has no connection details.
+/// Waits until the connection secret has all keys, as its owner's role lets that be read; none
+/// where an API has no connection details.
 pub(super) async fn connection_secret(
     stage: &Stage,
     api: &str,

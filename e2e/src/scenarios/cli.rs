@@ -1,4 +1,5 @@
-//! The command line against a real cluster: what people see, and the exit codes that pipelines go by.
+//! The command line against a real cluster: what people see, and the exit codes that pipelines go
+//! by.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The oldest Crossplane that we support: what people have there, from the installation to the last claim's end.
+//! The oldest Crossplane that we support: what people have there, from the installation to the last
+//! claim's end.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) ->
     portrayed(come_and_go(&old).await, &old, "compatibility").await
 }
 
-/// One claim of each kind: ready, with all that its owner is promised; then deleted, and nothing is left.
+/// One claim of each kind: ready, with all that its owner is promised; then deleted, and nothing is
+/// left.
 async fn come_and_go(stage: &Stage) -> Result<()> {
     let versions = stage.admin.run(&["api-versions"]).await?;
     ensure!(!versions.contains("apiextensions.crossplane.io/v2"), "this is a newer Crossplane");

@@ -27,9 +27,10 @@ use crate::kubectl::Kubectl;
 use crate::paved::Paved;
 use crate::stage::Stage;
 
-/// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims flavour an Object that wraps it) among
-/// others and as all that there is, what lets a role into a database, a Release. (A Usage that is deleted, or a provider config, only
-/// goes once nobody needs it.)
+/// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims
+/// flavour an Object that wraps it) among others and as all that there is, what lets a role into a
+/// database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs
+/// it.)
 const LOST: [(&str, &[&str]); 5] = [
     ("gpu-workspace", &["role-policy"]),
     ("application-environment", &["bucket"]),
@@ -147,7 +148,8 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
 /// How often a replica is killed.
 const STRIKES: usize = 5;
 
-/// While environments are made, a replica is killed again and again that is about to answer: its calls are lost.
+/// While environments are made, a replica is killed again and again that is about to answer: its
+/// calls are lost.
 pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
     let made = async {
         let (examples, clusters) =

@@ -26,7 +26,8 @@ use crate::objects::{reference, resource};
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
-/// They have stood until now, and seen whatever happened. Some have all that can be inside a cluster.
+/// They have stood until now, and seen whatever happened. Some have all that can be inside a
+/// cluster.
 pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
     stage.standing().await?;
     let (examples, clusters) =
@@ -73,7 +74,8 @@ async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
     .await
 }
 
-/// Somebody works in the database with its connection details, and leaves only once its server has refused to let it go.
+/// Somebody works in the database with its connection details, and leaves only once its server has
+/// refused to let it go.
 async fn somebody_leaves_late(
     stage: &Stage,
     api: &dyn AnyApi,
@@ -117,7 +119,8 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
     order.was_kept().await.with_context(|| environment.resource())
 }
 
-/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after it, in their order.
+/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after
+/// it, in their order.
 pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples =
@@ -186,7 +189,8 @@ pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> R
     Ok(traces)
 }
 
-/// Every example and every managed cluster in both flavours, not applied yet, each with its API's name, or its cluster's type.
+/// Every example and every managed cluster in both flavours, not applied yet, each with its API's
+/// name, or its cluster's type.
 fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
     let examples = examples::all().map(|(api, flavour)| {
         let name = api.info().name;
@@ -230,7 +234,8 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
-/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or more memory than any node has.
+/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or
+/// more memory than any node has.
 fn impossible(api: &str) -> Value {
     match api {
         "virtual-environment" => {
@@ -241,8 +246,9 @@ fn impossible(api: &str) -> Value {
     }
 }
 
-/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a Deployment after ten minutes only:
-/// until then a pool that nodes cannot take is one that has none of its pods.
+/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a
+/// Deployment after ten minutes only: until then a pool that nodes cannot take is one that has none
+/// of its pods.
 async fn fails(api: &str, environment: &Environment) -> Result<()> {
     if api == "stock-pool" {
         let unscheduled = |object: &Value| {
@@ -317,7 +323,8 @@ pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()>
     leaves_nothing(stage, environment, environment.delete(), environment.gone()).await
 }
 
-/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds. What was told of its going.
+/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
+/// What was told of its going.
 async fn leaves_nothing<T>(
     stage: &Stage,
     environment: &Environment,

@@ -1,4 +1,5 @@
-//! When a cloud refuses something, the owner is told which part and why, and need do nothing once the cloud takes it.
+//! When a cloud refuses something, the owner is told which part and why, and need do nothing once
+//! the cloud takes it.
 
 use anyhow::{Context, Result, ensure};
 use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE};

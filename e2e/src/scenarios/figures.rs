@@ -1,4 +1,5 @@
-//! What things cost: an environment until it is ready, one after the other; the command line among two thousand; a thousand streams.
+//! What things cost: an environment until it is ready, one after the other; the command line among
+//! two thousand; a thousand streams.
 
 mod load;
 
@@ -70,8 +71,8 @@ impl Counts {
     }
 }
 
-/// They stand in an API server where nobody composes anything, with the status that each example came to. Only the released command
-/// line is measured.
+/// They stand in an API server where nobody composes anything, with the status that each example
+/// came to. Only the released command line is measured.
 pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
@@ -190,8 +191,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Demands an exit code, output within a second, 60 MiB at most, and that so many environments of so many kinds are asked for by
-    /// kind, in pages of a hundred.
+    /// Demands an exit code, output within a second, 60 MiB at most, and that so many environments
+    /// of so many kinds are asked for by kind, in pages of a hundred.
     fn is_fair(&self, code: i32, kinds: usize, environments: usize) -> Result<()> {
         ensure!(self.code == Some(code), "ended with {:?} instead of {code}", self.code);
         ensure!(self.first <= Duration::from_secs(1), "first output after {:?}", self.first);

@@ -67,7 +67,8 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
     .await
 }
 
-/// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the same cluster.
+/// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the
+/// same cluster.
 pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Result<()> {
     in_both_flavours(async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;

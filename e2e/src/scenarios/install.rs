@@ -27,7 +27,8 @@ const OURS: &str = "xpkg.crossplane.io/paved-road";
 /// Where the providers' packages are.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
-/// Configurations depend on the documented providers. These are installed; and besides it clouds' families, and what only some choices need.
+/// Configurations depend on the documented providers. These are installed; and besides it clouds'
+/// families, and what only some choices need.
 pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
     packages::healthy(&stage.plane.outer).await?;
     let lock = stage.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
@@ -59,8 +60,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     Ok(())
 }
 
-/// The table of docs/reference/provider-versions.md: what comes with an API, and in which versions. It is written by hand, as what is computed would only
-/// agree with itself.
+/// The table of docs/reference/provider-versions.md: what comes with an API, and in which versions.
+/// It is written by hand, as what is computed would only agree with itself.
 fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static str)>> {
     const AWS: &str = ">=v2.6.0, <v3.0.0";
     const GCP: &str = ">=v3.0.0, <v4.0.0";
@@ -91,7 +92,8 @@ fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static 
     Ok(needed)
 }
 
-/// What a Configuration that is installed depends on, by Crossplane's Lock: a line each, with kind, package and versions.
+/// What a Configuration that is installed depends on, by Crossplane's Lock: a line each, with kind,
+/// package and versions.
 async fn dependencies(stage: &Stage, lock: &Value, name: &str) -> Result<BTreeSet<String>> {
     let configuration = stage.objects.get(PACKAGES, "Configuration", "", name).await?;
     let configuration = configuration.with_context(|| format!("{name} is not installed"))?;
@@ -113,8 +115,9 @@ struct Documented {
     args: Args,
 }
 
-/// Both architectures under one tag, and all Configurations, of exactly the parts that are built before. What the programs in them do
-/// does not count here: two files stand for the binaries, which take minutes to build.
+/// Both architectures under one tag, and all Configurations, of exactly the parts that are built
+/// before. What the programs in them do does not count here: two files stand for the binaries,
+/// which take minutes to build.
 pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
     let ground = stage.plane.ground();
     let folder = ground.subfolder("as-the-readme-says")?;
@@ -156,7 +159,8 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     Ok(())
 }
 
-/// Builds what a block of the guide builds, for the registry `here`, from a folder that is the clone; gives the rest of its commands.
+/// Builds what a block of the guide builds, for the registry `here`, from a folder that is the
+/// clone; gives the rest of its commands.
 fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     let (build, rest): (Vec<_>, Vec<_>) =
         block.lines().partition(|line| line.starts_with("cargo xtask package "));
@@ -236,7 +240,8 @@ fn composition(composite: &Value) -> &Value {
     }
 }
 
-/// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is there, in a place of their own.
+/// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is
+/// there, in a place of their own.
 pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
     let args = Args {
         flavour: Some(Flavour::Namespaced),

@@ -24,7 +24,8 @@ use crate::objects::{Objects, reference};
 use crate::stage::Stage;
 use crate::{examples, kubectl, later};
 
-/// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the providers there.
+/// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the
+/// providers there.
 pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     let options = Options { install: false, packages: None, ..stage.plane.beside() };
     let plane =
@@ -103,7 +104,8 @@ impl Team {
         Ok(())
     }
 
-    /// The short way to install, after everything that the guide made is gone: the function, and one API.
+    /// The short way to install, after everything that the guide made is gone: the function, and
+    /// one API.
     async fn installs_one_api(&self) -> Result<()> {
         let has = |part: &'static str| move |block: &String| block.contains(part);
         let guide = guide::text(INSTALLATION)?;
@@ -156,7 +158,8 @@ impl Team {
         Ok(true)
     }
 
-    /// The providers that came with the APIs begin to work, as those whom their rights are bound to.
+    /// The providers that came with the APIs begin to work, as those whom their rights are bound
+    /// to.
     async fn provided(&self, flavour: Flavour) -> Result<()> {
         self.run_as(|account| ["provider-kubernetes", "provider-helm"].contains(&account)).await?;
         if self.plane.process("stand-in").is_err() {
@@ -169,8 +172,9 @@ impl Team {
         }
     }
 
-    /// A virtual cluster behind a load balancer comes and goes: provider-kubernetes has the rights of the namespaced flavour alone, for its
-    /// namespace, and for its Service, which it compares by a dry run. Elsewhere it has those of the claims' flavour, too.
+    /// A virtual cluster behind a load balancer comes and goes: provider-kubernetes has the rights
+    /// of the namespaced flavour alone, for its namespace, and for its Service, which it compares
+    /// by a dry run. Elsewhere it has those of the claims' flavour, too.
     async fn exposes_a_virtual_cluster(&self) -> Result<()> {
         let stage = self.stage.clone().with_rights().await?;
         let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});
@@ -200,8 +204,9 @@ impl Team {
         Ok(())
     }
 
-    /// The function and a flavour's APIs are of a release, and in force. What the guide waits for has been seen by then; core says for
-    /// a moment more that a package is unhealthy where another one's revisions change in its lock (`node … already exists`).
+    /// The function and a flavour's APIs are of a release, and in force. What the guide waits for
+    /// has been seen by then; core says for a moment more that a package is unhealthy where another
+    /// one's revisions change in its lock (`node … already exists`).
     async fn has(&self, flavour: Flavour, release: &str) -> Result<()> {
         let registry = Args::default().registry;
         let apis = APIS.iter().map(|api| {
@@ -278,7 +283,8 @@ impl Team {
         self.providers_stay_healthy().await
     }
 
-    /// The providers run as any others do, each as an account of its own that has no rights of ours.
+    /// The providers run as any others do, each as an account of its own that has no rights of
+    /// ours.
     async fn without_rights(&self) -> Result<()> {
         let roles =
             self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
@@ -374,7 +380,8 @@ fn looks_of(document: &str) -> Vec<String> {
     looks.map(str::to_owned).collect()
 }
 
-/// As somebody runs them at a terminal, in a folder, with these programs; the first command that fails ends it. What they print.
+/// As somebody runs them at a terminal, in a folder, with these programs; the first command that
+/// fails ends it. What they print.
 pub(super) async fn run(
     block: &str,
     folder: &Path,

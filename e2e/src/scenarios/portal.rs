@@ -1,4 +1,5 @@
-//! What people do at the portal, signed in by an OpenID provider, on two replicas that have the rights of the chart.
+//! What people do at the portal, signed in by an OpenID provider, on two replicas that have the
+//! rights of the chart.
 
 mod pages;
 
@@ -24,8 +25,9 @@ const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 /// What bob makes.
 const THEIRS: &str = "theirs";
 
-/// Each kind is made through its shape, watched until it is ready, connected to, changed and deleted, though one of the two replicas is
-/// killed amid; of two people neither sees anything of the other's.
+/// Each kind is made through its shape, watched until it is ready, connected to, changed and
+/// deleted, though one of the two replicas is killed amid; of two people neither sees anything of
+/// the other's.
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
     let groups = PEOPLE.map(group_of);
     try_join_all(groups.map(|group| team(&stage, group))).await?;
@@ -96,7 +98,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
     }
 
-    // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds everything.
+    // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds
+    // everything.
     portal.replicas[1].kill()?;
     while let Ok(Ok(_)) = timeout(PATIENCE, changes.next()).await {}
     let mut changes = ada.watch(first)?;
@@ -165,7 +168,8 @@ fn group_of(who: &str) -> &str {
     who.split('.').nth(1).unwrap_or_default()
 }
 
-/// A team's stage: a namespace that is called like its group, in which whoever belongs to that may make environments.
+/// A team's stage: a namespace that is called like its group, in which whoever belongs to that may
+/// make environments.
 async fn team(stage: &Stage, group: &str) -> Result<Stage> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
     stage.objects.apply(&namespace).await?;
@@ -232,7 +236,8 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
     Ok(())
 }
 
-/// Changes the whole of a pool, as the pages do. What others keep in its metadata is there in the very answer.
+/// Changes the whole of a pool, as the pages do. What others keep in its metadata is there in the
+/// very answer.
 async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     eventually("the pool is replaced", async || {
         let (_, read) = ada.ask("GET", portal, path, &Value::Null).await?;
@@ -259,7 +264,8 @@ async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     .await
 }
 
-/// Where an environment of this name is found. With its group, as both flavours have kinds that are called alike.
+/// Where an environment of this name is found. With its group, as both flavours have kinds that are
+/// called alike.
 async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     let (status, list) = who.ask("GET", portal, "/api/v1/environments", &Value::Null).await?;
     let one = list["items"].as_array().into_iter().flatten().find(|one| one["name"] == name);

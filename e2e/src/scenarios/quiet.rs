@@ -1,4 +1,5 @@
-//! An environment that is ready and left alone causes no writes, although every controller looks at it again.
+//! An environment that is ready and left alone causes no writes, although every controller looks at
+//! it again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +21,8 @@ const SETTLING: Duration = Duration::from_secs(15);
 
 pub(super) async fn nothing_is_written_while_nothing_happens(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
-    // A change that a provider has not seen yet is written at its next look, which may be minutes away.
+    // A change that a provider has not seen yet is written at its next look, which may be minutes
+    // away.
     every_controller_looks_again(&stage).await?;
     let before = try_join_all(environments.iter().map(settled)).await?;
     let silent = tokio::time::sleep(SILENCE);
@@ -58,7 +60,8 @@ async fn settled(environment: &Environment) -> Result<Objects> {
     .await
 }
 
-/// Crossplane and the providers look seldom at what does not change; but each looks at everything when it is started.
+/// Crossplane and the providers look seldom at what does not change; but each looks at everything
+/// when it is started.
 async fn every_controller_looks_again(stage: &Stage) -> Result<()> {
     let providers =
         ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));

@@ -119,8 +119,8 @@ pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
     .await
 }
 
-/// What only the function knows to be wrong, the field that it names then, and how it is mended. The schema says all that there is to say
-/// of an application environment.
+/// What only the function knows to be wrong, the field that it names then, and how it is mended.
+/// The schema says all that there is to say of an application environment.
 fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     let elsewhere =
@@ -176,8 +176,8 @@ pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage
     .await
 }
 
-/// What there is of an environment: what is desired, what the composite's status says of it, and a digest of the connection details
-/// in its owner's namespace.
+/// What there is of an environment: what is desired, what the composite's status says of it, and a
+/// digest of the connection details in its owner's namespace.
 type All = (Desired, Value, Option<Vec<u8>>);
 
 async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<All> {

@@ -82,8 +82,9 @@ pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) 
     Ok(())
 }
 
-/// By these fields a user could bind a claim to a composite of a name of theirs, take over another's composite, or have Crossplane
-/// delete foreign resources. They stay Crossplane's; a tool that restores backups may write them.
+/// By these fields a user could bind a claim to a composite of a name of theirs, take over
+/// another's composite, or have Crossplane delete foreign resources. They stay Crossplane's; a tool
+/// that restores backups may write them.
 pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Result<()> {
     let reference = |name: &str| {
         let group = Flavour::Claims.default_group();
@@ -125,7 +126,8 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
     Ok(())
 }
 
-/// Applies a claim that names its composite as a user who restores backups. Its composite, once there is one.
+/// Applies a claim that names its composite as a user who restores backups. Its composite, once
+/// there is one.
 async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
     let user = stage.user.person.as_deref().context("the user is nobody")?;
     let binding = json!({

@@ -1,4 +1,5 @@
-//! `cargo xtask up`, as contributors use it daily: it runs, says how it is used, and leaves nothing behind.
+//! `cargo xtask up`, as contributors use it daily: it runs, says how it is used, and leaves nothing
+//! behind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

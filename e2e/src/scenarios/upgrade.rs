@@ -1,7 +1,8 @@
-//! The function and its APIs are upgraded, and taken back, one after the other in either order: what runs does not notice.
+//! The function and its APIs are upgraded, and taken back, one after the other in either order:
+//! what runs does not notice.
 //!
-//! The packages are what is released. The later function is today's with one status field more, which the later APIs' schemas have, and
-//! with other decisions about what it makes.
+//! The packages are what is released. The later function is today's with one status field more,
+//! which the later APIs' schemas have, and with other decisions about what it makes.
 
 use std::{convert::Infallible, path::Path, time::Duration};
 
@@ -70,7 +71,8 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
     }
 }
 
-/// Looks once a second, for as long as the future is polled, and fails where an environment is not ready that stood before.
+/// Looks once a second, for as long as the future is polled, and fails where an environment is not
+/// ready that stood before.
 async fn stay_ready<'e>(
     environments: impl Iterator<Item = &'e Environment> + Clone,
 ) -> Result<Infallible> {
@@ -194,7 +196,8 @@ fn file(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("{name}.xpkg"))
 }
 
-/// Installs a release of the function, or of all APIs, and waits until it is in force, or Crossplane says why it is not.
+/// Installs a release of the function, or of all APIs, and waits until it is in force, or
+/// Crossplane says why it is not.
 async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
     let is_part = |object: &Value| (object["kind"] == "Function") == matches!(part, Part::Function);
     let all = packages::installation(&release.args());
@@ -257,7 +260,8 @@ async fn follows(stage: &Stage, environment: &Environment, release: Release) -> 
     .await
 }
 
-/// The function is asked again: it writes the status, and into it what only the later release has to say.
+/// The function is asked again: it writes the status, and into it what only the later release has
+/// to say.
 async fn writes_its_status(environment: &Environment, says_more: bool) -> Result<()> {
     environment.poke().await?;
     eventually("the function has written the status", async || {

@@ -1,4 +1,5 @@
-//! Argo CD and Knative inside virtual clusters, which are one cluster behind the scenes: they can be installed by one at a time.
+//! Argo CD and Knative inside virtual clusters, which are one cluster behind the scenes: they can
+//! be installed by one at a time.
 
 use anyhow::Result;
 use serde_json::{Value, json};

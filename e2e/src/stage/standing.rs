@@ -1,4 +1,5 @@
-//! Environments that stand from scenario to scenario: of what is shown of one that is ready, most needs none of its own.
+//! Environments that stand from scenario to scenario: of what is shown of one that is ready, most
+//! needs none of its own.
 
 use std::sync::atomic::Ordering;
 
@@ -12,8 +13,9 @@ use crate::environment::Environment;
 use crate::examples;
 
 impl Stage {
-    /// Every example and every managed cluster in both flavours, ready, for those who look on while something else changes. The virtual
-    /// environment that was made from a claim has add-ons: nobody else can have them at that time.
+    /// Every example and every managed cluster in both flavours, ready, for those who look on while
+    /// something else changes. The virtual environment that was made from a claim has add-ons:
+    /// nobody else can have them at that time.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
         let (examples, clusters) =
             try_join(self.standing_examples(), self.standing_clusters()).await?;

@@ -1,4 +1,5 @@
-//! What scenarios make the clouds do: rules that are data in the cluster, and hold as soon as they are written.
+//! What scenarios make the clouds do: rules that are data in the cluster, and hold as soon as they
+//! are written.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,12 @@ use tokio::sync::watch;
 use super::resource::text;
 use super::{MANAGER, NAMESPACE};
 
-/// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML, under a name of its own,
-/// so that several writers do not meet.
+/// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML,
+/// under a name of its own, so that several writers do not meet.
 pub const CONFIG_MAP: &str = "behaviour";
 
-/// Whom a rule is about, and what the cloud does to them. Of a selector's fields those that are given must hold.
+/// Whom a rule is about, and what the cloud does to them. Of a selector's fields those that are
+/// given must hold.
 ///
 /// ```yaml
 /// kind: Instance
@@ -47,7 +49,8 @@ pub struct Rule {
     pub delete: Option<String>,
     /// It exists and is of no use, for this reason.
     pub unavailable: Option<String>,
-    /// The state that its cloud reports in `status.atProvider`, such as CREATE_FAILED, although its provider calls it ready.
+    /// The state that its cloud reports in `status.atProvider`, such as CREATE_FAILED, although its
+    /// provider calls it ready.
     pub reports: Option<String>,
     /// How many seconds its making takes; for as long as the rule holds, nothing is deleted before.
     pub seconds: Option<f64>,
@@ -121,7 +124,8 @@ pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
     }
 }
 
-/// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do not disturb each other.
+/// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do
+/// not disturb each other.
 pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;

@@ -1,7 +1,8 @@
 //! The pretended clouds: which external resources exist, each of them a ConfigMap.
 //!
-//! ConfigMaps and not files: whoever looks for leaks asks with kubectl, a scenario deletes one to make a resource vanish
-//! behind its owner's back, and a comparison of everything in etcd with what was there before finds what was left over.
+//! ConfigMaps and not files: whoever looks for leaks asks with kubectl, a scenario deletes one to
+//! make a resource vanish behind its owner's back, and a comparison of everything in etcd with what
+//! was there before finds what was left over.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -29,7 +30,8 @@ const ENTRY: &str = "external.json";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct External {
-    /// Where it exists: the API group of its kind without the flavour's `m`, such as `ec2.aws.upbound.io`.
+    /// Where it exists: the API group of its kind without the flavour's `m`, such as
+    /// `ec2.aws.upbound.io`.
     pub group: String,
     /// Its kind.
     pub kind: String,
@@ -220,8 +222,8 @@ impl External {
     }
 }
 
-/// The ConfigMap's name for an external resource: its service and kind, its name, and a hash that tells apart what these
-/// leave alike.
+/// The ConfigMap's name for an external resource: its service and kind, its name, and a hash that
+/// tells apart what these leave alike.
 pub fn key(group: &str, kind: &str, parent: Option<&str>, name: &str) -> String {
     let identity = [group, kind, parent.unwrap_or_default(), name].join("/");
     let service = group.split('.').next().unwrap_or_default();

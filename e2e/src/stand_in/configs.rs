@@ -36,7 +36,8 @@ impl Configs {
         Self { client, found: Mutex::default() }
     }
 
-    /// Refuses what names a provider config that is not there: the providers of the clouds are silent then, the others say so.
+    /// Refuses what names a provider config that is not there: the providers of the clouds are
+    /// silent then, the others say so.
     pub async fn check(&self, object: &Value) -> Result<(), Trouble> {
         let Some(named) = Named::by(object) else { return Ok(()) };
         if self.found.lock().unwrap_or_else(PoisonError::into_inner).contains(&named) {
@@ -60,7 +61,8 @@ impl Configs {
 }
 
 impl Named {
-    /// What a resource names; one that names none means `default`. Those of Azure are not known here: no schema of theirs is.
+    /// What a resource names; one that names none means `default`. Those of Azure are not known
+    /// here: no schema of theirs is.
     fn by(object: &Value) -> Option<Self> {
         let group = text(object, "/apiVersion").split('/').next().unwrap_or_default();
         let group = match group.strip_suffix(".upbound.io") {
@@ -97,7 +99,8 @@ impl Named {
     }
 }
 
-/// The provider configs of the clouds and of PostgreSQL that the operator's guide has a platform team apply, in both flavours.
+/// The provider configs of the clouds and of PostgreSQL that the operator's guide has a platform
+/// team apply, in both flavours.
 pub fn of_the_guide() -> anyhow::Result<Vec<Value>> {
     let text = guide::text(OPERATIONS)?;
     let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));

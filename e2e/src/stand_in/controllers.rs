@@ -179,7 +179,8 @@ async fn look<O: Outside>(
 }
 
 impl<O> Context<O> {
-    /// Whether the watch has yet to bring what was written here: to work on what was before would only conflict.
+    /// Whether the watch has yet to bring what was written here: to work on what was before would
+    /// only conflict.
     fn is_outdated(&self, found: &DynamicObject) -> bool {
         let uid = found.metadata.uid.as_deref().unwrap_or_default();
         let version = found.metadata.resource_version.as_deref().unwrap_or_default();
@@ -199,7 +200,8 @@ impl<O> Context<O> {
     }
 }
 
-/// The resources of the same provider and flavour that a resource may refer to: those of its composite.
+/// The resources of the same provider and flavour that a resource may refer to: those of its
+/// composite.
 fn siblings(object: &Value, stores: &Stores) -> Vec<(String, Value)> {
     let Some(composite) = controller(object) else { return Vec::new() };
     let family = |group: &str| group.split_once('.').map(|(_, family)| family.to_owned());

@@ -20,8 +20,8 @@ pub struct Policies {
 }
 
 impl Policies {
-    /// The rights as Crossplane's runtime reads them: a deletion needs both fields' consent, unless the policies name it
-    /// themselves.
+    /// The rights as Crossplane's runtime reads them: a deletion needs both fields' consent, unless
+    /// the policies name it themselves.
     pub fn of(object: &Value) -> Self {
         let listed = object["spec"]["managementPolicies"].as_array();
         let has = |right: &str| listed.is_none_or(|all| all.iter().any(|one| one == right));

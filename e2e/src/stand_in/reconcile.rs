@@ -1,4 +1,5 @@
-//! What happens to one managed resource, in the order in which Crossplane's runtime for providers does it.
+//! What happens to one managed resource, in the order in which Crossplane's runtime for providers
+//! does it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use super::{Rule, Trouble};
 
 /// Where external resources are: a provider's client.
 pub trait Outside: Send + Sync + 'static {
-    /// Looks whether there is one. Of one that is made it writes into the object and its world what a provider would.
+    /// Looks whether there is one. Of one that is made it writes into the object and its world what
+    /// a provider would.
     fn observe(
         &self,
         resource: &mut Resource,

@@ -20,8 +20,8 @@ use super::{Trouble, written};
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
 
-/// A managed resource at work. What is changed in `object` reaches the API server by [`Resource::save`] and
-/// [`Resource::save_status`], which write nothing where nothing changed.
+/// A managed resource at work. What is changed in `object` reaches the API server by
+/// [`Resource::save`] and [`Resource::save_status`], which write nothing where nothing changed.
 pub struct Resource {
     /// The object as it shall be.
     pub object: Value,
@@ -35,7 +35,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource as it was read; `schema` is the CRD's, of which everything else is left out before it is written.
+    /// A resource as it was read; `schema` is the CRD's, of which everything else is left out
+    /// before it is written.
     pub fn new(object: Value, world: World, schema: Value, api: Api<DynamicObject>) -> Self {
         Self { model: Model::of(&object), stored: object.clone(), object, world, schema, api }
     }
@@ -166,7 +167,8 @@ impl Resource {
         conditions::set(&mut self.object, &now(), kind, status, reason, message);
     }
 
-    /// Writes metadata and spec, where they changed; the object's status stays as it is being worked on.
+    /// Writes metadata and spec, where they changed; the object's status stays as it is being
+    /// worked on.
     pub async fn save(&mut self) -> Result<(), Trouble> {
         let mut wanted = prune(&self.object, &self.schema);
         if let Some(fields) = wanted.as_object_mut() {
@@ -192,8 +194,8 @@ impl Resource {
         self.accept(saved)
     }
 
-    /// Says which generation the conditions are about. One that was told twice on the way keeps its time if it came back to
-    /// what it was.
+    /// Says which generation the conditions are about. One that was told twice on the way keeps its
+    /// time if it came back to what it was.
     fn date_conditions(&mut self) {
         let generation = self.object["metadata"]["generation"].clone();
         let stored = self.stored["status"]["conditions"].as_array().cloned().unwrap_or_default();

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 use simulator::provider::model::Model;
 
-/// Adds to a CRD, cut to what our resources touch, the fields that its provider writes of its own accord, as the whole
-/// CRD has them: those that references fill, that are initialised late, and `status.atProvider`.
+/// Adds to a CRD, cut to what our resources touch, the fields that its provider writes of its own
+/// accord, as the whole CRD has them: those that references fill, that are initialised late, and
+/// `status.atProvider`.
 ///
 /// A document that is no CRD of a managed resource stays as it is.
 pub fn widen(crd: &mut Value) {

@@ -24,7 +24,8 @@ pub struct Secrets<'o> {
 }
 
 impl<'o> Secrets<'o> {
-    /// Reads the Secret that a resource writes its connection details to, and all that its parameters refer to.
+    /// Reads the Secret that a resource writes its connection details to, and all that its
+    /// parameters refer to.
     pub async fn read(
         client: Client,
         object: &Value,

@@ -1,4 +1,5 @@
-//! How the upjet providers work with the pretended clouds: in the background, and never replacing anything.
+//! How the upjet providers work with the pretended clouds: in the background, and never replacing
+//! anything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +32,8 @@ impl Outside for Upjet {
             self.cloud.remove(&external).await?;
             return Ok(Seen::Missing);
         }
-        // A name that the cloud assigns is known once the creation has ended, as everything else is.
+        // A name that the cloud assigns is known once the creation has ended, as everything else
+        // is.
         if let Some(left) = until(external.ready_at) {
             if !resource.model.assigns_names() {
                 resource.model.name(&mut resource.object);
@@ -114,8 +116,8 @@ impl Upjet {
         })
     }
 
-    /// Whether a provider is still at the making of something, and can do nothing else with it. What only a rule slowed down, which is
-    /// withdrawn, is made.
+    /// Whether a provider is still at the making of something, and can do nothing else with it.
+    /// What only a rule slowed down, which is withdrawn, is made.
     fn is_making(&self, external: &External, resource: &Resource, rule: &Rule) -> bool {
         let left = until(external.ready_at);
         left.is_some_and(|left| rule.seconds.is_some() || left <= self.usual_time(resource))
@@ -166,7 +168,8 @@ fn show(resource: &mut Resource) {
     resource.model.finish(&mut resource.object, &mut resource.world);
 }
 
-/// Works on a resource under the identity that its external resource has; ids and addresses follow from it.
+/// Works on a resource under the identity that its external resource has; ids and addresses follow
+/// from it.
 fn as_identified<T>(
     identity: &str,
     resource: &mut Resource,

@@ -1,4 +1,5 @@
-//! A control plane in the background: how it is started, what it leaves word of, and how it is ended.
+//! A control plane in the background: how it is started, what it leaves word of, and how it is
+//! ended.
 
 use std::{
     ffi::OsStr,
@@ -27,7 +28,8 @@ const GRACE: Duration = Duration::from_mins(1);
 pub struct State {
     /// Its process id.
     pub pid: u32,
-    /// When that process was started, in the kernel's ticks: another process may get the same id later.
+    /// When that process was started, in the kernel's ticks: another process may get the same id
+    /// later.
     started: String,
     /// Its folder, once it is ready.
     pub folder: Option<PathBuf>,
@@ -118,7 +120,8 @@ impl State {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// It, and what it waits for: Go, which builds tools for minutes. What runs on the control plane is of other groups.
+    /// It, and what it waits for: Go, which builds tools for minutes. What runs on the control
+    /// plane is of other groups.
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
             // It may end just now.
@@ -127,7 +130,8 @@ impl State {
     }
 }
 
-/// Starts this program in the background, shows what it prints, and returns when it is ready. Interrupted before, it ends it.
+/// Starts this program in the background, shows what it prints, and returns when it is ready.
+/// Interrupted before, it ends it.
 pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     fs::create_dir_all(background())?;
     let starting = fs::File::create(background().join("lock"))?;
@@ -192,7 +196,8 @@ fn file() -> PathBuf {
     background().join("state.json")
 }
 
-/// When a process was started: the 22nd field of its `stat`. A process that has ended and waits for its parent is none.
+/// When a process was started: the 22nd field of its `stat`. A process that has ended and waits for
+/// its parent is none.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field, the program's name in brackets, may hold anything.

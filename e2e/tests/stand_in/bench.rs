@@ -1,4 +1,5 @@
-//! An API server with the CRDs of our managed resources, the stand-in beside it, and short words for what tests do there.
+//! An API server with the CRDs of our managed resources, the stand-in beside it, and short words
+//! for what tests do there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +86,8 @@ impl Bench {
         }
     }
 
-    /// Something of the whole cluster, for resources of every namespace to be controlled by, as by a composite.
+    /// Something of the whole cluster, for resources of every namespace to be controlled by, as by
+    /// a composite.
     pub async fn composite(&self, name: &str) -> Composite<'_> {
         let owner = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}});
         let uid = self.create(owner).await["metadata"]["uid"].as_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Every managed resource of every example becomes Ready, in both flavours, and goes without a trace.
+//! Every managed resource of every example becomes Ready, in both flavours, and goes without a
+//! trace.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -147,7 +148,8 @@ async fn live_and_die_together(composite: &Composite<'_>, resources: &[Value]) {
     );
 }
 
-/// A password that the provider makes up lies where the resource refers to, and in its connection Secret if it has one.
+/// A password that the provider makes up lies where the resource refers to, and in its connection
+/// Secret if it has one.
 async fn has_generated_passwords(bench: &Bench, made: &[Value]) {
     for resource in
         made.iter().filter(|one| one["spec"]["forProvider"]["autoGeneratePassword"] == true)
@@ -189,7 +191,8 @@ fn resources(composite: &Composite<'_>, file: &Path) -> Vec<Value> {
     remade.collect()
 }
 
-/// A spec before any provider wrote into it; what it makes is deleted with it, and all that is in there.
+/// A spec before any provider wrote into it; what it makes is deleted with it, and all that is in
+/// there.
 fn unresolved(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let parts = spec.as_object_mut().unwrap();

@@ -1,6 +1,8 @@
-//! The stand-in on a real API server: what a managed resource does there, it does with a real provider.
+//! The stand-in on a real API server: what a managed resource does there, it does with a real
+//! provider.
 //!
-//! Wants etcd, kube-apiserver and kube-controller-manager (`cargo xtask tools`) and, for its kinds, PostgreSQL.
+//! Wants etcd, kube-apiserver and kube-controller-manager (`cargo xtask tools`) and, for its kinds,
+//! PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod bench;

@@ -1,4 +1,5 @@
-//! What the composition says of a document before it is applied: the function is in this program, and is asked here.
+//! What the composition says of a document before it is applied: the function is in this program,
+//! and is asked here.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,8 @@ pub(super) enum Source {
 type Verdict = (Vec<String>, Option<&'static str>);
 
 impl Source {
-    /// Each step's source: files that are named, else what the cluster has. What the cluster does not tell is no reason to end.
+    /// Each step's source: files that are named, else what the cluster has. What the cluster does
+    /// not tell is no reason to end.
     pub(super) async fn of(
         steps: &[Step],
         args: &Apply,
@@ -96,8 +98,8 @@ impl Source {
         Ok(stored.among(composite, pipeline, step.what()))
     }
 
-    /// What the function refuses of the environment as `object` has it, whatever runs already, and what
-    /// its user should know.
+    /// What the function refuses of the environment as `object` has it, whatever runs already, and
+    /// what its user should know.
     fn refusals(
         &self,
         step: &Step,
@@ -118,8 +120,9 @@ impl Source {
     }
 }
 
-/// Refuses what the function would refuse, but for what it refuses of the environment that is there as well: that one may have been
-/// made under other Settings, which the cluster's own function knows by what runs.
+/// Refuses what the function would refuse, but for what it refuses of the environment that is there
+/// as well: that one may have been made under other Settings, which the cluster's own function
+/// knows by what runs.
 pub(super) fn check(
     step: &Step,
     source: &Source,
@@ -153,7 +156,8 @@ pub(super) fn check(
 /// What was read of Settings so far, by name.
 type Settings = BTreeMap<String, Option<Value>>;
 
-/// The step of the Composition that the environment asks for, with the cluster's Settings; or why nobody knows.
+/// The step of the Composition that the environment asks for, with the cluster's Settings; or why
+/// nobody knows.
 async fn of_cluster(
     step: &Step,
     all: &[Composition],

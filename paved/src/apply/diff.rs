@@ -1,4 +1,5 @@
-//! What changes: in the claim, as the API server would keep it, and in what is composed of it, by a preview.
+//! What changes: in the claim, as the API server would keep it, and in what is composed of it, by a
+//! preview.
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -17,7 +18,8 @@ use crate::failure::Failure;
 use crate::paint::{BOLD, DIM, GREEN, YELLOW};
 use crate::prepare;
 
-/// Prints the changes of a step; nothing where there are none. What cannot be compared is said: that ends nothing.
+/// Prints the changes of a step; nothing where there are none. What cannot be compared is said:
+/// that ends nothing.
 pub(super) fn print(
     step: &Step,
     source: &Source,
@@ -61,8 +63,8 @@ fn text(object: &DynamicObject) -> Result<String, Failure> {
     yaml(&value)
 }
 
-/// Of an environment that exists, what changes in its parts once they are ready; of a new one, which parts it will have.
-/// Clouds are simulated: that takes no rights beyond the claim.
+/// Of an environment that exists, what changes in its parts once they are ready; of a new one,
+/// which parts it will have. Clouds are simulated: that takes no rights beyond the claim.
 fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
     let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
     if let Source::Unknown(why) = source {

@@ -1,4 +1,5 @@
-//! What is to be applied: every document of the files, checked as far as that is possible without asking.
+//! What is to be applied: every document of the files, checked as far as that is possible without
+//! asking.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -53,7 +54,8 @@ pub(super) fn documents(
     Ok(documents)
 }
 
-/// A step for each document. Whatever is wrong is told at once. A folder also holds other things: those are left alone, and said.
+/// A step for each document. Whatever is wrong is told at once. A folder also holds other things:
+/// those are left alone, and said.
 pub(super) fn steps(
     documents: Vec<Document>,
     kinds: &Kinds,
@@ -136,7 +138,8 @@ fn step(
     let mut object = document.value.clone();
     object["metadata"]["namespace"] = json!(namespace);
     if let Some(object) = object.as_object_mut() {
-        // Status is the function's, and what the API server keeps of an object is nobody's to apply.
+        // Status is the function's, and what the API server keeps of an object is nobody's to
+        // apply.
         object.remove("status");
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {

@@ -20,7 +20,8 @@ struct Way {
     name: String,
 }
 
-/// Shows it. The password goes to a terminal at which somebody sits, or where the caller asks for it, and nowhere else.
+/// Shows it. The password goes to a terminal at which somebody sits, or where the caller asks for
+/// it, and nowhere else.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -29,7 +30,8 @@ pub(super) async fn connect(
     let way = Way::of(&target.details().await?)?;
     if let Some(format) = args.export {
         let variables = way.variables();
-        // A file of variables has no quotes that every reader knows, and a stream breaks such a value.
+        // A file of variables has no quotes that every reader knows, and a stream breaks such a
+        // value.
         let is_command = |(name, value): &&(&str, String)| {
             format == Export::Dotenv && has_command(&format!("{name}={value}"))
         };

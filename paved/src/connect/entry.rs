@@ -10,8 +10,8 @@ use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::paint::BOLD;
 
-/// What of a Secret's kubeconfig says where a cluster is, and who one is there. The rest could name files and programs of this
-/// machine, and has no business in it.
+/// What of a Secret's kubeconfig says where a cluster is, and who one is there. The rest could name
+/// files and programs of this machine, and has no business in it.
 const CLUSTER: [&str; 3] = ["server", "certificate-authority-data", "tls-server-name"];
 const USER: [&str; 3] = ["client-certificate-data", "client-key-data", "token"];
 

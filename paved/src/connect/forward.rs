@@ -1,4 +1,5 @@
-//! A cluster that only others inside reach, brought to a port of this machine by the API server's own forwarding.
+//! A cluster that only others inside reach, brought to a port of this machine by the API server's
+//! own forwarding.
 
 use k8s_openapi::api::core::v1::Pod;
 use paved_client::cluster::{Api, one_line};
@@ -91,10 +92,12 @@ impl Forwarded {
         format!("{} to {}", self.address, self.place.host())
     }
 
-    /// Forwards every connection until Ctrl-C, or until it is told to end otherwise. One that breaks is told, and ends nothing else.
+    /// Forwards every connection until Ctrl-C, or until it is told to end otherwise. One that
+    /// breaks is told, and ends nothing else.
     pub(super) async fn serve(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let mut broken = tokio::task::JoinSet::new();
-        // One of each for all rounds: a new one would not hear what came while a round was dealt with.
+        // One of each for all rounds: a new one would not hear what came while a round was dealt
+        // with.
         let mut interrupt = std::pin::pin!(signal::ctrl_c());
         let mut terminate = unix::signal(unix::SignalKind::terminate())?;
         let mut hang_up = unix::signal(unix::SignalKind::hangup())?;

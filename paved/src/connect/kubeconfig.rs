@@ -37,8 +37,9 @@ pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(home.join(".kube/config"))
 }
 
-/// Adds context, cluster and user of one name, for the environment with this uid. Those of another stay, unless they are to be
-/// replaced. The current context stays too: what talks to the present cluster goes on doing so.
+/// Adds context, cluster and user of one name, for the environment with this uid. Those of another
+/// stay, unless they are to be replaced. The current context stays too: what talks to the present
+/// cluster goes on doing so.
 pub(super) fn add(
     path: &Path,
     name: &str,
@@ -49,12 +50,14 @@ pub(super) fn add(
     change(path, |before| merged(before, name, entry, uid, replace).map(Some)).map(drop)
 }
 
-/// Takes context, cluster and user of this name away, where they are still this entry; gives whether they were.
+/// Takes context, cluster and user of this name away, where they are still this entry; gives
+/// whether they were.
 pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Failure> {
     change(path, |before| Ok(without(before, name, entry)))
 }
 
-/// Puts something else in place of what is there, unless it stays as it is; gives whether it did. Nobody else writes meanwhile.
+/// Puts something else in place of what is there, unless it stays as it is; gives whether it did.
+/// Nobody else writes meanwhile.
 fn change(
     path: &Path,
     change: impl FnOnce(Value) -> Result<Option<Value>, String>,

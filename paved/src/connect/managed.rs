@@ -1,4 +1,5 @@
-//! Clusters of clouds: who one is there comes from the cloud's own command line, at each call. Nothing secret is written down.
+//! Clusters of clouds: who one is there comes from the cloud's own command line, at each call.
+//! Nothing secret is written down.
 
 use function_paved_road::catalog::aws::PARTITIONS;
 use serde_json::{Value, json};
@@ -72,7 +73,8 @@ pub(super) fn aks() -> Value {
     exec("kubelogin", &args, "install it with `az aks install-cli`, and log in with `az login`")
 }
 
-/// What lets people in, besides being somebody: a cloud's cluster knows its maker alone, and whom the cloud's own roles name.
+/// What lets people in, besides being somebody: a cloud's cluster knows its maker alone, and whom
+/// the cloud's own roles name.
 pub(super) fn needed(kind: &str) -> Option<&'static str> {
     match kind {
         "gke" => Some(

@@ -1,5 +1,5 @@
-//! How a command by SSM ends: `aws ssm start-session` is content with whatever it came to. So the script prints its exit code last, on a
-//! line of its own, which is taken out of what is passed on.
+//! How a command by SSM ends: `aws ssm start-session` is content with whatever it came to. So the
+//! script prints its exit code last, on a line of its own, which is taken out of what is passed on.
 
 use std::io::{self, Write as _};
 use std::process::{Stdio, exit};
@@ -23,7 +23,8 @@ pub(super) fn marked(script: &str, mark: &str) -> String {
     format!("trap 'echo {mark}$?' EXIT; {script}")
 }
 
-/// Runs this, passes on what it prints, and ends as the script did. Comes back only where that is not known.
+/// Runs this, passes on what it prints, and ends as the script did. Comes back only where that is
+/// not known.
 pub(super) async fn run(
     words: &[String],
     hint: &str,

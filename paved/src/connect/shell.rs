@@ -32,7 +32,8 @@ pub(super) fn quote(word: &str) -> String {
                 }
                 quoted.push_str("')\"'");
             }
-            // A stream breaks `##[` and `##vso[`, which pipelines obey. Two words in quotes are read back as one.
+            // A stream breaks `##[` and `##vso[`, which pipelines obey. Two words in quotes are
+            // read back as one.
             '[' | 'v' if quoted.ends_with("##") => {
                 quoted.push_str("''");
                 quoted.push(c);
@@ -43,7 +44,8 @@ pub(super) fn quote(word: &str) -> String {
     }) + "'"
 }
 
-/// Becomes this command: terminal, signals and exit code are its own from here on. Comes back only where it cannot.
+/// Becomes this command: terminal, signals and exit code are its own from here on. Comes back only
+/// where it cannot.
 pub(super) fn become_it(words: &[String], hint: &str, console: &mut Console<'_>) -> Failure {
     if let Err(error) = console.out.flush().and_then(|()| console.err.flush()) {
         return error.into();

@@ -19,7 +19,8 @@ const USER: &str = "developer";
 /// Where cloud-init leaves the file `ready` once all is installed, or `failed` with the reason.
 const STATE: &str = "/var/lib/paved";
 
-/// Goes there. Whether by ssh or by SSM is the function's own choice: it knows keys, networks and addresses.
+/// Goes there. Whether by ssh or by SSM is the function's own choice: it knows keys, networks and
+/// addresses.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -82,7 +83,8 @@ impl Way<'_> {
     /// The command that goes there, to run something or for a shell, from a terminal or not.
     fn command(&self, remote: Option<&str>, terminal: bool) -> Vec<String> {
         match self {
-            // The machine's key is kept under its id: addresses are given to other machines, ids are not.
+            // The machine's key is kept under its id: addresses are given to other machines, ids
+            // are not.
             Self::Ssh { id, address } => {
                 let login = format!("{USER}@{address}");
                 let mut words =
@@ -98,7 +100,8 @@ impl Way<'_> {
                         .map(str::to_owned)
                         .into();
                 if let Some(remote) = remote {
-                    // Not `sudo -i`: that hands the words to one more shell, which would expand what is meant for ours.
+                    // Not `sudo -i`: that hands the words to one more shell, which would expand
+                    // what is meant for ours.
                     let script = quote(&format!("cd; {remote}"));
                     let as_user = format!("sudo -Hu {USER} env SHELL=/bin/bash sh -lc {script}");
                     let parameters = serde_json::json!({"command": [as_user]}).to_string();
@@ -123,7 +126,8 @@ impl Way<'_> {
     }
 }
 
-/// What runs there: a shell or the caller's command, after waiting for cloud-init unless that is not wanted.
+/// What runs there: a shell or the caller's command, after waiting for cloud-init unless that is
+/// not wanted.
 fn remote(args: &Connect, longest: Duration) -> Option<String> {
     let command = (!args.command.is_empty()).then(|| quoted(&args.command));
     match (command, args.unprepared) {
@@ -132,8 +136,8 @@ fn remote(args: &Connect, longest: Duration) -> Option<String> {
     }
 }
 
-/// A script that waits until the workspace is prepared. Somebody who wants a shell gets it even where that has failed, and
-/// reads why; a command then fails.
+/// A script that waits until the workspace is prepared. Somebody who wants a shell gets it even
+/// where that has failed, and reads why; a command then fails.
 fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
     let (after, failed) = match command {
         Some(command) => (command.to_owned(), "exit 4"),

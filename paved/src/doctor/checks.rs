@@ -117,7 +117,8 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The providers' packages of which environments are made whatever is chosen, and those that they share.
+/// The providers' packages of which environments are made whatever is chosen, and those that they
+/// share.
 fn needed_providers(world: &World) -> BTreeSet<String> {
     let used = used::all(world);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));

@@ -1,7 +1,8 @@
-//! Clusters of ours whose version of Kubernetes is in their spec: an earlier release let their provider copy it there.
+//! Clusters of ours whose version of Kubernetes is in their spec: an earlier release let their
+//! provider copy it there.
 //!
-//! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it refuses: the cluster is no longer
-//! in sync, and nothing else about it can change.
+//! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it
+//! refuses: the cluster is no longer in sync, and nothing else about it can change.
 
 use kube::api::DynamicObject;
 use kube::core::ApiResource;

@@ -168,7 +168,8 @@ mod tests {
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
 
-    /// What is said where a step's input and the EnvironmentConfig that it names are these, of the namespaced flavour's AWS.
+    /// What is said where a step's input and the EnvironmentConfig that it names are these, of the
+    /// namespaced flavour's AWS.
     fn told(input: &Value, config: &Value, there: &[(&str, Option<&str>, &str)]) -> Vec<String> {
         let mut world = world();
         let Seen::All(compositions) = &mut world.compositions else { panic!() };

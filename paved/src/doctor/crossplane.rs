@@ -28,11 +28,11 @@ pub(super) fn check(world: &World) -> Check {
 
 /// Warns of a Crossplane that deletes resources which somebody else made: GHSA-77cv-mrm6-fr3c.
 ///
-/// Until <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, Crossplane deletes what
-/// `spec.resourceRefs` of a composite names, if it has no controller and the annotation of composed
-/// resources, whoever wrote the reference. <https://github.com/crossplane/crossplane/pull/5876> brought
-/// that into 1.17 (and later releases of 1.15 and 1.16). No release before 2.4.0 is known to have the
-/// first change.
+/// Until <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, Crossplane deletes
+/// what `spec.resourceRefs` of a composite names, if it has no controller and the annotation of
+/// composed resources, whoever wrote the reference.
+/// <https://github.com/crossplane/crossplane/pull/5876> brought that into 1.17 (and later releases
+/// of 1.15 and 1.16). No release before 2.4.0 is known to have the first change.
 pub(super) fn advisory(world: &World) -> Option<Check> {
     const AFFECTED: std::ops::Range<(u32, u32)> = (1, 15)..(2, 4);
     let Seen::All(deployments) = &world.crossplane else { return None };

@@ -27,7 +27,8 @@ pub(super) enum Seen {
 }
 
 impl Seen {
-    /// What there is to say where nothing was read: want of rights says nothing of the cluster, an error does.
+    /// What there is to say where nothing was read: want of rights says nothing of the cluster, an
+    /// error does.
     pub(super) fn unread(&self, what: impl Into<String>) -> Check {
         match self {
             Self::Failed(why) => Check::bad(
@@ -79,7 +80,8 @@ pub(super) struct World {
 /// The label of ClusterRoles that are aggregated to Crossplane's own.
 const AGGREGATED: &str = "rbac.crossplane.io/aggregate-to-crossplane=true";
 
-/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider` that has the version.
+/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider`
+/// that has the version.
 pub(super) const CLUSTERS: [(models::Kind, &str); 2] =
     [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
 
@@ -185,7 +187,8 @@ fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
     all
 }
 
-/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, and those that live in namespaces.
+/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, and
+/// those that live in namespaces.
 fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {

@@ -8,7 +8,8 @@ use super::check::Check;
 use super::look::World;
 use super::used::{self, Used};
 
-/// A line for each provider of whose kinds some are not served although Compositions of ours compose them.
+/// A line for each provider of whose kinds some are not served although Compositions of ours
+/// compose them.
 pub(super) fn check(world: &World) -> Vec<Check> {
     let Some(served) = &world.served else {
         return vec![Check::open("Providers' kinds", "the API server does not list its kinds")];
@@ -66,7 +67,8 @@ impl Missing {
         let found = if self.needed {
             format!("no provider serves {kinds}, which {apis} needs")
         } else {
-            // The provider is there, so the choices are on offer, and one missing kind stops the whole environment.
+            // The provider is there, so the choices are on offer, and one missing kind stops the
+            // whole environment.
             format!("does not serve {kinds}, which some options of {apis} need to continue")
         };
         Check::bad(what, found, &helps)

@@ -13,7 +13,8 @@ use crate::paint::harmless;
 pub(super) enum Needed {
     /// Those of these names; they have to be there.
     Named(BTreeSet<String>),
-    /// Those whose repository ends in one of these; whether somebody serves their kinds is told otherwise.
+    /// Those whose repository ends in one of these; whether somebody serves their kinds is told
+    /// otherwise.
     From(BTreeSet<String>),
 }
 
@@ -26,7 +27,8 @@ impl Needed {
     }
 }
 
-/// Whether packages of a kind are installed and healthy, and those that are needed are there. What nobody here needs may be broken.
+/// Whether packages of a kind are installed and healthy, and those that are needed are there. What
+/// nobody here needs may be broken.
 pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
     let Seen::All(objects) = seen else {
         return vec![seen.unread(format!("{kind}s"))];

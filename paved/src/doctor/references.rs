@@ -1,5 +1,5 @@
-//! What keeps users from writing Crossplane's own fields, and what Crossplane may look up: without the
-//! first a user takes over what is another's, without the second nothing is composed.
+//! What keeps users from writing Crossplane's own fields, and what Crossplane may look up: without
+//! the first a user takes over what is another's, without the second nothing is composed.
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::policy::{Guarded, NOT_BY, exempts_restore};
@@ -207,7 +207,8 @@ mod tests {
 
     const GROUP: &str = "dev.example.org";
 
-    /// A cluster with the claims API of virtual environments, whose Composition has this schema revision.
+    /// A cluster with the claims API of virtual environments, whose Composition has this schema
+    /// revision.
     fn claims(revision: u64) -> World {
         let definition = json!({"metadata": {"name": "x"}, "spec": {"group": GROUP,
             "names": {"kind": "XEnvironment", "plural": "xenvironments"},

@@ -60,8 +60,8 @@ async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// One line where all kinds are alike, else one for each kind. What one may not is bad where nothing is left to ask for, else a choice of the
-/// platform team's.
+/// One line where all kinds are alike, else one for each kind. What one may not is bad where
+/// nothing is left to ask for, else a choice of the platform team's.
 fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
     let denied = is_denied(rows);
     let line = |what, may: &[bool], kind: &str| line(what, may, kind, denied);

@@ -12,7 +12,8 @@ use super::used::{self, Used};
 use crate::paint::harmless;
 use crate::validate::violations;
 
-/// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose own are wrong.
+/// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose
+/// own are wrong.
 pub(super) fn check(world: &World) -> Vec<Check> {
     let used = used::all(world);
     let own = used.iter().filter_map(|used: &Used<'_>| {

@@ -1,4 +1,5 @@
-//! What the cluster's Compositions make with steps of ours, and the Settings that they make it with.
+//! What the cluster's Compositions make with steps of ours, and the Settings that they make it
+//! with.
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
 use function_paved_road::settings::KIND as SETTINGS;
@@ -24,7 +25,8 @@ impl Used<'_> {
         self.input["settingsFrom"]["name"].as_str()
     }
 
-    /// The Settings that count: the input's, and over them those of the EnvironmentConfig; `None` where that cannot be seen.
+    /// The Settings that count: the input's, and over them those of the EnvironmentConfig; `None`
+    /// where that cannot be seen.
     pub(super) fn settings(&self, configs: &Seen) -> Option<Value> {
         let mut all = self.input.as_object().cloned().unwrap_or_default();
         let over = match (self.named(), configs) {

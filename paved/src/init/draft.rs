@@ -148,7 +148,8 @@ impl Draft {
         }
     }
 
-    /// Writes a value that was typed: YAML; where a text is wanted, the text itself unless it stands in quotes.
+    /// Writes a value that was typed: YAML; where a text is wanted, the text itself unless it
+    /// stands in quotes.
     fn put(&mut self, keys: &[String], text: &str) -> Result<(), String> {
         let path: Vec<&str> = keys.iter().map(String::as_str).collect();
         let wants_text =

@@ -44,7 +44,8 @@ fn connection(name: &Value, keys: &str) -> String {
     text
 }
 
-/// The fields of an object, the required ones first; what is given is live, everything else a comment.
+/// The fields of an object, the required ones first; what is given is live, everything else a
+/// comment.
 fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
     let mut text = String::new();
     let fields = schema["properties"].as_object().cloned().unwrap_or_default();
@@ -88,7 +89,8 @@ fn lines(name: &str, schema: &Value, value: &Value) -> Result<String, Failure> {
     yaml(&json!({name: value}))
 }
 
-/// A field's default, else something that it could be; an object with its required fields, which stand there as examples.
+/// A field's default, else something that it could be; an object with its required fields, which
+/// stand there as examples.
 fn stand_in(schema: &Value) -> Value {
     if schema["properties"].is_object() {
         let default = schema["default"].as_object();
@@ -140,7 +142,8 @@ fn indented(text: &str) -> String {
     beginning(text, |line| if line.is_empty() { "" } else { "  " })
 }
 
-/// Lines as comments: without a space after the #, as a field, so that words and fields are told apart.
+/// Lines as comments: without a space after the #, as a field, so that words and fields are told
+/// apart.
 fn commented(text: &str) -> String {
     beginning(text, |_| "#")
 }

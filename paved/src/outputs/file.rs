@@ -16,8 +16,8 @@ pub(super) fn try_out(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts a text in place of what is there. What a link leads to is replaced, not the link; what is no ordinary file, as a pipe, and
-/// one in a folder where none can be made, is written to.
+/// Puts a text in place of what is there. What a link leads to is replaced, not the link; what is
+/// no ordinary file, as a pipe, and one in a folder where none can be made, is written to.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();
@@ -37,7 +37,8 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether a folder takes no new file, or this one cannot be exchanged, as one that is mounted into a container.
+/// Whether a folder takes no new file, or this one cannot be exchanged, as one that is mounted into
+/// a container.
 fn in_place_only(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     [PermissionDenied, ReadOnlyFilesystem, ResourceBusy].contains(&kind)

@@ -9,7 +9,8 @@ use super::{BOLD, Mark, aligned, harmless_name, width};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     head: &'static str,
-    /// Whether its texts can be cut, or left out, where there is no room: names cannot, people type them.
+    /// Whether its texts can be cut, or left out, where there is no room: names cannot, people type
+    /// them.
     free: bool,
 }
 
@@ -70,8 +71,8 @@ impl Table {
         rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
     }
 
-    /// What is left of each column so that a row takes no more than that: the widest free texts are cut first; where that is not
-    /// enough, the last of them are left out.
+    /// What is left of each column so that a row takes no more than that: the widest free texts are
+    /// cut first; where that is not enough, the last of them are left out.
     fn fit(&self, room: usize) -> Vec<Option<usize>> {
         let mut shown: Vec<Option<usize>> = self.widths.iter().copied().map(Some).collect();
         loop {

@@ -16,7 +16,8 @@ use crate::files::{Document, Inputs, shown};
 use crate::paint::{BOLD, YELLOW};
 use crate::prepare::{self, Sources};
 
-/// Shows for every environment what the new Settings would change in it; one that they do not compose is a failure.
+/// Shows for every environment what the new Settings would change in it; one that they do not
+/// compose is a failure.
 pub(super) fn run(
     args: &Platform,
     inputs: &Inputs,
@@ -89,7 +90,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// File, kind and name, and what is composed with these Settings: of what is there, or if nothing is, sooner or later.
+    /// File, kind and name, and what is composed with these Settings: of what is there, or if
+    /// nothing is, sooner or later.
     fn composed(
         &self,
         settings: Option<&Path>,

@@ -15,8 +15,8 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 
-/// Finds the Settings: `--settings`, else those in the file itself laid over those of `--composition`, else of a
-/// composition.yaml beside the file, else of the built-in Composition.
+/// Finds the Settings: `--settings`, else those in the file itself laid over those of
+/// `--composition`, else of a composition.yaml beside the file, else of the built-in Composition.
 pub(crate) fn find(
     target: &Target,
     file: &Path,
@@ -84,7 +84,8 @@ fn take(
     Ok(())
 }
 
-/// Lays Settings that stand in the same file over the input; an EnvironmentConfig goes where the input looks for it.
+/// Lays Settings that stand in the same file over the input; an EnvironmentConfig goes where the
+/// input looks for it.
 fn lay_over(step: &mut Step, settings: &Value, file: &Path) -> Result<(), Failure> {
     match (&mut step.input, settings) {
         (Value::Object(input), Value::Object(settings))
@@ -97,8 +98,8 @@ fn lay_over(step: &mut Step, settings: &Value, file: &Path) -> Result<(), Failur
     }
 }
 
-/// The flavour of a kind that the document leaves open, by the Composition that is given or stands beside the file: that one composes
-/// the document's own kind where there are no claims.
+/// The flavour of a kind that the document leaves open, by the Composition that is given or stands
+/// beside the file: that one composes the document's own kind where there are no claims.
 pub(crate) fn flavour(
     document: &Value,
     file: &Path,

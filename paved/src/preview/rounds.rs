@@ -23,8 +23,8 @@ const LIMIT: usize = 200;
 /// The time between two rounds, as conditions show it.
 const ROUND: SignedDuration = SignedDuration::from_secs(30);
 
-/// Runs rounds until the XR is ready, and gives what a render of the last one prints. An environment of which nothing
-/// changes any more, and which is not ready, is a failure.
+/// Runs rounds until the XR is ready, and gives what a render of the last one prints. An
+/// environment of which nothing changes any more, and which is not ready, is a failure.
 pub(crate) fn run(
     subject: &mut Subject,
     args: &Preview,

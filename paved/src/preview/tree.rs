@@ -93,7 +93,8 @@ impl Leaf {
     }
 }
 
-/// A leaf per slot: what is applied, and what the function's status says of it or of what is still to come.
+/// A leaf per slot: what is applied, and what the function's status says of it or of what is still
+/// to come.
 fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut leaves = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! The AWS account in the caller's hands: credentials and endpoints, found as the AWS CLI finds them.
+//! The AWS account in the caller's hands: credentials and endpoints, found as the AWS CLI finds
+//! them.
 
 use aws_config::retry::RetryConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -18,8 +19,8 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Takes the first credentials that there are: variables, profiles with single sign-on or other sources, web identity, the
-    /// roles of containers and machines.
+    /// Takes the first credentials that there are: variables, profiles with single sign-on or other
+    /// sources, web identity, the roles of containers and machines.
     pub(super) async fn open(region: &str, endpoint: Option<&str>) -> Result<Self, Failure> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .region(Region::new(region.to_owned()))
@@ -38,8 +39,8 @@ impl Account {
         Ok(Self { config })
     }
 
-    /// Parts bring their MD5, which every server that speaks S3 knows; of the newer checksums some know none. Servers other than
-    /// AWS have no host name for each bucket.
+    /// Parts bring their MD5, which every server that speaks S3 knows; of the newer checksums some
+    /// know none. Servers other than AWS have no host name for each bucket.
     pub(super) fn s3(&self) -> aws_sdk_s3::Client {
         let elsewhere = self.config.endpoint_url().is_some()
             || std::env::var_os("AWS_ENDPOINT_URL_S3").is_some();

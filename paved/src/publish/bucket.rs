@@ -18,7 +18,8 @@ use super::shown;
 use super::trouble::{answered, explain, failed};
 use crate::failure::Failure;
 
-/// An upload in parts that is older was given up by whoever began it: until it is aborted its parts are stored, and billed.
+/// An upload in parts that is older was given up by whoever began it: until it is aborted its parts
+/// are stored, and billed.
 const GIVEN_UP: SignedDuration = SignedDuration::from_hours(24);
 
 /// A bucket, in somebody's hands.

@@ -12,7 +12,8 @@ use super::trouble::{explain, failed};
 use crate::Console;
 use crate::failure::Failure;
 
-/// Everything, which counts and costs as one path. Of files that are new, edges may keep that they are not there.
+/// Everything, which counts and costs as one path. Of files that are new, edges may keep that they
+/// are not there.
 const EVERYTHING: &str = "/*";
 
 /// A distribution's edges, in somebody's hands.
@@ -26,8 +27,8 @@ impl Edges {
         Self { client: account.cloudfront(), distribution: distribution.to_owned() }
     }
 
-    /// Whether an invalidation was begun since that moment, in seconds: a run that ended early has begun none. Where that cannot be
-    /// read none was, as far as anybody knows.
+    /// Whether an invalidation was begun since that moment, in seconds: a run that ended early has
+    /// begun none. Where that cannot be read none was, as far as anybody knows.
     pub(super) async fn were_told_since(&self, moment: i64) -> bool {
         // The newest come first.
         let answer =
@@ -36,7 +37,8 @@ impl Edges {
         list.is_some_and(|list| list.items().iter().any(|one| one.create_time().secs() >= moment))
     }
 
-    /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given the pages of before.
+    /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given
+    /// the pages of before.
     pub(super) async fn renew(
         &self,
         longest: Duration,
@@ -57,15 +59,17 @@ impl Edges {
         Ok(())
     }
 
-    /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of that by which another run could know.
+    /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of
+    /// that by which another run could know.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
         let again = "stale files are deleted, but edges may still serve them. Run the command \
                      again with --invalidate";
         self.begin(again, console).await.map(drop)
     }
 
-    /// The invalidation's id, where the caller may begin one; `again` says what follows from a failure. Who may upload may not always:
-    /// edges ask for what was published here anew by themselves, as its headers say, so that it is worth a note.
+    /// The invalidation's id, where the caller may begin one; `again` says what follows from a
+    /// failure. Who may upload may not always: edges ask for what was published here anew by
+    /// themselves, as its headers say, so that it is worth a note.
     async fn begin(
         &self,
         again: &str,

@@ -1,7 +1,7 @@
 //! The folder with the site: what is in it, and nothing outside of it.
 //!
-//! Every file is opened beneath the folder, by the operating system's own means where it has them: neither a link nor a name
-//! leads out, also not one that is put there while we look.
+//! Every file is opened beneath the folder, by the operating system's own means where it has them:
+//! neither a link nor a name leads out, also not one that is put there while we look.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Which names carry a hash of what is in the file, as bundlers write them.
 //!
-//! Where in doubt a name carries none: to ask once more costs little, and a file that is kept for a year by mistake cannot be called
-//! back.
+//! Where in doubt a name carries none: to ask once more costs little, and a file that is kept for a
+//! year by mistake cannot be called back.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,8 @@ fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('/').unwrap_or(("", key))
 }
 
-/// A hash wherever it stands: `app-1a2b3c4d.js`, `main.5QXZ3KJV.css`, `index-BfLp4nCs.js`. A date or a word is none.
+/// A hash wherever it stands: `app-1a2b3c4d.js`, `main.5QXZ3KJV.css`, `index-BfLp4nCs.js`. A date
+/// or a word is none.
 fn is_plain(name: &str) -> bool {
     let mut pieces = name.split(['.', '-', '_', '~']);
     // What comes first is the name itself, unless there is nothing else before the extension.
@@ -41,7 +42,8 @@ fn is_plain(name: &str) -> bool {
     pieces.any(is_hash)
 }
 
-/// Letters and digits that alternate as they do by chance, never as in a word with a number behind it.
+/// Letters and digits that alternate as they do by chance, never as in a word with a number behind
+/// it.
 fn is_hash(piece: &str) -> bool {
     const SHORTEST: usize = 8;
     const LONGEST: usize = 64;
@@ -67,8 +69,9 @@ fn alternations(piece: &str) -> usize {
     piece.as_bytes().windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count()
 }
 
-/// What Vite, Rollup and esbuild put before the extension: eight characters that may be any letters, and with the first two `-` and
-/// `_` too: `index-CoJyNNAh.css`, `about._IcwKZoH.js`, `main-QWERTZUI.js`. Words and numbers are none.
+/// What Vite, Rollup and esbuild put before the extension: eight characters that may be any
+/// letters, and with the first two `-` and `_` too: `index-CoJyNNAh.css`, `about._IcwKZoH.js`,
+/// `main-QWERTZUI.js`. Words and numbers are none.
 fn is_likely(name: &str) -> bool {
     const LENGTH: usize = 8;
     let stem =
@@ -87,7 +90,8 @@ fn is_likely(name: &str) -> bool {
         && !hash.split(['-', '_']).all(is_word)
 }
 
-/// A word, or several in capitals as in `DarkMode`, with a number behind or none. Two letters may always be one.
+/// A word, or several in capitals as in `DarkMode`, with a number behind or none. Two letters may
+/// always be one.
 fn is_word(piece: &str) -> bool {
     let word = piece.trim_end_matches(|c: char| c.is_ascii_digit()).as_bytes();
     let begins = |at: usize| {

@@ -1,8 +1,9 @@
 //! A file in parts, and the checksum that S3 gives it.
 //!
-//! S3's `ETag` of an object is the MD5 of its bytes; of one that was uploaded in parts, the MD5 of the parts' MD5s and their
-//! number (where the server's own keys encrypt it, as in the buckets of environments). It stands in the bucket's list: whoever may
-//! list can compare, without rights to read.
+//! S3's `ETag` of an object is the MD5 of its bytes; of one that was uploaded in parts, the MD5 of
+//! the parts' MD5s and their number (where the server's own keys encrypt it, as in the buckets of
+//! environments). It stands in the bucket's list: whoever may list can compare, without rights to
+//! read.
 
 use std::fs;
 use std::io;
@@ -16,8 +17,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use md5::{Digest, Md5};
 
-/// The size of a part in bytes, and of the largest file that is uploaded in one: as the AWS CLI has it, so that what it has
-/// uploaded counts as unchanged.
+/// The size of a part in bytes, and of the largest file that is uploaded in one: as the AWS CLI has
+/// it, so that what it has uploaded counts as unchanged.
 pub(super) const PART: u64 = 8 << 20;
 
 /// S3 takes that many parts.
@@ -88,7 +89,8 @@ impl Part {
 /// That much of a file is in memory at once.
 const CHUNK: usize = 128 << 10;
 
-/// A part on its way. It was just read for its checksum: its bytes come from the system's cache, and keep nobody waiting.
+/// A part on its way. It was just read for its checksum: its bytes come from the system's cache,
+/// and keep nobody waiting.
 struct Chunks {
     file: Arc<fs::File>,
     offset: u64,

@@ -24,8 +24,8 @@ use crate::stop;
 /// How many files and parts are uploaded at once.
 const AT_ONCE: usize = 16;
 
-/// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left, and what was begun is
-/// aborted: another run does it.
+/// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left,
+/// and what was begun is aborted: another run does it.
 pub(super) async fn all(
     plan: &Plan,
     folder: &Folder,

@@ -28,12 +28,14 @@ pub(super) struct Check<'a> {
     pub(super) value: &'a Value,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
-    /// Whether something is wrong with the Settings themselves: it is told there, and not of every claim again.
+    /// Whether something is wrong with the Settings themselves: it is told there, and not of every
+    /// claim again.
     pub(super) settings_refused: bool,
 }
 
 impl Check<'_> {
-    /// Everything that is wrong. What the function says counts where the schema has not said it before.
+    /// Everything that is wrong. What the function says counts where the schema has not said it
+    /// before.
     pub(super) fn run(
         &self,
         notes: &mut Vec<String>,
@@ -114,7 +116,8 @@ impl Check<'_> {
     }
 }
 
-/// A company may have our kinds in a group of its own; without a Composition for it nobody can say whether it does.
+/// A company may have our kinds in a group of its own; without a Composition for it nobody can say
+/// whether it does.
 fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>) {
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());

@@ -8,7 +8,8 @@ use crate::Console;
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 
-/// Prints one object: `errors` with file, line, column and the line's text, `valid`, `skipped` and `notes`.
+/// Prints one object: `errors` with file, line, column and the line's text, `valid`, `skipped` and
+/// `notes`.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
     let named = |source: usize, document: &str| json!({"file": file(&found.sources[source]), "document": document});
     let errors: Vec<Value> =

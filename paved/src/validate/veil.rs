@@ -8,14 +8,16 @@ use super::Problem;
 use crate::failure::Grade;
 use crate::files::Source;
 
-/// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in which a secret is covered byte by byte.
+/// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in
+/// which a secret is covered byte by byte.
 pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String) {
     let (number, bytes) = source.line(byte);
     let text = &source.text[bytes.clone()];
     (number, bytes, veiled(text))
 }
 
-/// Whether nothing of a document is shown: of one that does not say what it is, and of a Secret with a syntax error.
+/// Whether nothing of a document is shown: of one that does not say what it is, and of a Secret
+/// with a syntax error.
 pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
     let byte = source.text.floor_char_boundary(problem.spot.bytes.start.min(source.text.len()));
     let start = source.text[..byte].rfind("\n---").unwrap_or(0);

@@ -16,7 +16,8 @@ use crate::live::Live;
 use crate::paint::{self, BOLD, Leaf, one_line};
 use crate::show;
 
-/// After that long without news a line says that the wait goes on: pipelines take silence for an end.
+/// After that long without news a line says that the wait goes on: pipelines take silence for an
+/// end.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// What was shown last.

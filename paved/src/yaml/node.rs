@@ -92,8 +92,9 @@ impl Node {
 }
 
 impl Located {
-    /// The items of a list of objects, as kubectl takes one apart: a `List`, or a list of one kind such as `StockPoolList`,
-    /// whose items may leave out what their list says. Any other document is one.
+    /// The items of a list of objects, as kubectl takes one apart: a `List`, or a list of one kind
+    /// such as `StockPoolList`, whose items may leave out what their list says. Any other document
+    /// is one.
     pub(crate) fn items(mut self) -> Vec<Self> {
         let kind = self.value["kind"].as_str().unwrap_or_default().to_owned();
         let Some(of) = kind.strip_suffix("List") else { return vec![self] };
@@ -123,8 +124,8 @@ impl Located {
         items
     }
 
-    /// Where a field stands: its value where that is plain, else its name. Of a field that is missing, the nearest parent
-    /// that is there.
+    /// Where a field stands: its value where that is plain, else its name. Of a field that is
+    /// missing, the nearest parent that is there.
     pub(crate) fn value_at(&self, path: &str) -> Spot {
         let (reached, missing) = self.reach(path);
         let is_plain =
@@ -144,7 +145,8 @@ impl Located {
         written
     }
 
-    /// Goes down a path as far as it is there. The document itself says where a name ends: a name may have dots in it.
+    /// Goes down a path as far as it is there. The document itself says where a name ends: a name
+    /// may have dots in it.
     fn reach<'a>(&'a self, path: &'a str) -> (Reached<'a>, bool) {
         let mut reached = Reached { name: None, node: &self.node };
         let mut rest = path;

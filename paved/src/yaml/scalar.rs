@@ -1,7 +1,7 @@
 //! What a scalar means to kubectl: the rules of go-yaml 2, and then of Go's JSON.
 //!
-//! `tests/yaml-scalars.tsv` has what kubectl gives for each of many scalars; a test compares it with this reader, and
-//! another one with kubectl itself.
+//! `tests/yaml-scalars.tsv` has what kubectl gives for each of many scalars; a test compares it
+//! with this reader, and another one with kubectl itself.
 
 use base64::Engine;
 use serde_json::{Number, Value};

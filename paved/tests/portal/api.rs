@@ -302,7 +302,8 @@ async fn composite_that_names_other_resources_is_rejected() {
     let answer = portal.json("PUT", "ada", PATH, &document).await;
     assert_eq!(answer.json()["errors"][0]["field"], "spec.crossplane.resourceRefs");
     assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own);
-    // A document from before Crossplane wrote there conflicts. So does another spelling of the version.
+    // A document from before Crossplane wrote there conflicts. So does another spelling of the
+    // version.
     let version = document["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     for version in ["0".to_owned(), format!("0{version}"), "99999".to_owned()] {
         document["metadata"]["resourceVersion"] = json!(version);

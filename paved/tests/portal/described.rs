@@ -1,4 +1,5 @@
-//! The API is what its description says, whatever is sent to it: schemathesis makes requests up from the description, right and wrong ones.
+//! The API is what its description says, whatever is sent to it: schemathesis makes requests up
+//! from the description, right and wrong ones.
 
 use std::process::Command;
 
@@ -70,7 +71,8 @@ async fn keeps_its_word(portal: &Portal, which: &[&str]) {
     assert!(!portal.log().contains("panicked"), "{}", portal.log());
 }
 
-/// A description in which each status has to be named: `4XX` is for what an API server refuses besides, and would let every other pass.
+/// A description in which each status has to be named: `4XX` is for what an API server refuses
+/// besides, and would let every other pass.
 fn strict(mut description: Value) -> String {
     let operations = description["paths"].as_object_mut().unwrap().values_mut();
     for operation in operations.flat_map(|path| path.as_object_mut().unwrap().values_mut()) {

@@ -458,7 +458,8 @@ async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
     assert_eq!((one.status.as_u16(), &one.json()["parts"]), (200, &json!([])), "{:?}", one.body);
 }
 
-/// Whoever can keep an environment from going decides what it refers to, and must not decide how much is asked.
+/// Whoever can keep an environment from going decides what it refers to, and must not decide how
+/// much is asked.
 #[tokio::test]
 async fn deletions_that_hang_cost_the_api_server_little() {
     // In a round, the portal reads five environments, each of them twice.

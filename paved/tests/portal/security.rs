@@ -503,8 +503,8 @@ async fn on_loopback_the_host_must_be_loopback() {
     assert!(refused.code == 1 && refused.err.contains("loopback"), "{}", refused.err);
 }
 
-/// Whoever writes an environment names its Secret and, in the namespaced API, its resources. The portal must
-/// not be led by such a name to another path of the API server.
+/// Whoever writes an environment names its Secret and, in the namespaced API, its resources. The
+/// portal must not be led by such a name to another path of the API server.
 #[tokio::test]
 async fn name_in_an_object_leads_to_no_other_path() {
     let limits = Limits { deletions: Duration::from_millis(50), ..Limits::default() };
@@ -586,7 +586,8 @@ async fn rejected_preview_of_many_fields_is_short() {
     assert!(statuses.contains(&422), "{statuses:?}");
 }
 
-/// The client adds the kubeconfig's groups to those of the person, and the API server takes all of them.
+/// The client adds the kubeconfig's groups to those of the person, and the API server takes all of
+/// them.
 #[tokio::test]
 async fn kubeconfig_that_impersonates_is_rejected_where_people_sign_in() {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
@@ -636,7 +637,8 @@ async fn rejected_token_is_not_asked_about_again() {
     assert_eq!(world.portal.get("ada", "/api/v1/me").await.status, 200);
 }
 
-/// Keys are stored by the portal's own account. Whoever makes service accounts must not fill its namespace.
+/// Keys are stored by the portal's own account. Whoever makes service accounts must not fill its
+/// namespace.
 #[tokio::test]
 async fn keys_are_stored_for_people_who_may_use_them_and_in_bounds() {
     let world = world().await;
@@ -659,7 +661,8 @@ async fn keys_are_stored_for_people_who_may_use_them_and_in_bounds() {
     assert!(refused.status == 400 && detail.contains("allowed: at most 16384"), "{detail}");
 }
 
-/// What has a body has a bound for it, and what is answered ends, but for the streams, whose number is bounded.
+/// What has a body has a bound for it, and what is answered ends, but for the streams, whose number
+/// is bounded.
 #[tokio::test]
 async fn every_route_bounds_its_body_and_its_answer() {
     const STREAMS: [&str; 2] = ["/api/v1/watch", "/ws/status/"];

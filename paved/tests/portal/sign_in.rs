@@ -500,8 +500,8 @@ async fn many_groups_are_rejected_where_each_would_be_a_question() {
     assert_eq!(me["groups"], json!(["vision"]));
 }
 
-/// Portals with one key file each know their own sessions only: another one may have another provider, or call
-/// its people otherwise.
+/// Portals with one key file each know their own sessions only: another one may have another
+/// provider, or call its people otherwise.
 #[tokio::test]
 async fn session_of_another_portal_with_the_same_key_is_rejected() {
     let World { cluster, provider, portal, folder } = &world().await;

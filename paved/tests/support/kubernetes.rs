@@ -1,5 +1,5 @@
-//! An API server on loopback, as far as one environment needs it: discovery, the environment itself and watches of it, Secrets,
-//! and forwarding to pods.
+//! An API server on loopback, as far as one environment needs it: discovery, the environment itself
+//! and watches of it, Secrets, and forwarding to pods.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -46,9 +46,10 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, or others in place of it, such as `/api/v1/namespaces/team/secrets/x`, or
-    /// `DELETE /api/…` for a method alone; a Status is an answer with its code, and `null` is none for ever. Watches are of the
-    /// environment, whatever is listed.
+    /// With this environment, and further objects under their paths, or others in place of it, such
+    /// as `/api/v1/namespaces/team/secrets/x`, or `DELETE /api/…` for a method alone; a Status is
+    /// an answer with its code, and `null` is none for ever. Watches are of the environment,
+    /// whatever is listed.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -251,8 +252,9 @@ impl Listener for Door {
     }
 }
 
-/// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol v4.channel.k8s.io, in which every message
-/// begins with its channel, and each channel with the port's number.
+/// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol
+/// v4.channel.k8s.io, in which every message begins with its channel, and each channel with the
+/// port's number.
 // The library's own type of error.
 #[allow(clippy::result_large_err)]
 async fn echo(stream: TcpStream) {

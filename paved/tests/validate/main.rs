@@ -177,7 +177,8 @@ fn settings_in_a_file_count_for_its_composites() {
     }
 }
 
-/// A broken claim or Settings: what is in the file, the exit code, and the line and column with what is said there.
+/// A broken claim or Settings: what is in the file, the exit code, and the line and column with
+/// what is said there.
 const BROKEN: [(&str, u8, &str); 16] = [
     ("a: [1,\nb: 2\n", 1, "1:4: no YAML: "),
     ("a: 1\na: 2\n", 1, "2:1: no YAML: "),

@@ -21,7 +21,8 @@ impl Parameters {
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<ClusterStatus>, Error> {
-        // Zones and subnet belong to the beginning: for a cluster that runs there is nothing to look up.
+        // Zones and subnet belong to the beginning: for a cluster that runs there is nothing to
+        // look up.
         let subnetwork = if cx.exists(CLUSTER) {
             None
         } else {
@@ -86,7 +87,8 @@ impl Parameters {
             .map(|_| ())
     }
 
-    /// Cloud SQL: no open networks, TLS only; with a network of the platform team's, a private address alone.
+    /// Cloud SQL: no open networks, TLS only; with a network of the platform team's, a private
+    /// address alone.
     pub(super) fn server(
         &self,
         settings: &ApplicationEnvironmentSettings,
@@ -129,7 +131,8 @@ impl Parameters {
             .add()
     }
 
-    /// Both go with their server: PostgreSQL would refuse to drop a database in use, or a user who owns objects.
+    /// Both go with their server: PostgreSQL would refuse to drop a database in use, or a user who
+    /// owns objects.
     pub(super) fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
         let abandoned = || Some("ABANDON".to_owned());
         let database = Database {
@@ -178,9 +181,10 @@ impl Parameters {
             .add()
     }
 
-    /// Lets the pods of the environment's cluster connect to its database server, and use its bucket. A pool of workload
-    /// identities belongs to a project, so that a namespace and a service account would stand for those of every cluster
-    /// there. `number` is the project's, which the bucket's provider reports.
+    /// Lets the pods of the environment's cluster connect to its database server, and use its
+    /// bucket. A pool of workload identities belongs to a project, so that a namespace and a
+    /// service account would stand for those of every cluster there. `number` is the project's,
+    /// which the bucket's provider reports.
     pub(super) fn access(
         &self,
         settings: &ApplicationEnvironmentSettings,
@@ -260,7 +264,8 @@ const BUCKET_ACCESS: &str = "bucket-access";
 /// What both wait for.
 const PROJECT_NUMBER: &str = "the number of the project, which the bucket's provider reports";
 
-/// Names of Cloud SQL servers: with the project's, of at most 30 characters, and a colon at most 97.
+/// Names of Cloud SQL servers: with the project's, of at most 30 characters, and a colon at
+/// most 97.
 const SERVER_NAME: NameRule = NameRule::dns(63);
 
 /// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.

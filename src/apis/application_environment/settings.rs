@@ -15,22 +15,26 @@ use crate::models::gcp::IpAllocationPolicy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ApplicationEnvironmentSettings {
-    /// Machine types by node size: small, medium, large. Default: e2-small, e2-medium, e2-standard-4.
+    /// Machine types by node size: small, medium, large. Default: e2-small, e2-medium,
+    /// e2-standard-4.
     pub machine_types: MachineTypes,
     /// Version of PostgreSQL, as Cloud SQL names it.
     #[schemars(regex(pattern = r"^POSTGRES_[0-9]+(_[0-9]+)?$"))]
     pub database_version: String,
-    /// Machine type of the database server, as Cloud SQL names it for PostgreSQL. It decides the edition: shared and custom
-    /// machines (db-g1-small, db-custom-2-7680) are Enterprise, others (db-perf-optimized-N-2) Enterprise Plus.
+    /// Machine type of the database server, as Cloud SQL names it for PostgreSQL. It decides the
+    /// edition: shared and custom machines (db-g1-small, db-custom-2-7680) are Enterprise, others
+    /// (db-perf-optimized-N-2) Enterprise Plus.
     #[schemars(length(max = cloudsql::LONGEST_TIER), regex(pattern = cloudsql::TIER))]
     pub database_tier: String,
-    /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private services access. Default:
-    /// the project's default network; the database then has a public address that only Cloud SQL's connectors may use.
+    /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private
+    /// services access. Default: the project's default network; the database then has a public
+    /// address that only Cloud SQL's connectors may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^projects/[a-z0-9.:-]+/global/networks/[a-z0-9-]+$"))]
     pub network: Option<String>,
-    /// Subnet of the nodes: its name, or projects/PROJECT/regions/REGION/subnetworks/NAME. Networks in custom mode and shared
-    /// networks need one. Default: the region's subnet of a network in automatic mode.
+    /// Subnet of the nodes: its name, or projects/PROJECT/regions/REGION/subnetworks/NAME. Networks
+    /// in custom mode and shared networks need one. Default: the region's subnet of a network in
+    /// automatic mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = SUBNETWORK))]
     pub subnetwork: Option<String>,
@@ -38,19 +42,21 @@ pub struct ApplicationEnvironmentSettings {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(inner(length(max = 512), regex(pattern = SUBNETWORK)))]
     pub subnetworks: BTreeMap<String, String>,
-    /// Name of the subnet's secondary range for pods. Shared networks need one. Default: GKE makes a range.
+    /// Name of the subnet's secondary range for pods. Shared networks need one. Default: GKE makes
+    /// a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = RANGE))]
     pub cluster_secondary_range_name: Option<String>,
-    /// Name of the subnet's secondary range for services. Shared networks need one. Default: GKE makes a range.
+    /// Name of the subnet's secondary range for services. Shared networks need one. Default: GKE
+    /// makes a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = RANGE))]
     pub services_secondary_range_name: Option<String>,
     /// Boot disk of each node in GB.
     #[schemars(range(min = 20, max = 65536))]
     pub disk_size_gb: i64,
-    /// Google Cloud project. Where it is known, pods get identities of their own (workload identity), and those of the
-    /// environment's cluster may use its database and its bucket.
+    /// Google Cloud project. Where it is known, pods get identities of their own (workload
+    /// identity), and those of the environment's cluster may use its database and its bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub project_id: Option<String>,
@@ -259,7 +265,8 @@ impl ApplicationEnvironmentSettings {
     }
 }
 
-/// `db-perf-optimized-N-2`, `e2-medium`, `us-central1-a`; a project may be in a domain: `acme.io:shop`.
+/// `db-perf-optimized-N-2`, `e2-medium`, `us-central1-a`; a project may be in a domain:
+/// `acme.io:shop`.
 fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || "-.:".contains(c);
     name.len() <= 63

@@ -15,8 +15,8 @@ use crate::compose::{Composition, fingerprint};
 use crate::error::Error;
 
 impl Parameters {
-    /// Every field, as the schema says it and beyond. Gives the machine type, and the networks that SSH is let in from where the
-    /// claim names them.
+    /// Every field, as the schema says it and beyond. Gives the machine type, and the networks that
+    /// SSH is let in from where the claim names them.
     pub(super) fn check(
         &self,
         settings: &GpuWorkspaceSettings,
@@ -73,7 +73,8 @@ impl Parameters {
         }
     }
 
-    /// Every network is within one of those that Settings allow. A network that is let in already stays.
+    /// Every network is within one of those that Settings allow. A network that is let in already
+    /// stays.
     fn check_limit(
         &self,
         settings: &GpuWorkspaceSettings,
@@ -147,8 +148,8 @@ impl Parameters {
 
 /// The networks that SSH is let in from where the claim names none.
 ///
-/// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay: nobody is locked out by
-/// a missing object.
+/// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay:
+/// nobody is locked out by a missing object.
 pub(super) fn other_cidrs(
     settings: &GpuWorkspaceSettings,
     cx: &Composition<'_>,

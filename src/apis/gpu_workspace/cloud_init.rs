@@ -1,8 +1,9 @@
 //! What a workspace's machine does at its first boot: cloud-init's user data.
 //!
-//! The text follows from the keys and the OpenCV release alone, so that no label, owner or lease ever changes it: AWS
-//! stops and starts a machine whose user data changes, and cloud-init would not run it again. All work is done by a
-//! service that runs until it succeeded once, so a reboot or a lost network half-way is no harm.
+//! The text follows from the keys and the OpenCV release alone, so that no label, owner or lease
+//! ever changes it: AWS stops and starts a machine whose user data changes, and cloud-init would
+//! not run it again. All work is done by a service that runs until it succeeded once, so a reboot
+//! or a lost network half-way is no harm.
 
 use std::fmt::Write;
 
@@ -18,7 +19,8 @@ pub const LIMIT: usize = 16 * 1024;
 /// What may differ between machines.
 #[derive(Clone, Copy, Debug)]
 pub struct CloudInit<'a> {
-    /// Public keys of those who may log in, as lines of `authorized_keys`. None: by Session Manager only.
+    /// Public keys of those who may log in, as lines of `authorized_keys`. None: by Session Manager
+    /// only.
     pub ssh_public_keys: &'a [String],
     /// The OpenCV release to install.
     pub opencv: &'a Requirement,
@@ -43,7 +45,8 @@ pub fn render(config: &CloudInit<'_>) -> Result<String, Refused> {
     if text.len() <= LIMIT { Ok(text) } else { Err(too_long(config.ssh_public_keys, text.len())) }
 }
 
-/// The image's own user stays (`default`), ours is added. It has no password: keys or Session Manager only.
+/// The image's own user stays (`default`), ours is added. It has no password: keys or Session
+/// Manager only.
 fn users(text: &mut String, keys: &[String]) {
     text.push_str("ssh_pwauth: false\nusers:\n  - default\n");
     put(text, format_args!("  - name: {USER}\n"));
@@ -85,7 +88,8 @@ fn too_long(keys: &[String], length: usize) -> Refused {
     }
 }
 
-/// A text as a YAML scalar in double quotes: only ASCII, and nothing that could end the scalar or the line.
+/// A text as a YAML scalar in double quotes: only ASCII, and nothing that could end the scalar or
+/// the line.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {

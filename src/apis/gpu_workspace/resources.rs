@@ -32,7 +32,8 @@ impl Parameters {
         tags
     }
 
-    /// A security group that lets everything out and SSH in from the given networks, by IPv4 and by IPv6.
+    /// A security group that lets everything out and SSH in from the given networks, by IPv4 and by
+    /// IPv6.
     pub(super) fn firewall(
         &self,
         cidrs: &[IpNet],
@@ -90,8 +91,8 @@ impl Parameters {
         }
     }
 
-    /// A role that lets the machine be reached by SSM, and nothing else. Gives back the profile's name: the machine takes
-    /// it by name, without a selector.
+    /// A role that lets the machine be reached by SSM, and nothing else. Gives back the profile's
+    /// name: the machine takes it by name, without a selector.
     pub(super) fn identity(
         &self,
         tags: &BTreeMap<String, String>,
@@ -116,8 +117,8 @@ impl Parameters {
         Ok(cx.external_name("instance-profile").unwrap_or(name))
     }
 
-    /// What Session Manager needs, and nothing more. Workspaces of earlier releases keep AWS's own policy, which also lets the
-    /// machine read every parameter of the account.
+    /// What Session Manager needs, and nothing more. Workspaces of earlier releases keep AWS's own
+    /// policy, which also lets the machine read every parameter of the account.
     fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         let own = cx.brings(2, &["role-policy"]);
         if own {
@@ -149,7 +150,8 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Observed<InstanceStatus>, Error> {
         let family = image_family(machine);
-        // Image and user data belong to the machine's first boot: for one that runs there is nothing to look up.
+        // Image and user data belong to the machine's first boot: for one that runs there is
+        // nothing to look up.
         let (ami, user_data) = if cx.exists("instance") {
             (None, None)
         } else {
@@ -183,8 +185,8 @@ impl Parameters {
             .and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
         let subnet = subnet.and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
         cx.managed("instance", instance)
-            // Without it, a machine that AWS or a person terminated would be asked for with the network interface that it
-            // had, which went with it.
+            // Without it, a machine that AWS or a person terminated would be asked for with the
+            // network interface that it had, which went with it.
             .chosen("subnetId", subnet)
             .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
             .note("instance-type", &self.instance_type)

@@ -15,20 +15,21 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GpuWorkspaceSettings {
-    /// Machine images by region. AWS's Deep Learning Base images carry driver, Docker and the container toolkit; the newest
-    /// one's id is in the public parameter /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id.
+    /// Machine images by region. AWS's Deep Learning Base images carry driver, Docker and the
+    /// container toolkit; the newest one's id is in the public parameter
+    /// /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id.
     pub amis: BTreeMap<String, Images>,
     /// Networks by region. Default: the account's default VPC.
     pub networks: BTreeMap<String, Network>,
     /// Networks from which SSH is let in where a claim names none. Default: none.
     pub allowed_cidrs: Vec<String>,
-    /// Networks in which all networks must be from which SSH is let in, in CIDR notation. Default: no limit. Networks that are
-    /// let in already stay.
+    /// Networks in which all networks must be from which SSH is let in, in CIDR notation. Default:
+    /// no limit. Networks that are let in already stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(max = 43)))]
     pub allowed_cidrs_within: Vec<String>,
-    /// Machine types on offer. Default: the sizes of g4dn, g5, g6 and g6e that have one GPU. A workspace keeps the type that
-    /// it has.
+    /// Machine types on offer. Default: the sizes of g4dn, g5, g6 and g6e that have one GPU. A
+    /// workspace keeps the type that it has.
     pub instance_types: Vec<String>,
     /// ARN of a policy that caps what the machines' roles can ever be given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,8 @@ pub struct Images {
     /// Id of the image for every family that is not named below.
     #[schemars(regex(pattern = r"^ami-[0-9a-f]{8,17}$"))]
     pub default: String,
-    /// Ids of images for families that need another one: `p3` and `p3dn`, whose V100 needs NVIDIA's proprietary driver.
+    /// Ids of images for families that need another one: `p3` and `p3dn`, whose V100 needs NVIDIA's
+    /// proprietary driver.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(inner(regex(pattern = r"^ami-[0-9a-f]{8,17}$")))]
     pub by_family: BTreeMap<String, String>,
@@ -178,7 +180,8 @@ impl GpuWorkspaceSettings {
         fields.verdict(Error::InvalidSettings)
     }
 
-    /// Whether the boundary is a policy, and one of the partition where that is known: IAM refuses a role with another one.
+    /// Whether the boundary is a policy, and one of the partition where that is known: IAM refuses
+    /// a role with another one.
     pub(super) fn check_boundary(&self, partition: Option<&Partition>) -> Result<(), Error> {
         let Some(arn) = &self.permissions_boundary else { return Ok(()) };
         aws::policy(arn)

@@ -28,7 +28,8 @@ impl StockPool {
                 "spec.template.spec.containers.stock.image",
                 "spec.template.spec.containers.stock.resources",
             ])
-            // A class that Settings name later does not restart what runs; pools of earlier releases keep their strategy.
+            // A class that Settings name later does not restart what runs; pools of earlier
+            // releases keep their strategy.
             .choice(
                 "gpu",
                 if self.gpu > 0 { "yes" } else { "no" },
@@ -52,8 +53,8 @@ impl StockPool {
             "template": {"metadata": {"labels": labels}, "spec": self.pod(settings)},
         });
         if self.gpu > 0 {
-            // Old pods give their GPUs to new ones: where all GPUs are in use, a pod more would never start. Kubernetes
-            // rounds a quarter down, and takes one pod where that is none.
+            // Old pods give their GPUs to new ones: where all GPUs are in use, a pod more would
+            // never start. Kubernetes rounds a quarter down, and takes one pod where that is none.
             let rolling = json!({"maxSurge": 0, "maxUnavailable": "25%"});
             spec["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
         }

@@ -1,4 +1,5 @@
-//! The backend: a Deployment that finds its database in its environment, a Service, and an Ingress where there is a domain.
+//! The backend: a Deployment that finds its database in its environment, a Service, and an Ingress
+//! where there is a domain.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ const DEPLOYMENT: &str = "backend-deployment";
 const SERVICE: &str = "backend-service";
 const INGRESS: &str = "backend-ingress";
 
-/// The annotation of pods that changes with their credentials, so that new pods take the place of the old ones.
+/// The annotation of pods that changes with their credentials, so that new pods take the place of
+/// the old ones.
 const CREDENTIALS: &str = "paved-road.fn.crossplane.io/credentials";
 
 impl Backend {
@@ -43,7 +45,8 @@ impl Backend {
         self.replicas > 0 && cx.is_ready(DEPLOYMENT) && cx.is_ready(SERVICE)
     }
 
-    /// Its memory and CPU follow the size; the user's fields follow the user, and the pods their credentials.
+    /// Its memory and CPU follow the size; the user's fields follow the user, and the pods their
+    /// credentials.
     fn deployment(
         &self,
         size: Size,
@@ -120,8 +123,9 @@ impl Backend {
         })
     }
 
-    /// Values that others need stand before them: Kubernetes looks at what was defined earlier only. The URL is made of values as
-    /// they are, without escapes: providers make passwords of letters and digits, and our names have hyphens at most.
+    /// Values that others need stand before them: Kubernetes looks at what was defined earlier
+    /// only. The URL is made of values as they are, without escapes: providers make passwords of
+    /// letters and digits, and our names have hyphens at most.
     fn variables(&self, database: &Connection, secret: &str) -> Value {
         let from = |name: &str, key: &str| json!({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}});
         let plain = |name: &str, value: &str| json!({"name": name, "value": value});
@@ -144,7 +148,8 @@ impl Backend {
     }
 }
 
-/// 16 hexadecimal digits that change with the credentials and reveal nothing of them: an HMAC of the rest, keyed with the password.
+/// 16 hexadecimal digits that change with the credentials and reveal nothing of them: an HMAC of
+/// the rest, keyed with the password.
 fn fingerprint(password: &[u8], rest: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
@@ -174,7 +179,8 @@ fn service(place: &Place) -> Value {
     })
 }
 
-/// An Ingress where Settings give a domain. One that exists stays as it is: Settings do not reach what runs.
+/// An Ingress where Settings give a domain. One that exists stays as it is: Settings do not reach
+/// what runs.
 fn ingress(
     place: &Place,
     settings: &UnifiedEnvironmentSettings,
@@ -214,7 +220,8 @@ fn subdomain(cx: &Composition<'_>) -> String {
     label(&[&cx.xr.name, &cx.xr.uid5()])
 }
 
-/// Under this name the keys of the annotations that came from Settings are noted: others set annotations too, which are theirs.
+/// Under this name the keys of the annotations that came from Settings are noted: others set
+/// annotations too, which are theirs.
 const ANNOTATIONS: &str = "ingress-annotations";
 
 /// The annotations of a running Ingress that came from Settings.
@@ -269,7 +276,8 @@ fn host(ingress: &Object) -> Option<String> {
     at(ingress, &["spec", "rules"])?.as_array()?.first()?["host"].as_str().map(str::to_owned)
 }
 
-/// Where the backend answers: at its Ingress' host, else inside the cluster; nowhere as long as neither exists.
+/// Where the backend answers: at its Ingress' host, else inside the cluster; nowhere as long as
+/// neither exists.
 fn url(place: &Place, cx: &Composition<'_>) -> Option<String> {
     match cx.manifest_of(INGRESS).and_then(host) {
         Some(host) => Some(format!("https://{host}")),

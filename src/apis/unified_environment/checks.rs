@@ -12,8 +12,8 @@ pub(super) const MOST_VARIABLES: usize = 100;
 /// The longest value of an environment variable, in characters.
 pub(super) const LONGEST_VALUE: usize = 4096;
 
-/// The longest name of a site: a bucket `acme-mfe-<app>-<8 of the uid>` has 63 characters at most. What S3 keeps for itself at
-/// the beginning and the end of a bucket's name cannot come about.
+/// The longest name of a site: a bucket `acme-mfe-<app>-<8 of the uid>` has 63 characters at most.
+/// What S3 keeps for itself at the beginning and the end of a bucket's name cannot come about.
 pub(super) const LONGEST_APP: usize = 45;
 
 /// The variables that lead to the database: nobody else sets them.
@@ -59,7 +59,8 @@ impl Backend {
     }
 }
 
-/// The app that the bucket which exists was named after; a bucket that somebody named otherwise tells nothing.
+/// The app that the bucket which exists was named after; a bucket that somebody named otherwise
+/// tells nothing.
 fn running_app(cx: &Composition<'_>) -> Option<String> {
     let bucket = cx.external_name(BUCKET)?;
     let app = bucket.strip_prefix(BUCKET_PREFIX)?.strip_suffix(&cx.xr.uid(8))?.strip_suffix('-')?;

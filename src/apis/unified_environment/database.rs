@@ -1,5 +1,5 @@
-//! The database: on a shared PostgreSQL server, or on an RDS instance of its own. Whichever it is, its provider writes the way
-//! into it to one Secret in the environment's namespace.
+//! The database: on a shared PostgreSQL server, or on an RDS instance of its own. Whichever it is,
+//! its provider writes the way into it to one Secret in the environment's namespace.
 
 use super::place::{NAMESPACE_READY, Place};
 use super::settings::Mode;
@@ -92,8 +92,9 @@ impl Database {
         }
     }
 
-    /// Database and role have one name, unique on the server: it begins with the XR's and ends in a part of its uid. Its hyphens
-    /// need quotes in SQL, which the provider puts there, and none in the URL of a connection.
+    /// Database and role have one name, unique on the server: it begins with the XR's and ends in a
+    /// part of its uid. Its hyphens need quotes in SQL, which the provider puts there, and none in
+    /// the URL of a connection.
     fn shared(&self, place: &Place, cx: &mut Composition<'_>) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
         cx.managed(DATABASE, sql::Database::default()).external_name(&name).add()?;
@@ -112,7 +113,8 @@ impl Database {
             cx.hold(ROLE, LOST_PASSWORD);
         }
         grants(cx)?;
-        // The Secret goes with the role, the role owns what is in the database, and a grant is looked at inside of it.
+        // The Secret goes with the role, the role owns what is in the database, and a grant is
+        // looked at inside of it.
         place.outlives(ROLE, cx)?;
         cx.usage(ROLE, DATABASE)?;
         cx.usage(DATABASE, GRANT)?;
@@ -121,9 +123,10 @@ impl Database {
         Ok(Connection::new(DATABASE, name, "endpoint", &role))
     }
 
-    /// Private and encrypted; a deletion leaves a last snapshot behind, unless Settings want none. A change of size restarts the
-    /// server at once: without that the provider would ask for it again and again until a maintenance window. The disk is as it
-    /// was made, or as AWS has grown it.
+    /// Private and encrypted; a deletion leaves a last snapshot behind, unless Settings want none.
+    /// A change of size restarts the server at once: without that the provider would ask for it
+    /// again and again until a maintenance window. The disk is as it was made, or as AWS has grown
+    /// it.
     fn instance(
         &self,
         place: &Place,
@@ -132,7 +135,8 @@ impl Database {
         cx: &mut Composition<'_>,
     ) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
-        // Subnets and security groups belong to the beginning: for a server that runs there is nothing to look up.
+        // Subnets and security groups belong to the beginning: for a server that runs there is
+        // nothing to look up.
         let (group, guards) =
             if cx.exists(INSTANCE) { (None, &[][..]) } else { settings.server()? };
         let (class, storage) = self.size.machine();
@@ -174,11 +178,12 @@ impl Database {
     }
 }
 
-/// The role may use its database, which is nobody else's: PostgreSQL would let every role of the server in. In the schema that
-/// every database has, it may make tables.
+/// The role may use its database, which is nobody else's: PostgreSQL would let every role of the
+/// server in. In the schema that every database has, it may make tables.
 ///
-/// What was granted goes with the database, so nothing is taken back: provider-sql would do that inside of the database, and a
-/// grant whose database went first (deleted half made, before a Usage held it) would wait for it for ever.
+/// What was granted goes with the database, so nothing is taken back: provider-sql would do that
+/// inside of the database, and a grant whose database went first (deleted half made, before a Usage
+/// held it) would wait for it for ever.
 fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
     let may = |privileges: &[&str]| sql::Grant {
         role_selector: Some(SIBLING),

@@ -89,7 +89,8 @@ impl Frontend {
             .map(|_| ())
     }
 
-    /// What protects the bucket stays with it. Access lists mean nothing: the owner owns all, and nobody else is let in.
+    /// What protects the bucket stays with it. Access lists mean nothing: the owner owns all, and
+    /// nobody else is let in.
     fn protection(&self, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         let ownership = BucketOwnershipControls {
             region: Some(region.to_owned()),
@@ -135,8 +136,8 @@ fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(ACCESS, control).add().map(|_| ())
 }
 
-/// The bucket's domain name follows from its name: nothing has to be waited for. Paths that no file has are the app's own: it
-/// gets them with its first page.
+/// The bucket's domain name follows from its name: nothing has to be waited for. Paths that no file
+/// has are the app's own: it gets them with its first page.
 fn distribution(
     bucket: &str,
     region: &str,
@@ -156,7 +157,8 @@ fn distribution(
         default_root_object: Some("index.html".to_owned()),
         http_version: Some("http2and3".to_owned()),
         price_class: Some("PriceClass_100".to_owned()),
-        // Ready is then what it says; the provider would look again for `Deployed` only after minutes.
+        // Ready is then what it says; the provider would look again for `Deployed` only after
+        // minutes.
         wait_for_deployment: Some(true),
         origin: vec![Origin {
             domain_name: Some(Partition::of(region).bucket_host(bucket, region)),
@@ -210,8 +212,8 @@ fn policy(
         bucket_selector: Some(SIBLING),
         policy: text,
     };
-    // While the distribution is not seen, the policy stays as it is; and so it does where the EnvironmentConfig that may
-    // name publishers cannot be found.
+    // While the distribution is not seen, the policy stays as it is; and so it does where the
+    // EnvironmentConfig that may name publishers cannot be found.
     let follows = known && !cx.settings.incomplete;
     let live: &[&'static str] = if follows { &["policy"] } else { &[] };
     cx.managed(POLICY, policy)
@@ -223,9 +225,11 @@ fn policy(
 
 /// The roles that may upload a site, by their ARNs.
 enum Publishers<'a> {
-    /// As principals, as earlier releases had them. A single role that does not exist makes AWS refuse the whole policy.
+    /// As principals, as earlier releases had them. A single role that does not exist makes AWS
+    /// refuse the whole policy.
     Named(&'a [String]),
-    /// As a condition on everybody, which holds for the roles that exist. Fixed ARNs in it keep the policy from being public.
+    /// As a condition on everybody, which holds for the roles that exist. Fixed ARNs in it keep the
+    /// policy from being public.
     Compared(&'a [String]),
 }
 

@@ -9,7 +9,8 @@ use crate::error::Error;
 /// Slot of the namespace that the claims flavour makes.
 pub(super) const NAMESPACE: &str = "namespace";
 
-/// Name of the Secret with the way into the database; in the namespaced flavour after the XR's name.
+/// Name of the Secret with the way into the database; in the namespaced flavour after the XR's
+/// name.
 const SECRET: &str = "db-connection-details";
 
 /// A namespace, and names in it.
@@ -22,8 +23,8 @@ pub(super) struct Place {
     pub environment: String,
     /// The Secret that the database's provider writes.
     pub secret: SecretName,
-    /// Whether the namespace is there: what is put into one that is missing is refused, and a password that cannot be
-    /// written down when it is made is lost.
+    /// Whether the namespace is there: what is put into one that is missing is refused, and a
+    /// password that cannot be written down when it is made is lost.
     pub ready: bool,
     /// Whether the namespace is the environment's own, to be protected while something is in it.
     pub own: bool,

@@ -44,7 +44,8 @@ pub struct UnifiedEnvironmentSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// On the shared server that providerConfigs.sql reaches, or each on an RDS instance of its own.
+    /// On the shared server that providerConfigs.sql reaches, or each on an RDS instance of its
+    /// own.
     pub mode: Mode,
 }
 
@@ -72,10 +73,12 @@ pub struct RdsSettings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5), inner(regex(pattern = r"^sg-[0-9a-f]{8,17}$")))]
     pub security_group_ids: Vec<String>,
-    /// Whether deleting an environment leaves a last snapshot of its server. AWS keeps such snapshots until somebody deletes
-    /// them, counts them against a quota, and refuses to take one of a server that has failed.
+    /// Whether deleting an environment leaves a last snapshot of its server. AWS keeps such
+    /// snapshots until somebody deletes them, counts them against a quota, and refuses to take one
+    /// of a server that has failed.
     pub final_snapshot: bool,
-    /// Disk in GiB up to which AWS grows the disk of a server by itself. Default: a disk never grows.
+    /// Disk in GiB up to which AWS grows the disk of a server by itself. Default: a disk never
+    /// grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 110, max = 65536))]
     pub max_allocated_storage: Option<i64>,
@@ -125,7 +128,8 @@ pub struct Amounts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct IngressSettings {
-    /// Domain below which every backend gets a host by its environment's name. Default: none, and no Ingress.
+    /// Domain below which every backend gets a host by its environment's name. Default: none, and
+    /// no Ingress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 189),
@@ -143,15 +147,16 @@ pub struct IngressSettings {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = MOST_ANNOTATIONS), inner(length(max = LONGEST_ANNOTATION)))]
     pub annotations: BTreeMap<String, String>,
-    /// Name of the ClusterIssuer of cert-manager that issues the certificates: the annotation cert-manager.io/cluster-issuer.
+    /// Name of the ClusterIssuer of cert-manager that issues the certificates: the annotation
+    /// cert-manager.io/cluster-issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
     )]
     pub cluster_issuer: Option<String>,
-    /// Name of a Secret with a certificate for every host, which somebody else keeps in the namespace of each environment.
-    /// Default: a Secret of each Ingress, <name>-tls.
+    /// Name of a Secret with a certificate for every host, which somebody else keeps in the
+    /// namespace of each environment. Default: a Secret of each Ingress, <name>-tls.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
@@ -328,7 +333,8 @@ impl UnifiedEnvironmentSettings {
     /// Where a new server of its own stands.
     ///
     /// # Errors
-    /// The subnets or the security groups are missing: a server in the default VPC would be out of the pods' reach.
+    /// The subnets or the security groups are missing: a server in the default VPC would be out of
+    /// the pods' reach.
     pub(super) fn server(&self) -> Result<(Option<&str>, &[String]), Error> {
         let missing = |field: &str, what: &str| {
             let message = format!(

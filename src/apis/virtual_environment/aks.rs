@@ -1,4 +1,5 @@
-//! A cluster on Azure: nodes without public addresses, an API for the networks of Settings only, no local accounts.
+//! A cluster on Azure: nodes without public addresses, an API for the networks of Settings only, no
+//! local accounts.
 
 use serde_json::json;
 
@@ -14,8 +15,9 @@ use crate::models::azure::{
 /// Names of clusters, which are the beginnings of their API servers' names too.
 const NAME: NameRule = NameRule::dns(54);
 
-/// The providers' environment variable that says who they are in Azure: JSON with `clientId`, `tenantId`, `serverId`,
-/// `authorityHost` and `federatedTokenFile`. It holds no secret: the token in that file is the pod's own, and short-lived.
+/// The providers' environment variable that says who they are in Azure: JSON with `clientId`,
+/// `tenantId`, `serverId`, `authorityHost` and `federatedTokenFile`. It holds no secret: the token
+/// in that file is the pod's own, and short-lived.
 const CREDENTIALS: &str = "AZURE_WORKLOAD_IDENTITY_CREDENTIALS";
 
 impl Parameters {

@@ -21,7 +21,8 @@ pub const FOLDER: &str = "^[A-Za-z0-9._@~+-][A-Za-z0-9._@~+/ -]*$";
 /// A branch, a tag, a commit, or a range of tagged versions.
 pub const REVISION: &str = "^[A-Za-z0-9~^v*][A-Za-z0-9._/@+*~^-]*$";
 
-/// The longest values of a chart, in bytes of JSON: a Release has to fit into etcd, and all of them into one answer.
+/// The longest values of a chart, in bytes of JSON: a Release has to fit into etcd, and all of them
+/// into one answer.
 const LONGEST_VALUES: usize = 256 * 1024;
 
 impl Parameters {
@@ -51,7 +52,8 @@ impl Parameters {
         cluster_type.map_err(|refused| Error::spec(TYPE, refused))
     }
 
-    /// What kind of cluster it is: that which runs, else what was asked for, else what Settings say.
+    /// What kind of cluster it is: that which runs, else what was asked for, else what Settings
+    /// say.
     fn cluster_type(
         &self,
         settings: &VirtualEnvironmentSettings,

@@ -1,4 +1,5 @@
-//! A cluster on AWS: nodes in private subnets, an API for the VPC and the networks of Settings only.
+//! A cluster on AWS: nodes in private subnets, an API for the VPC and the networks of Settings
+//! only.
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,8 @@ const ROLE_NAME: NameRule = NameRule::dns(64);
 /// The slot of the driver that makes volumes of EBS: EKS brings none.
 const DRIVER: &str = "addon-ebs-csi";
 
-/// The slot of the agent that gives pods their roles. Nodes give them none: of their metadata service pods are a hop too far.
+/// The slot of the agent that gives pods their roles. Nodes give them none: of their metadata
+/// service pods are a hop too far.
 const AGENT: &str = "addon-pod-identity";
 
 /// The slots of the driver's own role, and of its policy.
@@ -147,7 +149,8 @@ fn volumes(
     cx.usage(AGENT, DRIVER)
 }
 
-/// The ARN of the driver's role, once it is known: that of Settings, or a role of the environment's own.
+/// The ARN of the driver's role, once it is known: that of Settings, or a role of the environment's
+/// own.
 fn driver_role(
     settings: &VirtualEnvironmentSettings,
     region: &str,
@@ -194,10 +197,12 @@ fn storage_class() -> Value {
     })
 }
 
-/// The family of machine images that fits a machine type: EKS refuses, or never gets ready, what does not belong together.
+/// The family of machine images that fits a machine type: EKS refuses, or never gets ready, what
+/// does not belong together.
 ///
-/// A type is a family, its generation, its attributes, and a size: `m7gd.large`. A `g` among the attributes is a Graviton
-/// processor; families `g`, `gr` and `p` have NVIDIA's GPUs, but for those with AMD's (`g4ad`).
+/// A type is a family, its generation, its attributes, and a size: `m7gd.large`. A `g` among the
+/// attributes is a Graviton processor; families `g`, `gr` and `p` have NVIDIA's GPUs, but for those
+/// with AMD's (`g4ad`).
 fn ami_type(machine: &str) -> &'static str {
     let family = machine.split('.').next().unwrap_or_default();
     let generation = family.find(|c: char| c.is_ascii_digit()).unwrap_or(family.len());
@@ -252,7 +257,8 @@ fn eks_cluster(
         .add()
 }
 
-/// The subnets of a resource that is to be made: those of the cluster that runs, else those of Settings.
+/// The subnets of a resource that is to be made: those of the cluster that runs, else those of
+/// Settings.
 fn subnets(
     exists: bool,
     settings: &VirtualEnvironmentSettings,

@@ -1,4 +1,5 @@
-//! What is inside a cluster, whatever its type: the application, Argo CD and Knative, and the provider configs to get there.
+//! What is inside a cluster, whatever its type: the application, Argo CD and Knative, and the
+//! provider configs to get there.
 
 use serde_json::{Value, json};
 
@@ -57,7 +58,8 @@ struct Inside<'i, 'r> {
 }
 
 impl Inside<'_, '_> {
-    /// The class of volumes. It holds nothing in the cloud, so it is left to the cluster, which takes it along.
+    /// The class of volumes. It holds nothing in the cloud, so it is left to the cluster, which
+    /// takes it along.
     fn storage_class(&mut self, class: Value) -> Result<(), Error> {
         let (config, known) = (self.config_name(KUBERNETES), self.cluster.kubeconfig.is_some());
         let class = self.cx.inside(config, "storage-class", class).orphan(true);
@@ -140,7 +142,8 @@ impl Inside<'_, '_> {
         self.cx.dismiss_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
     }
 
-    /// The operator has to be there for as long as what it installed is, and so does the namespace of that.
+    /// The operator has to be there for as long as what it installed is, and so does the namespace
+    /// of that.
     fn leave_knative(&mut self) -> Result<(), Error> {
         self.leave_release("knative", KNATIVE_SERVING)?;
         if self.cx.is_gone(KNATIVE_SERVING) {
@@ -164,8 +167,8 @@ impl Inside<'_, '_> {
         self.held(slot, &[HELM])
     }
 
-    /// What is needed to delete something inside: `slots`, and a cluster that takes all with it. The latter also takes those of
-    /// `slots` that are left behind in it.
+    /// What is needed to delete something inside: `slots`, and a cluster that takes all with it.
+    /// The latter also takes those of `slots` that are left behind in it.
     fn needs<'s>(&self, slots: &[&'s str]) -> Vec<&'s str> {
         if !self.cluster.takes_all {
             return slots.to_vec();
@@ -196,7 +199,8 @@ impl Inside<'_, '_> {
         self.holds(slot, &[HELM])
     }
 
-    /// An object inside, once there is a way in and what it waits for is there; `needs` is what its deletion takes.
+    /// An object inside, once there is a way in and what it waits for is there; `needs` is what its
+    /// deletion takes.
     fn object(
         &mut self,
         slot: &str,
@@ -217,9 +221,10 @@ impl Inside<'_, '_> {
         self.holds(slot, needs)
     }
 
-    /// Whether something is left behind in the cluster where somebody deletes the environment now: in one that takes all with it; and
-    /// in any other until Usages keep what its deletion needs, down to the cluster: it could be without a way in when it is told to go,
-    /// or without its cluster, which a cloud may delete with all its nodes, and stay for ever.
+    /// Whether something is left behind in the cluster where somebody deletes the environment now:
+    /// in one that takes all with it; and in any other until Usages keep what its deletion needs,
+    /// down to the cluster: it could be without a way in when it is told to go, or without its
+    /// cluster, which a cloud may delete with all its nodes, and stay for ever.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
         // What is deleted by itself once stays so, whatever becomes of a Usage.
         self.cluster.takes_all
@@ -232,8 +237,9 @@ impl Inside<'_, '_> {
         running.map_or_else(|| self.cx.xr.config_name(slot), str::to_owned)
     }
 
-    /// Keeps what `by` needs in order to be deleted for as long as it is there, unless the cluster takes both with it: what was on
-    /// its way out, and is wanted again, needs nothing any more once it is left behind again.
+    /// Keeps what `by` needs in order to be deleted for as long as it is there, unless the cluster
+    /// takes both with it: what was on its way out, and is wanted again, needs nothing any more
+    /// once it is left behind again.
     fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
         if self.cluster.takes_all && !self.cx.is_deleted_with(by) {
             self.cx.retire_usages_by(by);
@@ -248,7 +254,8 @@ impl Inside<'_, '_> {
     }
 }
 
-/// `credentials` of a provider config. The namespaced flavour reads its own namespace, whatever stands there.
+/// `credentials` of a provider config. The namespaced flavour reads its own namespace, whatever
+/// stands there.
 fn credentials(secret: &SecretName) -> Value {
     let reference = json!({"name": secret.name, "namespace": secret.namespace, "key": KUBECONFIG});
     json!({"source": "Secret", "secretRef": reference})
@@ -268,8 +275,8 @@ fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Rel
     }
 }
 
-/// An Application that follows the repository: what somebody changes by hand is put back, what leaves the repository goes. With the
-/// Application goes everything that it brought.
+/// An Application that follows the repository: what somebody changes by hand is put back, what
+/// leaves the repository goes. With the Application goes everything that it brought.
 fn application(gitops: &GitOps) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
@@ -295,8 +302,8 @@ fn application(gitops: &GitOps) -> Value {
     })
 }
 
-/// Knative Serving. The network policy of a virtual cluster blocks traffic from outside, so a load balancer for Kourier would
-/// only cost money there.
+/// Knative Serving. The network policy of a virtual cluster blocks traffic from outside, so a load
+/// balancer for Kourier would only cost money there.
 fn serving(is_virtual: bool) -> Value {
     let mut kourier = json!({"enabled": true});
     if is_virtual {

@@ -37,23 +37,27 @@ pub struct VirtualEnvironmentSettings {
     pub eks: Eks,
     /// Where clusters on Azure are made.
     pub aks: Aks,
-    /// IPv4 networks from which the API of a managed cluster is reached; the providers, which install what is inside, must be
-    /// among them. A change reaches clusters that run, unless it takes the last network away. EKS and AKS take public networks
-    /// only. Also the source ranges of load balancers of virtual clusters; without networks these are open to the internet.
+    /// IPv4 networks from which the API of a managed cluster is reached; the providers, which
+    /// install what is inside, must be among them. A change reaches clusters that run, unless it
+    /// takes the last network away. EKS and AKS take public networks only. Also the source ranges
+    /// of load balancers of virtual clusters; without networks these are open to the internet.
     #[schemars(length(max = 40))]
     pub allowed_cidrs: Vec<String>,
-    /// Whether claims may set `expose: loadBalancer`. Default: true. What is exposed already stays exposed.
+    /// Whether claims may set `expose: loadBalancer`. Default: true. What is exposed already stays
+    /// exposed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expose_allowed: Option<bool>,
     /// Annotations of the load balancers of virtual clusters, for example
-    /// `service.beta.kubernetes.io/aws-load-balancer-scheme: internal`. What is exposed already keeps its own.
+    /// `service.beta.kubernetes.io/aws-load-balancer-scheme: internal`. What is exposed already
+    /// keeps its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32), inner(length(max = 1024)))]
     pub load_balancer_annotations: BTreeMap<String, String>,
 }
 
-/// Versions of charts. A leading `v` is left out: none of the three charts has it in its own version, and provider-helm upgrades
-/// a release again and again whose version is spelled otherwise.
+/// Versions of charts. A leading `v` is left out: none of the three charts has it in its own
+/// version, and provider-helm upgrades a release again and again whose version is spelled
+/// otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Charts {
@@ -148,7 +152,8 @@ pub struct Gke {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = checks::NAME))]
     pub project_id: Option<String>,
-    /// Name of the VPC network. Nodes have private addresses: without Cloud NAT there they pull no images. Default: default.
+    /// Name of the VPC network. Nodes have private addresses: without Cloud NAT there they pull no
+    /// images. Default: default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = checks::PATH))]
     pub network: Option<String>,
@@ -186,9 +191,10 @@ pub struct Eks {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub node_role_arn: Option<String>,
-    /// ARN of the role that the EBS CSI driver takes, which makes volumes. It has AWS's policy `AmazonEBSCSIDriverPolicy`, and trusts
-    /// `pods.eks.amazonaws.com` with `sts:AssumeRole` and `sts:TagSession`. Default: each environment gets a role of its own, which
-    /// provider-aws-iam makes. In environments made with schema revision 2 or later.
+    /// ARN of the role that the EBS CSI driver takes, which makes volumes. It has AWS's policy
+    /// `AmazonEBSCSIDriverPolicy`, and trusts `pods.eks.amazonaws.com` with `sts:AssumeRole` and
+    /// `sts:TagSession`. Default: each environment gets a role of its own, which provider-aws-iam
+    /// makes. In environments made with schema revision 2 or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub ebs_csi_role_arn: Option<String>,
@@ -289,7 +295,8 @@ impl VirtualEnvironmentSettings {
         needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
     }
 
-    /// The same for the clouds that refuse networks which are not public. AKS knows 0.0.0.0/32 as a word for "no network at all".
+    /// The same for the clouds that refuse networks which are not public. AKS knows 0.0.0.0/32 as a
+    /// word for "no network at all".
     pub(super) fn public_networks(
         &self,
         cluster_type: ClusterType,

@@ -18,7 +18,8 @@ use crate::value::{Object, at, text};
 /// Where the chart is.
 const REPOSITORY: &str = "https://charts.loft.sh";
 
-/// A release's name is that of its StatefulSet too, whose pods carry it in a label with eleven characters more.
+/// A release's name is that of its StatefulSet too, whose pods carry it in a label with eleven
+/// characters more.
 const RELEASE_NAME: NameRule = NameRule::dns(52);
 
 /// Values that follow from the size. The volume does not: that of a StatefulSet cannot be changed.
@@ -33,8 +34,9 @@ const SERVICE: &str = "values.controlPlane.service";
 /// Who reaches that Service.
 const SOURCE_RANGES: &str = "values.controlPlane.service.spec.loadBalancerSourceRanges";
 
-/// Where a virtual cluster's workloads may not go: private networks and the chart's other exceptions, and the metadata services of
-/// AWS, Google Cloud and Azure, which hand out the identity of the node. 169.254.20.10, the DNS cache of a node, stays reachable.
+/// Where a virtual cluster's workloads may not go: private networks and the chart's other
+/// exceptions, and the metadata services of AWS, Google Cloud and Azure, which hand out the
+/// identity of the node. 169.254.20.10, the DNS cache of a node, stays reachable.
 const NO_EGRESS: [&str; 8] = [
     "100.64.0.0/10",
     "127.0.0.0/8",
@@ -99,7 +101,8 @@ impl Parameters {
         })
     }
 
-    /// The URL at a load balancer, where the cluster has one. Its Service is the chart's: it is only looked at.
+    /// The URL at a load balancer, where the cluster has one. Its Service is the chart's: it is
+    /// only looked at.
     fn exposed(
         &self,
         name: &str,
@@ -119,7 +122,8 @@ impl Parameters {
             .add()?;
         let address = cx.seen(SLOT).and_then(address);
         if address.is_none() {
-            // Seen before the release changed it, the Service is still one without a load balancer, and ready as such.
+            // Seen before the release changed it, the Service is still one without a load balancer,
+            // and ready as such.
             cx.hold(SLOT, "has no load balancer with an address yet");
         }
         Ok(address.map(|address| format!("https://{address}")))
@@ -133,8 +137,9 @@ impl Parameters {
         }
     }
 
-    /// The values that change in a cluster that runs: with `expose` its Service, and the quota for that; with Settings the source
-    /// ranges. A load balancer that an earlier release left open to everybody stays as it is, for its users would lose their way in.
+    /// The values that change in a cluster that runs: with `expose` its Service, and the quota for
+    /// that; with Settings the source ranges. A load balancer that an earlier release left open to
+    /// everybody stays as it is, for its users would lose their way in.
     fn live(
         &self,
         settings: &VirtualEnvironmentSettings,
@@ -151,7 +156,8 @@ impl Parameters {
         Vec::new()
     }
 
-    /// The cluster's Service: a load balancer is for the networks of Settings, where these name any.
+    /// The cluster's Service: a load balancer is for the networks of Settings, where these name
+    /// any.
     fn service(&self, settings: &VirtualEnvironmentSettings) -> Value {
         let mut service = json!({"spec": {"type": self.service_type()}});
         if self.expose == Expose::LoadBalancer {
@@ -176,7 +182,8 @@ impl Parameters {
         let address = format!("{name}.{namespace}.svc");
         let size = Allowance::of(self.size);
         let exposed = self.expose == Expose::LoadBalancer;
-        // An environment of an earlier release may have load balancers inside: it keeps room for them.
+        // An environment of an earlier release may have load balancers inside: it keeps room for
+        // them.
         let services = match (cx.is_since(2), exposed) {
             (false, _) => Services { load_balancers: 4, node_ports: 20 },
             (true, false) => Services::default(),
@@ -218,7 +225,8 @@ pub(super) fn is_exposed(cx: &Composition<'_>) -> bool {
     running_service(cx, &["type"]).and_then(Value::as_str) == Some("LoadBalancer")
 }
 
-/// The chart's network policy, with the name that a version of the chart has for the exceptions: its schema refuses unknown names.
+/// The chart's network policy, with the name that a version of the chart has for the exceptions:
+/// its schema refuses unknown names.
 fn network_policy(version: &str) -> Value {
     if Charts::minor(version).is_some_and(|version| version < (0, 31)) {
         return json!({"enabled": true, "outgoingConnections": {"ipBlock": {"except": NO_EGRESS}}});
@@ -236,7 +244,8 @@ struct Services {
 
 /// What an environment of a size may use.
 struct Allowance {
-    /// Of the cluster's own API server and store: requests for CPU and memory, limits for CPU and memory.
+    /// Of the cluster's own API server and store: requests for CPU and memory, limits for CPU and
+    /// memory.
     api: [&'static str; 4],
     pods: u32,
     cpu: u32,
@@ -277,8 +286,9 @@ impl Allowance {
         })
     }
 
-    /// The quota of the namespace, the cluster's own pods included. Limits have room for the default limit of every pod, and for
-    /// some second containers: the number of pods is what bounds an environment, not the limits that they did not set.
+    /// The quota of the namespace, the cluster's own pods included. Limits have room for the
+    /// default limit of every pod, and for some second containers: the number of pods is what
+    /// bounds an environment, not the limits that they did not set.
     fn quota(&self, services: &Services) -> Value {
         let gi = |count: u32| format!("{count}Gi");
         let limits = self.pods * 5;
@@ -302,8 +312,8 @@ impl Allowance {
     }
 }
 
-/// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the environment: none that belongs
-/// to the cluster itself.
+/// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the
+/// environment: none that belongs to the cluster itself.
 pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
     if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace"))
     {

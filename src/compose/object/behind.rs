@@ -1,4 +1,5 @@
-//! Whether what was observed is already what is asked for now: until then nothing is known of the latter.
+//! Whether what was observed is already what is asked for now: until then nothing is known of the
+//! latter.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +13,9 @@ use crate::value::{Object, at, text};
 /// A choice of the user's: its name, its value, and the paths that follow from it.
 type Choice = (&'static str, String, &'static [&'static str]);
 
-/// What is noted on a native object: a hash of what its live fields are to be. An entry that was taken away is missing from what
-/// is asked for, and so is one that somebody else put there: only this tells one from the other.
+/// What is noted on a native object: a hash of what its live fields are to be. An entry that was
+/// taken away is missing from what is asked for, and so is one that somebody else put there: only
+/// this tells one from the other.
 const ASKED: &str = "asked";
 
 impl Composition<'_> {
@@ -66,8 +68,9 @@ pub(super) fn note(wanted: &Object, live: &[&str], choices: &[Choice]) -> Option
     Some((format!("{CHOICE_PREFIX}{ASKED}"), fingerprint(&asked.to_string())))
 }
 
-/// Whether something at the live paths is still to be taken away from what was seen. Where the note says that it has been,
-/// what is left is somebody else's, such as a webhook's; without a note, both have to be the same.
+/// Whether something at the live paths is still to be taken away from what was seen. Where the note
+/// says that it has been, what is left is somebody else's, such as a webhook's; without a note,
+/// both have to be the same.
 pub(super) fn is_to_lose(
     wanted: &Object,
     seen: &Object,
@@ -89,7 +92,8 @@ pub(in crate::compose) fn stands_in(asked: &Object, seen: &Object, path: &str) -
     pin::find(asked, path).is_none_or(|asked| part.maybe(Some(asked), pin::find(seen, path)))
 }
 
-/// The live paths that are ours alone: others put labels and annotations of theirs beside ours, of which none ever goes.
+/// The live paths that are ours alone: others put labels and annotations of theirs beside ours, of
+/// which none ever goes.
 fn own<'p>(live: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
     live.iter()
         .copied()

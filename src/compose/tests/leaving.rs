@@ -27,7 +27,8 @@ fn without_disk(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.dismiss::<Disk>("disk", &["config"])
 }
 
-/// The Usage of the config by the disk, in force or not; with an owner for as long as the disk is there.
+/// The Usage of the config by the disk, in force or not; with an owner for as long as the disk is
+/// there.
 fn usage(in_force: bool, is_owned: bool) -> Value {
     let end = |name: &str| json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Disk", "resourceRef": {"name": name}});
     let mut usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",

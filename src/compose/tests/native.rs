@@ -24,7 +24,8 @@ fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result
     }
 }
 
-/// The Deployment as its cluster has it: with defaults, somebody's sidecar, and all replicas available.
+/// The Deployment as its cluster has it: with defaults, somebody's sidecar, and all replicas
+/// available.
 fn running() -> Value {
     let mut running = deployment("web:1", "1", 2);
     running["metadata"] = json!({"name": "web", "generation": 3, "annotations": {"paved-road.fn.crossplane.io/size": "small"}});

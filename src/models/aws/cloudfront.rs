@@ -69,7 +69,8 @@ model! {
 
     /// Where files come from: without further settings, S3.
     pub struct Origin {
-        /// The bucket's regional domain name; the CRD has neither a reference nor a selector for it.
+        /// The bucket's regional domain name; the CRD has neither a reference nor a selector for
+        /// it.
         pub domain_name: Option<String>,
         /// Its name in the distribution.
         pub origin_id: Option<String>,
@@ -117,7 +118,8 @@ model! {
         pub restriction_type: Option<String>,
     }
 
-    /// What a site proves itself with. With CloudFront's own certificate its TLS version cannot be chosen.
+    /// What a site proves itself with. With CloudFront's own certificate its TLS version cannot be
+    /// chosen.
     pub struct ViewerCertificate {
         /// CloudFront's own certificate, for `*.cloudfront.net`.
         pub cloudfront_default_certificate: Option<bool>,

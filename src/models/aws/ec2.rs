@@ -39,11 +39,12 @@ model! {
         pub iam_instance_profile: Option<String>,
         /// Which security groups guard the machine.
         pub vpc_security_group_id_selector: Option<Selector>,
-        /// What cloud-init does at the first boot, as plain text: AWS shows it to whoever may describe the machine
-        /// anyway, and everyone who looks at the resource can read what the machine was told.
+        /// What cloud-init does at the first boot, as plain text: AWS shows it to whoever may
+        /// describe the machine anyway, and everyone who looks at the resource can read what the
+        /// machine was told.
         pub user_data: Option<String>,
-        /// Whether changed user data makes a new machine. Upjet never replaces anything, so `true` would make a
-        /// change an error, and `false` makes it a stop and a start.
+        /// Whether changed user data makes a new machine. Upjet never replaces anything, so `true`
+        /// would make a change an error, and `false` makes it a stop and a start.
         pub user_data_replace_on_change: Option<bool>,
         /// The disk that the machine boots from.
         pub root_block_device: Option<RootBlockDevice>,
@@ -67,7 +68,8 @@ model! {
         pub tags: BTreeMap<String, String>,
     }
 
-    /// The instance metadata service, from which software on the machine gets the role's credentials.
+    /// The instance metadata service, from which software on the machine gets the role's
+    /// credentials.
     pub struct MetadataOptions {
         /// `enabled` or `disabled`.
         pub http_endpoint: Option<String>,

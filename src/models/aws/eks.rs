@@ -48,7 +48,8 @@ model! {
 
     /// What happens once AWS no longer supports a version at the standard price.
     pub struct UpgradePolicy {
-        /// `STANDARD`: AWS upgrades the cluster. `EXTENDED`: the cluster keeps its version for a fee.
+        /// `STANDARD`: AWS upgrades the cluster. `EXTENDED`: the cluster keeps its version for a
+        /// fee.
         pub support_type: Option<String>,
     }
 
@@ -124,7 +125,8 @@ model! {
         pub min_size: Option<i64>,
     }
 
-    /// Software of AWS's that runs in a cluster. Its external name is `<cluster>:<add-on>`, which the provider writes.
+    /// Software of AWS's that runs in a cluster. Its external name is `<cluster>:<add-on>`, which
+    /// the provider writes.
     pub struct Addon {
         /// AWS region, that of the cluster.
         pub region: Option<String>,
@@ -132,7 +134,8 @@ model! {
         pub cluster_name_selector: Option<Selector>,
         /// Which software, such as `aws-ebs-csi-driver`.
         pub addon_name: Option<String>,
-        /// Which roles its service accounts take. The cluster needs the add-on `eks-pod-identity-agent` for it.
+        /// Which roles its service accounts take. The cluster needs the add-on
+        /// `eks-pod-identity-agent` for it.
         pub pod_identity_association: Vec<PodIdentity>,
         /// Tags.
         pub tags: BTreeMap<String, String>,

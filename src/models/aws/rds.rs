@@ -10,9 +10,10 @@ impl Managed for Instance {
 }
 
 model! {
-    /// A database server. AWS assigns the external name, `db-…`, once the server is there. Until then the external name is
-    /// an identifier under which the provider looks for a server that exists. Its secret has `endpoint` (host and port),
-    /// `address` (the host), `port`, `username` and `password`.
+    /// A database server. AWS assigns the external name, `db-…`, once the server is there. Until
+    /// then the external name is an identifier under which the provider looks for a server that
+    /// exists. Its secret has `endpoint` (host and port), `address` (the host), `port`, `username`
+    /// and `password`.
     pub struct Instance {
         /// AWS region.
         pub region: Option<String>,
@@ -36,7 +37,8 @@ model! {
         pub db_name: Option<String>,
         /// The master user.
         pub username: Option<String>,
-        /// Whether the provider makes up a password and writes it where `password_secret_ref` points.
+        /// Whether the provider makes up a password and writes it where `password_secret_ref`
+        /// points.
         pub auto_generate_password: Option<bool>,
         /// The master user's password.
         pub password_secret_ref: Option<SecretKeyRef>,
@@ -48,14 +50,16 @@ model! {
         pub vpc_security_group_ids: Vec<String>,
         /// Days for which backups are kept; 0: none are made.
         pub backup_retention_period: Option<i64>,
-        /// Whether a deletion takes the data along; without it `final_snapshot_identifier` must be given.
+        /// Whether a deletion takes the data along; without it `final_snapshot_identifier` must be
+        /// given.
         pub skip_final_snapshot: Option<bool>,
         /// Name of the snapshot that a deletion leaves behind.
         pub final_snapshot_identifier: Option<String>,
         /// AWS's own protection: a deletion would hang.
         pub deletion_protection: Option<bool>,
-        /// Whether a change of the machine type or the version restarts the server at once. Without it AWS waits for the
-        /// maintenance window, and the provider asks again at every look until then.
+        /// Whether a change of the machine type or the version restarts the server at once. Without
+        /// it AWS waits for the maintenance window, and the provider asks again at every look until
+        /// then.
         pub apply_immediately: Option<bool>,
         /// Whether AWS goes to newer minor versions in the maintenance window.
         pub auto_minor_version_upgrade: Option<bool>,

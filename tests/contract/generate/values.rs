@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::{allows, almost, keys};
 
-/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists and maps cut short, optional
-/// fields left out, everything else as in the example. `None` where there is no example and a schema alone does not say enough.
+/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists
+/// and maps cut short, optional fields left out, everything else as in the example. `None` where
+/// there is no example and a schema alone does not say enough.
 pub fn varied(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<Value>> {
     if let Some(choices) = schema["enum"].as_array() {
         return Some(select(choices.clone()).boxed());
@@ -117,7 +118,8 @@ pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-/// A text as the schema wants it. Where a pattern is more than a pattern generator takes, it is found by trying.
+/// A text as the schema wants it. Where a pattern is more than a pattern generator takes, it is
+/// found by trying.
 fn text(schema: &Value) -> BoxedStrategy<Value> {
     let allowed = {
         let schema = schema.clone();

@@ -16,7 +16,8 @@ pub fn answer(object: &mut Value, mood: Mood) {
     match (group.as_str(), kind.as_str()) {
         ("", "Namespace") => phase(object, mood),
         ("", "Service") => service(object, mood),
-        // Neither a Secret nor a provider config has a status; both are there as soon as they were asked for.
+        // Neither a Secret nor a provider config has a status; both are there as soon as they were
+        // asked for.
         ("", _) | (_, "ProviderConfig") => {}
         ("apps", "Deployment") => object["status"] = deployment(object, mood),
         ("networking.k8s.io", "Ingress") => ingress(object, mood),
@@ -28,7 +29,8 @@ pub fn answer(object: &mut Value, mood: Mood) {
     }
 }
 
-/// The keys that a resource writes to its connection secret; `usual` are those of a kind without known ones.
+/// The keys that a resource writes to its connection secret; `usual` are those of a kind without
+/// known ones.
 pub fn connection_keys(object: &Value, usual: &[&str]) -> Vec<String> {
     if object["spec"].get("writeConnectionSecretToRef").is_none() {
         return Vec::new();
@@ -125,7 +127,8 @@ fn ingress(ingress: &mut Value, mood: Mood) {
     }
 }
 
-/// A Deployment's status: all of its replicas are available, or none; one that is stuck still has its old pods.
+/// A Deployment's status: all of its replicas are available, or none; one that is stuck still has
+/// its old pods.
 fn deployment(deployment: &Value, mood: Mood) -> Value {
     let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
     let (updated, available, progressing) = match mood {
@@ -157,7 +160,8 @@ fn application(mood: Mood) -> Value {
     json!({"health": {"status": health}, "sync": {"status": sync}})
 }
 
-/// `status.atProvider` of every kind we know, by group and kind, with something in every field that we read.
+/// `status.atProvider` of every kind we know, by group and kind, with something in every field that
+/// we read.
 static AT_PROVIDER: LazyLock<BTreeMap<(String, String), Value>> = LazyLock::new(|| {
     let both = |info: &'static function_paved_road::models::KindInfo| {
         [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {

@@ -1,4 +1,5 @@
-//! The load: calls whose message is bytes that all of them share, so that the client costs as little as it can.
+//! The load: calls whose message is bytes that all of them share, so that the client costs as
+//! little as it can.
 
 use std::time::{Duration, Instant};
 

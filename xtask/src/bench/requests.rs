@@ -1,4 +1,5 @@
-//! What is sent: a running environment of each API, a GPU workspace of any size, and a request that is nearly too large.
+//! What is sent: a running environment of each API, a GPU workspace of any size, and a request that
+//! is nearly too large.
 
 use std::path::Path;
 
@@ -112,7 +113,8 @@ pub(super) fn large() -> Result<Bytes> {
     Ok(message.into())
 }
 
-/// The example's XR with as many open CIDRs as make so many resources, and its composed resources when ready.
+/// The example's XR with as many open CIDRs as make so many resources, and its composed resources
+/// when ready.
 fn example(resources: usize) -> Result<(World, Value)> {
     let folder = workspace::root().join("examples/gpu-workspace");
     let (mut xr, composition) =

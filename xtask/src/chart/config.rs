@@ -1,4 +1,5 @@
-//! The portal's own configuration: flags that it has, files that are mounted, and no secret but in a Secret that is there already.
+//! The portal's own configuration: flags that it has, files that are mounted, and no secret but in
+//! a Secret that is there already.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +118,8 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
     Ok(files.collect())
 }
 
-/// Secrets are named and never held, and they come as files: no variable shows in a description of the pod.
+/// Secrets are named and never held, and they come as files: no variable shows in a description of
+/// the pod.
 fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let container = &pod["containers"][0];
     ensure!(container["env"].is_null() && container["envFrom"].is_null(), "it has variables");

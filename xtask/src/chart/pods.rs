@@ -1,4 +1,5 @@
-//! The pods: restricted, as Kubernetes' Pod Security Standards have it, probed, spread, and replaced without a gap.
+//! The pods: restricted, as Kubernetes' Pod Security Standards have it, probed, spread, and
+//! replaced without a gap.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};

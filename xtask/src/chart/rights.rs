@@ -1,4 +1,5 @@
-//! The portal's rights: to read what is composed, its own ConfigMaps, and to act for whom the values list.
+//! The portal's rights: to read what is composed, its own ConfigMaps, and to act for whom the
+//! values list.
 
 use std::collections::BTreeSet;
 

@@ -74,7 +74,8 @@ fn round<T: DeserializeOwned + Serialize>(object: &Value) -> Result<()> {
     same("as Kubernetes knows it", object, &serde_json::to_value(&known)?)
 }
 
-/// Everything says whose it is; roles of the cluster have the namespace in their names, so that several portals get on.
+/// Everything says whose it is; roles of the cluster have the namespace in their names, so that
+/// several portals get on.
 fn labels(case: &Case, object: &Value) -> Result<()> {
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];

@@ -1,7 +1,7 @@
 //! The generated sections of the reference pages.
 //!
-//! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`. The
-//! text around the sections is written by hand.
+//! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`.
+//! The text around the sections is written by hand.
 
 use std::collections::BTreeSet;
 

@@ -56,8 +56,8 @@ impl Place {
         &self.root
     }
 
-    /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages that are embedded in it; gives
-    /// its path.
+    /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages
+    /// that are embedded in it; gives its path.
     pub fn static_binary(
         &self,
         package: &str,
@@ -98,7 +98,8 @@ impl Place {
         Ok(file)
     }
 
-    /// Messages of panics name source files: by where they are in the workspace and among the crates, wherever those are.
+    /// Messages of panics name source files: by where they are in the workspace and among the
+    /// crates, wherever those are.
     fn without_paths(&self) -> Result<Vec<String>> {
         let home = env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
@@ -141,7 +142,8 @@ fn zig() -> Result<PathBuf> {
     if programs.join("cargo-zigbuild").is_file() {
         return Ok(programs);
     }
-    // Python writes an environment's path into its programs: it is made where it stays, and its program comes last.
+    // Python writes an environment's path into its programs: it is made where it stays, and its
+    // program comes last.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }

@@ -1,4 +1,5 @@
-//! The portal's chart, as Helm packs one: with the release's version, and the image where that will be.
+//! The portal's chart, as Helm packs one: with the release's version, and the image where that will
+//! be.
 
 use std::{
     collections::BTreeMap,

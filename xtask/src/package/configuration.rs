@@ -1,5 +1,5 @@
-//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what it depends on. Those of a
-//! company's own group come with roles and policies for it.
+//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what
+//! it depends on. Those of a company's own group come with roles and policies for it.
 
 use std::{
     fs,
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use super::{Args, names, rbac, xpkg};
 use crate::{composed, tools, yaml};
 
-/// Builds the packages that the flags ask for, and the roles and policies of a company's own group; gives their files.
+/// Builds the packages that the flags ask for, and the roles and policies of a company's own group;
+/// gives their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let crossplane = tools::path(&tools::CLI)?;
     let mut files = Vec::new();
@@ -106,7 +107,8 @@ pub fn function(args: &Args) -> Value {
     dependency("Function", &args.registry.function(), &since(&args.release))
 }
 
-/// A release and all that come later, pre-releases too, as Crossplane has constraints: one that names no pre-release takes none.
+/// A release and all that come later, pre-releases too, as Crossplane has constraints: one that
+/// names no pre-release takes none.
 fn since(release: &str) -> String {
     let oldest = if release.contains('-') { "" } else { "-0" };
     format!(">={release}{oldest}")
@@ -152,8 +154,8 @@ fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
     )
 }
 
-/// The Composition with the name that the Function gets when it is installed as a dependency. Its revisions are told apart, and can be
-/// chosen, by the release that they came with.
+/// The Composition with the name that the Function gets when it is installed as a dependency. Its
+/// revisions are told apart, and can be chosen, by the release that they came with.
 fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     let function = args.registry.installed_function();
     let mut composition = manifests::installed_composition(api, flavour, group, &function);

@@ -1,7 +1,8 @@
 //! The crates that a binary is made of.
 //!
-//! `cargo tree` tells exactly which go into one binary of the workspace: `cargo metadata`, from which other tools read, mixes the
-//! features of all of them. The latter tells where their sources lie.
+//! `cargo tree` tells exactly which go into one binary of the workspace: `cargo metadata`, from
+//! which other tools read, mixes the features of all of them. The latter tells where their sources
+//! lie.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,8 @@ impl Graph {
         Self::read(&cargo(root, "tree", &arguments, "--target")?)
     }
 
-    /// Those of an image that is made of some crates: one of ours, whose binary is in it, and others whose data are.
+    /// Those of an image that is made of some crates: one of ours, whose binary is in it, and
+    /// others whose data are.
     pub fn of_image(root: &Path, image: &str, crates: &[&str]) -> Result<Self> {
         let graphs =
             crates.iter().map(|found| Self::of(root, found)).collect::<Result<Vec<_>>>()?;
@@ -110,8 +112,8 @@ impl Graph {
 }
 
 impl Crate {
-    /// `serde v1.0.228|MIT OR Apache-2.0|https://…`; `(…)` after the version is where one of ours lies, `(*)` at the end that
-    /// what it needs was listed above.
+    /// `serde v1.0.228|MIT OR Apache-2.0|https://…`; `(…)` after the version is where one of ours
+    /// lies, `(*)` at the end that what it needs was listed above.
     fn read(line: &str) -> Option<Self> {
         let mut parts = line.trim_end_matches(" (*)").splitn(3, '|');
         let (package, license) = (parts.next()?, parts.next()?);
@@ -160,7 +162,8 @@ fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     Ok(metadata.packages.into_iter().filter_map(folder).collect())
 }
 
-/// What a command of cargo's prints of the workspace below a root, for both architectures, which a flag of its own names.
+/// What a command of cargo's prints of the workspace below a root, for both architectures, which a
+/// flag of its own names.
 fn cargo(root: &Path, command: &str, arguments: &[&str], flag: &str) -> Result<String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args([command, "--locked"]).args(arguments).current_dir(root);

@@ -60,7 +60,8 @@ pub fn pack(
     Ok(file)
 }
 
-/// It writes no file and opens no connection: a root that is read-only will do, and there are no certificates of authorities in it.
+/// It writes no file and opens no connection: a root that is read-only will do, and there are no
+/// certificates of authorities in it.
 fn runtime(
     binary: &[u8],
     licenses: &str,

@@ -1,4 +1,5 @@
-//! Images for several architectures under one name: an index in an OCI image layout, in one file that registries' tools push.
+//! Images for several architectures under one name: an index in an OCI image layout, in one file
+//! that registries' tools push.
 
 use std::collections::BTreeMap;
 

@@ -33,8 +33,9 @@ const WITHOUT: &str = "These came without a text:";
 const RULE: &str =
     "--------------------------------------------------------------------------------";
 
-/// The file about what is in a program. npm's packages are there once the pages were built, which goes before the program; a debug
-/// program has none of them in it, as it reads the pages when it is asked for them.
+/// The file about what is in a program. npm's packages are there once the pages were built, which
+/// goes before the program; a debug program has none of them in it, as it reads the pages when it
+/// is asked for them.
 pub fn text(args: &Args, graph: &Graph) -> Result<String> {
     let root = args.place.root();
     let mut components = graph.components(root)?;
@@ -71,7 +72,8 @@ fn lines(all: BTreeSet<String>) -> String {
     all.into_iter().collect::<Vec<_>>().join("\n")
 }
 
-/// The texts in a package: further down too, where parts of it are somebody else's. What npm installs there is another package.
+/// The texts in a package: further down too, where parts of it are somebody else's. What npm
+/// installs there is another package.
 fn texts(package: &Path) -> Result<BTreeSet<String>> {
     let mut texts = BTreeSet::new();
     let mut left = vec![package.to_owned()];
@@ -100,7 +102,8 @@ fn is_license(file: &Path) -> bool {
     NAMES.iter().any(|start| name.starts_with(start)) || among_licenses()
 }
 
-/// Without what tells no two texts apart: other line ends, blanks at the end of lines, and empty lines around all of it.
+/// Without what tells no two texts apart: other line ends, blanks at the end of lines, and empty
+/// lines around all of it.
 fn normal(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<_> = text.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();

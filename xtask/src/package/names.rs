@@ -18,8 +18,8 @@ impl Registry {
         format!("{self}/{}", manifests::FUNCTION)
     }
 
-    /// The name of the Function that Crossplane installs when a Configuration depends on it: Compositions have to
-    /// refer to it by this.
+    /// The name of the Function that Crossplane installs when a Configuration depends on it:
+    /// Compositions have to refer to it by this.
     pub fn installed_function(&self) -> String {
         let function = self.function();
         dns_label(function.split_once('/').map_or("", |(_, repository)| repository))
@@ -51,7 +51,8 @@ impl fmt::Display for Registry {
 impl FromStr for Registry {
     type Err = String;
 
-    /// Crossplane 2 takes no reference without a registry, and none to a registry whose name has neither dot nor port.
+    /// Crossplane 2 takes no reference without a registry, and none to a registry whose name has
+    /// neither dot nor port.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted =
             || format!("{text:?}: expected a registry and a path, such as {}", Self::DEFAULT);
@@ -91,8 +92,8 @@ pub(super) fn release(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// Crossplane's name for a package that it installs as a dependency, made of the repository's path: what Crossplane 2.3
-/// does in `xpkg.ToDNSLabel`, and 1.20 likewise.
+/// Crossplane's name for a package that it installs as a dependency, made of the repository's path:
+/// what Crossplane 2.3 does in `xpkg.ToDNSLabel`, and 1.20 likewise.
 fn dns_label(repository: &str) -> String {
     const MOST: usize = 63;
     let last = repository.len().saturating_sub(1);

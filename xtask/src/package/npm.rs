@@ -55,7 +55,8 @@ struct Package {
     license: Option<String>,
     #[serde(default)]
     dev: bool,
-    /// Wanted by what is for development only, or by somebody who can do without: nobody installs it for that.
+    /// Wanted by what is for development only, or by somebody who can do without: nobody installs
+    /// it for that.
     #[serde(default)]
     dev_optional: bool,
     #[serde(default)]
@@ -99,7 +100,8 @@ impl Lock {
         self.packages.iter().filter(|(place, package)| !place.is_empty() && package.is_in())
     }
 
-    /// What a package needs, each the nearest one of its name: beside those that the package has for itself, or further out.
+    /// What a package needs, each the nearest one of its name: beside those that the package has
+    /// for itself, or further out.
     fn needed(&self, place: &str, package: &Package) -> Vec<String> {
         let found = package.dependencies.keys().filter_map(|name| {
             let mut around = Some(place);

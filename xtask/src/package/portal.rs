@@ -51,7 +51,8 @@ fn graph(args: &Args) -> Result<Graph> {
     Graph::of_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
-/// It writes no file. It asks an OpenID provider who people are, whose certificate is a public authority's as a rule.
+/// It writes no file. It asks an OpenID provider who people are, whose certificate is a public
+/// authority's as a rule.
 fn of(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) -> Result<Image> {
     let authorities = authorities();
     let files = [

@@ -1,6 +1,8 @@
-//! Roles in the cluster, least rights each: for people, for Crossplane, and for the providers that act in the cluster.
+//! Roles in the cluster, least rights each: for people, for Crossplane, and for the providers that
+//! act in the cluster.
 //!
-//! They follow from what is composed, so that a new kind cannot be forgotten. So do the portal's rights, which its chart gives it.
+//! They follow from what is composed, so that a new kind cannot be forgotten. So do the portal's
+//! rights, which its chart gives it.
 
 mod home;
 mod people;
@@ -20,7 +22,8 @@ use rule::Plurals;
 /// What the templates of the portal's chart make its role of.
 const PORTAL: &str = "deploy/chart/files/rights.yaml";
 
-/// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the rights that the portal's chart takes in.
+/// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the
+/// rights that the portal's chart takes in.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
@@ -36,7 +39,8 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     ]))
 }
 
-/// Where a provider's rights are: of provider-kubernetes by flavour, and of provider-helm for virtual environments.
+/// Where a provider's rights are: of provider-kubernetes by flavour, and of provider-helm for
+/// virtual environments.
 fn provider(name: &str) -> String {
     format!("package/rbac/providers/{name}.yaml")
 }
@@ -46,12 +50,14 @@ pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
     Ok(portal::all(groups, composed::all()?)?.rules())
 }
 
-/// The roles for people where a flavour's APIs are installed in a company's own group, for what the sources below a root compose.
+/// The roles for people where a flavour's APIs are installed in a company's own group, for what the
+/// sources below a root compose.
 pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     people::roles_of(flavour, group, composed::of(root)?, &plurals(root)?)
 }
 
-/// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own follow the rule.
+/// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own
+/// follow the rule.
 fn plurals(root: &Path) -> Result<Plurals> {
     let mut plurals = Plurals::default();
     let folder = root.join("tests/schemas");

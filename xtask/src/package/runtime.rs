@@ -1,4 +1,5 @@
-//! The shipped DeploymentRuntimeConfigs are ones that Kubernetes understands to the last field, and fit the roles.
+//! The shipped DeploymentRuntimeConfigs are ones that Kubernetes understands to the last field, and
+//! fit the roles.
 
 #![allow(clippy::unwrap_used)]
 

@@ -13,8 +13,9 @@ use super::image;
 /// The file's name.
 const SUMS: &str = "SHA256SUMS";
 
-/// Removes what an earlier run has listed, and the list: packages of another flavour, or for another registry, would be taken for
-/// those of the next. What is not listed is somebody else's, and stays.
+/// Removes what an earlier run has listed, and the list: packages of another flavour, or for
+/// another registry, would be taken for those of the next. What is not listed is somebody else's,
+/// and stays.
 pub fn forget(folder: &Path) -> Result<()> {
     let list = folder.join(SUMS);
     if !list.is_file() {

@@ -19,7 +19,8 @@ pub struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Builds the package. The command line adds neither times nor names of its own: the same input gives the same file.
+    /// Builds the package. The command line adds neither times nor names of its own: the same input
+    /// gives the same file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let mut command = Command::new(self.crossplane);
         command.args(["xpkg", "build"]).arg("--package-root").arg(self.root);

@@ -20,8 +20,8 @@ pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     differing.map(|(leaf, _)| leaf).filter(of_secret).collect()
 }
 
-/// What differs between two renderings: a line per field, one for a document that only one of them has. Generated
-/// fields need only exist; nor does it matter when something happened.
+/// What differs between two renderings: a line per field, one for a document that only one of them
+/// has. Generated fields need only exist; nor does it matter when something happened.
 pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -> Vec<String> {
     let (left, right) = (leaves(one.1), leaves(other.1));
     let (left_titles, right_titles) = (titles(&left), titles(&right));
@@ -62,7 +62,8 @@ fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
     found
 }
 
-/// What a document is called: by its slot or its kind; a result by what it says, as core tells them in any order.
+/// What a document is called: by its slot or its kind; a result by what it says, as core tells them
+/// in any order.
 fn title(document: &Value) -> String {
     let slot = document["metadata"]["annotations"][SLOT].as_str();
     match (slot, document["kind"].as_str(), document["message"].as_str()) {

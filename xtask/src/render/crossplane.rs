@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use super::example::{Example, is_composed};
 use crate::{tools, workspace, yaml};
 
-/// Long enough for a slow machine; a function that died would otherwise be waited for a minute each time.
+/// Long enough for a slow machine; a function that died would otherwise be waited for a minute each
+/// time.
 const TIMEOUT: &str = "--timeout=20s";
 
 /// Where an XR says which Secret its connection details go to.
@@ -72,8 +73,8 @@ impl Crossplane {
         yaml::documents(&String::from_utf8(output.stdout)?)
     }
 
-    /// Observed composed resources are one file; the Secrets with their connection details are another, of what else
-    /// the cluster holds, and so is the EnvironmentConfig.
+    /// Observed composed resources are one file; the Secrets with their connection details are
+    /// another, of what else the cluster holds, and so is the EnvironmentConfig.
     fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
         let state =
             example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
@@ -91,7 +92,8 @@ impl Crossplane {
         Ok(())
     }
 
-    /// Holds rendered documents against XRDs and CRDs, unknown fields forbidden; a line per violation.
+    /// Holds rendered documents against XRDs and CRDs, unknown fields forbidden; a line per
+    /// violation.
     ///
     /// Kubernetes' own kinds have no CRD and are left out, as are results.
     pub fn validate(&self, rendered: &[Value]) -> Result<Vec<String>> {
@@ -116,8 +118,8 @@ impl Crossplane {
         Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
     }
 
-    /// The XR that Crossplane makes of a claim, with what the API server and core give it as another XR has it: the
-    /// name, the uid, the connection secret.
+    /// The XR that Crossplane makes of a claim, with what the API server and core give it as
+    /// another XR has it: the name, the uid, the connection secret.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
         let [like] = &yaml::read(like)?[..] else {
             anyhow::bail!("{}: not one document", like.display())

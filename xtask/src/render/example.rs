@@ -25,7 +25,8 @@ pub struct Example {
     pub functions: PathBuf,
     /// The XRD of the XR.
     pub xrd: PathBuf,
-    /// What is observed: composed resources, and the Secrets with their connection details; nothing yet when absent.
+    /// What is observed: composed resources, and the Secrets with their connection details; nothing
+    /// yet when absent.
     pub observed: Option<PathBuf>,
     /// The EnvironmentConfig that the Composition's `settingsFrom` names.
     pub environment: Option<PathBuf>,
@@ -75,7 +76,8 @@ impl Example {
         Ok([nothing.clone()].into_iter().chain(observed).collect())
     }
 
-    /// The same, with the Composition's Settings moved into an EnvironmentConfig that the input names.
+    /// The same, with the Composition's Settings moved into an EnvironmentConfig that the input
+    /// names.
     pub fn with_settings_elsewhere(&self, scratch: &Path) -> Result<Self> {
         const NAME: &str = "paved-road";
         let mut documents = yaml::read(&self.composition)?;

@@ -20,7 +20,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Starts the binary on a free port of loopback, without TLS and metrics, and waits until it listens.
+    /// Starts the binary on a free port of loopback, without TLS and metrics, and waits until it
+    /// listens.
     pub fn start(program: &Path) -> Result<Self> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let log = NamedTempFile::new()?;

@@ -9,14 +9,15 @@ use super::shape::Shape;
 /// Where a model and a CRD disagree, as paths.
 #[derive(Debug, Default, PartialEq)]
 pub struct Gaps {
-    /// Fields of the model that the CRD lacks. Flavours differ here: only one has namespaces in references.
+    /// Fields of the model that the CRD lacks. Flavours differ here: only one has namespaces in
+    /// references.
     pub missing: BTreeSet<String>,
     /// Fields whose types differ, with both.
     pub wrong: Vec<String>,
 }
 
-/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole. `initial` keeps
-/// `spec.initProvider` with the fields of `for_provider`.
+/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole.
+/// `initial` keeps `spec.initProvider` with the fields of `for_provider`.
 pub fn managed(
     schema: &Value,
     for_provider: &Shape,
@@ -35,7 +36,8 @@ pub fn managed(
     schema
 }
 
-/// Notes which of the fields that we set in `spec` beside `forProvider` the CRD lacks; those it has, [`managed`] keeps whole.
+/// Notes which of the fields that we set in `spec` beside `forProvider` the CRD lacks; those it
+/// has, [`managed`] keeps whole.
 pub fn require(schema: &Value, beside: &[&str], gaps: &mut Gaps) {
     let properties = &schema["properties"]["spec"]["properties"];
     let lacking = beside.iter().filter(|name| properties.get(**name).is_none());
@@ -55,8 +57,9 @@ pub fn without_prose(schema: &Value) -> Value {
     }
 }
 
-/// Providers require fields by rules on the spec ("forProvider or initProvider has it"): what a rule names
-/// stays in both, or the rule would not compile. The rest of initProvider goes, unless we set it (`whole`).
+/// Providers require fields by rules on the spec ("forProvider or initProvider has it"): what a
+/// rule names stays in both, or the rule would not compile. The rest of initProvider goes, unless
+/// we set it (`whole`).
 fn envelope(spec: &mut Value, for_provider: &Shape, whole: bool, gaps: &mut Gaps) {
     let paths: Vec<_> = rules(spec).flat_map(paths).collect();
     let named = |parent: &str| -> BTreeSet<String> {
@@ -99,7 +102,8 @@ fn cut(schema: &mut Value, shape: &Shape, path: &str, gaps: &mut Gaps) {
                 gaps.wrong(path, wanted, schema);
             }
         }
-        // What a provider writes into the entries of a list is asked for again with them: they stay whole.
+        // What a provider writes into the entries of a list is asked for again with them: they stay
+        // whole.
         Shape::List(item) => match schema.get("items") {
             Some(items) => cut(&mut items.clone(), item, &format!("{path}[]"), gaps),
             None => gaps.wrong(path, "array", schema),

@@ -43,7 +43,8 @@ impl Composition {
             .filter(|(key, _)| !key.contains('/'))
     }
 
-    /// Whether it is what `spec` asks for, of either flavour: by reference, by labels, or by saying nothing.
+    /// Whether it is what `spec` asks for, of either flavour: by reference, by labels, or by saying
+    /// nothing.
     pub fn suits(&self, spec: &Value) -> bool {
         let spec = if spec["crossplane"].is_object() { &spec["crossplane"] } else { spec };
         if let Some(name) = spec["compositionRef"]["name"].as_str() {

@@ -1,4 +1,5 @@
-//! Whether the API server answers, as watches show it: told when it does not any more, and when it does again.
+//! Whether the API server answers, as watches show it: told when it does not any more, and when it
+//! does again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +12,12 @@ use super::Cluster;
 use super::trouble::no_credentials;
 use crate::Failure;
 
-/// How long the API server may refuse what it has answered before: while it starts, it knows nobody.
+/// How long the API server may refuse what it has answered before: while it starts, it knows
+/// nobody.
 const STARTING: Duration = Duration::from_secs(45);
 
-/// How long credentials may not be renewed that were good before: their plugin may need what is away just now.
+/// How long credentials may not be renewed that were good before: their plugin may need what is
+/// away just now.
 const RENEWAL: Duration = Duration::from_mins(3);
 
 /// What several watches know of the API server.
@@ -43,8 +46,9 @@ impl Contact {
         is_back.then(|| format!("{} answers again", cluster.server))
     }
 
-    /// A watch broke: it begins anew by itself. What the caller may not do will not be allowed by trying, unless the watch had
-    /// been `listed` before. `act` is what was wanted, as in `watch StockPool`.
+    /// A watch broke: it begins anew by itself. What the caller may not do will not be allowed by
+    /// trying, unless the watch had been `listed` before. `act` is what was wanted, as in `watch
+    /// StockPool`.
     pub fn broke(
         &mut self,
         watch: usize,

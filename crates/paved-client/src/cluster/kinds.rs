@@ -1,8 +1,8 @@
 //! The kinds of environment that a cluster makes, found by what the cluster says of itself.
 //!
-//! Nothing is compiled in: a company gives the APIs a group of its own, and installs them in either flavour or in both. What
-//! marks a kind that people apply is the category `paved`, which every XRD of ours gives to its claim, or to its composite where
-//! there is no claim.
+//! Nothing is compiled in: a company gives the APIs a group of its own, and installs them in either
+//! flavour or in both. What marks a kind that people apply is the category `paved`, which every XRD
+//! of ours gives to its claim, or to its composite where there is no claim.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -74,8 +74,8 @@ impl Kind {
         format!("{}.{}", self.resource.kind, self.resource.group)
     }
 
-    /// Whether `text` is one of its names: kind, plural, singular or an abbreviation, alone or with `.group` or
-    /// `.version.group`.
+    /// Whether `text` is one of its names: kind, plural, singular or an abbreviation, alone or with
+    /// `.group` or `.version.group`.
     fn is_called(&self, text: &str) -> bool {
         let (name, rest) = text.split_once('.').unwrap_or((text, ""));
         let ApiResource { group, version, kind, plural, .. } = &self.resource;
@@ -135,7 +135,8 @@ impl Kinds {
                 .as_ref()
                 .and_then(|metadata| metadata.name.as_deref())
                 .unwrap_or_default();
-            // The preferred version comes first: one kind is one, however many versions of it are served.
+            // The preferred version comes first: one kind is one, however many versions of it are
+            // served.
             let mut known = BTreeSet::new();
             for version in &group.versions {
                 let marked = version
@@ -162,7 +163,8 @@ impl Kinds {
         &self.0
     }
 
-    /// Those that `text` names, such as `gpuws` or `environment.platform.acme.io`; a failure lists what there is.
+    /// Those that `text` names, such as `gpuws` or `environment.platform.acme.io`; a failure lists
+    /// what there is.
     pub fn called(&self, text: &str) -> Result<Vec<Kind>, Failure> {
         let kinds: Vec<Kind> = self.0.iter().filter(|kind| kind.is_called(text)).cloned().collect();
         if !kinds.is_empty() {
@@ -180,7 +182,8 @@ impl Kinds {
         Err(Failure::Usage(known))
     }
 
-    /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the field and what to write.
+    /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the
+    /// field and what to write.
     pub fn of_document(
         &self,
         api_version: &str,
@@ -200,7 +203,8 @@ impl Kinds {
         })
     }
 
-    /// Whether a document was meant to be an environment: its kind is one of ours or nearly so, or its group is.
+    /// Whether a document was meant to be an environment: its kind is one of ours or nearly so, or
+    /// its group is.
     pub fn may_be_meant(&self, api_version: &str, kind: &str) -> bool {
         let group = crossplane::api_version::group(api_version);
         let is_ours = self.0.iter().any(|one| one.name() == kind || one.resource.group == group);

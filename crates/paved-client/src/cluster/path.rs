@@ -1,6 +1,7 @@
-//! Paths of the API server. Names come out of objects that users write, and the client puts them into URLs
-//! unescaped: `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So every path in this
-//! crate is built here, from checked segments. A test keeps `kube::Api` out of all other files.
+//! Paths of the API server. Names come out of objects that users write, and the client puts them
+//! into URLs unescaped: `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So
+//! every path in this crate is built here, from checked segments. A test keeps `kube::Api` out of
+//! all other files.
 
 use std::fmt::{self, Debug, Display, Formatter};
 
@@ -23,8 +24,8 @@ const LONGEST: usize = 253;
 /// How many characters of an invalid name an error quotes.
 const QUOTED: usize = 80;
 
-/// One segment of a URL path: ASCII letters, digits and `-`, `.`, `_`, `:`. It is neither empty nor `.` nor
-/// `..`.
+/// One segment of a URL path: ASCII letters, digits and `-`, `.`, `_`, `:`. It is neither empty nor
+/// `.` nor `..`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Segment(String);
 
@@ -80,8 +81,8 @@ pub fn invalid_name(error: &kube::Error) -> Option<&str> {
     }
 }
 
-/// The objects of one kind, in one namespace or in all. Its methods are those of `kube::Api`, and fail before
-/// anything is sent where a name or the namespace is not one segment.
+/// The objects of one kind, in one namespace or in all. Its methods are those of `kube::Api`, and
+/// fail before anything is sent where a name or the namespace is not one segment.
 pub struct Api<K>(Result<kube::Api<K>, NotASegment>);
 
 impl<K: Clone> Clone for Api<K> {
@@ -320,7 +321,8 @@ mod tests {
         ] {
             sources(&root.join(folder), &mut all);
         }
-        // The file that may use each of them checks its segments itself, or takes them from the cluster.
+        // The file that may use each of them checks its segments itself, or takes them from the
+        // cluster.
         let forbidden = [
             (r"\bkube(_client)?::(api::)?(\{[^;]*\b)?Api\b", "cluster/path.rs"),
             (r"\bkube(_core)?::(core::)?(\{[^;]*\b)?Request\b", "cluster/path.rs"),

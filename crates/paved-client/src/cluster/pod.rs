@@ -51,7 +51,8 @@ impl Pod {
         (host == self.host && port == self.port) || NAMES.contains(&host)
     }
 
-    /// The cluster around it, in the service account's hands. Token and authority are read anew from time to time.
+    /// The cluster around it, in the service account's hands. Token and authority are read anew
+    /// from time to time.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         let file = |name: &str| self.files.join(name);
         let host =

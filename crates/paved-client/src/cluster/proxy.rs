@@ -13,8 +13,9 @@ pub(super) fn own(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<Stri
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
-/// The proxy to a server: the kubeconfig's own whatever the environment says, else that of `HTTPS_PROXY` or `HTTP_PROXY`, unless
-/// `NO_PROXY` names the server, or it is on this machine. The library would look for the proxy itself in `NO_PROXY`.
+/// The proxy to a server: the kubeconfig's own whatever the environment says, else that of
+/// `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names the server, or it is on this machine. The
+/// library would look for the proxy itself in `NO_PROXY`.
 pub(super) fn to(
     server: &Uri,
     own: Option<&str>,

@@ -27,8 +27,9 @@ pub struct Found<O = DynamicObject> {
     pub listed: Option<String>,
 }
 
-/// The environments that the names mean, each `NAME` or `KIND/NAME`, or why there is none, and of each what `read` makes of it: of thousands
-/// nobody needs the whole. Few are asked for one by one; for many each kind is listed once.
+/// The environments that the names mean, each `NAME` or `KIND/NAME`, or why there is none, and of
+/// each what `read` makes of it: of thousands nobody needs the whole. Few are asked for one by one;
+/// for many each kind is listed once.
 pub async fn find_each<O>(
     cluster: &Cluster,
     kinds: &Kinds,
@@ -110,7 +111,8 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
     Ok((candidates, name))
 }
 
-/// Finds many among all that there are: a list for each kind that may be meant, and of it only what is.
+/// Finds many among all that there are: a list for each kind that may be meant, and of it only what
+/// is.
 async fn among<O>(
     cluster: &Cluster,
     kinds: &Kinds,
@@ -184,7 +186,8 @@ async fn named<O>(
     Ok(found)
 }
 
-/// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one version.
+/// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one
+/// version.
 pub fn pages(
     cluster: &Cluster,
     kind: &Kind,
@@ -210,7 +213,8 @@ pub fn pages(
     })
 }
 
-/// The one that is there, of those that are found, each with its kind's full name. What the caller may not see may be what is meant.
+/// The one that is there, of those that are found, each with its kind's full name. What the caller
+/// may not see may be what is meant.
 fn pick<T>(
     namespace: &str,
     text: &str,

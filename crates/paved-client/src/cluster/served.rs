@@ -1,5 +1,6 @@
-//! What the cluster serves, asked once and remembered for a while. References name kinds, and users write
-//! references: who asks about each of them would let users decide how many questions there are.
+//! What the cluster serves, asked once and remembered for a while. References name kinds, and users
+//! write references: who asks about each of them would let users decide how many questions there
+//! are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use super::{Api, Reference};
 /// How long an answer counts: a kind that is installed later is seen within this time.
 const TTL: Duration = Duration::from_mins(5);
 
-/// The kinds that a cluster serves. There are at most as many questions within five minutes as the cluster has groups
-/// and versions, whatever references name.
+/// The kinds that a cluster serves. There are at most as many questions within five minutes as the
+/// cluster has groups and versions, whatever references name.
 #[derive(Default)]
 pub struct Served(Mutex<Known>);
 
@@ -29,8 +30,8 @@ struct Known {
 }
 
 impl Served {
-    /// Where the kind of a reference is served: in `namespace`, if the kind lives in one. `None` if there is no such
-    /// kind.
+    /// Where the kind of a reference is served: in `namespace`, if the kind lives in one. `None` if
+    /// there is no such kind.
     pub async fn find(
         &self,
         client: &Client,

@@ -44,8 +44,8 @@ pub(super) fn unusable(error: &kube::Error) -> Failure {
     }
 }
 
-/// What is wrong with the caller's own credentials, where it is for want of them that nobody was asked: they are fetched when the
-/// client is made, and again when they end.
+/// What is wrong with the caller's own credentials, where it is for want of them that nobody was
+/// asked: they are fetched when the client is made, and again when they end.
 pub(super) fn no_credentials(error: &kube::Error) -> Option<String> {
     let mut layers = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
     layers.find_map(|error| error.downcast_ref()).map(credentials)

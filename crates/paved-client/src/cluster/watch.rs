@@ -1,4 +1,5 @@
-//! Watching environments: one watch for each kind and namespace, which outlives restarts of the API server.
+//! Watching environments: one watch for each kind and namespace, which outlives restarts of the API
+//! server.
 
 use std::future::ready;
 use std::time::Duration;
@@ -14,15 +15,16 @@ use super::{Api, Cluster, Kind};
 /// Objects of one page of the list that a watch begins with: a page is held in memory whole.
 const PAGE: u32 = 100;
 
-/// Seconds that a watch stays open: then the API server ends it, and it is opened anew. Where nothing changes it may say nothing
-/// at all before that, so this is less than the longest silence.
+/// Seconds that a watch stays open: then the API server ends it, and it is opened anew. Where
+/// nothing changes it may say nothing at all before that, so this is less than the longest silence.
 const OPEN: u32 = 90;
 
 /// What a watch brings.
 pub type Seen = Result<Event<DynamicObject>, Error>;
 
-/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts it to one. A watch that
-/// breaks says so, and begins anew with a list: that it is back is seen although nothing has changed meanwhile.
+/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts
+/// it to one. A watch that breaks says so, and begins anew with a list: that it is back is seen
+/// although nothing has changed meanwhile.
 pub fn watch(
     cluster: &Cluster,
     kind: &Kind,

@@ -1,4 +1,5 @@
-//! The parts of an environment that goes: which are left, and what holds them. They are read themselves, where the caller may.
+//! The parts of an environment that goes: which are left, and what holds them. They are read
+//! themselves, where the caller may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -47,8 +48,8 @@ const USUAL: [&str; 4] = [
 /// The parts of one environment.
 #[derive(Clone)]
 pub struct Parts {
-    /// UIDs of the composite and of the parts that were seen: whatever one of these owns is a part. A Usage belongs to what uses,
-    /// too, and to that alone once the composite waits for its parts.
+    /// UIDs of the composite and of the parts that were seen: whatever one of these owns is a part.
+    /// A Usage belongs to what uses, too, and to that alone once the composite waits for its parts.
     owners: BTreeSet<String>,
     all: Vec<Part>,
     /// The composite, until it is known when it was deleted.
@@ -115,8 +116,9 @@ enum Hold {
 }
 
 impl Parts {
-    /// What an environment consists of: its references, or its composite's, where the caller may read that. Users can write
-    /// references of their own: what those name is no part, and nothing is told of it.
+    /// What an environment consists of: its references, or its composite's, where the caller may
+    /// read that. Users can write references of their own: what those name is no part, and nothing
+    /// is told of it.
     pub async fn of(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let composite;
@@ -170,8 +172,8 @@ impl Parts {
         Ok(Self { owners, all: parts, composite, deleted: None, since: Instant::now(), hidden })
     }
 
-    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again. Whoever gives up waiting has
-    /// what was read until then.
+    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
+    /// Whoever gives up waiting has what was read until then.
     pub async fn look(&mut self) {
         if let Some((api, name)) = &self.composite
             && let Ok(Some(composite)) = api.get_opt(name).await
@@ -388,7 +390,8 @@ impl State {
     }
 
     /// The same, where the environment has been deleted for so long. Only Kubernetes' garbage
-    /// collector and Crossplane's Usages delete parts: a part is overlooked where neither knows of it.
+    /// collector and Crossplane's Usages delete parts: a part is overlooked where neither knows of
+    /// it.
     fn after(
         mut self,
         waited: Duration,
@@ -429,7 +432,8 @@ impl Hold {
     }
 }
 
-/// How providers that are made by upjet say what they have to end before they delete something: `create` or `update` stands before it.
+/// How providers that are made by upjet say what they have to end before they delete something:
+/// `create` or `update` stands before it.
 const STILL_AT_WORK: &str = " operation that started at ";
 
 /// What the provider was refused.
@@ -552,7 +556,8 @@ mod tests {
             "made since"
         );
 
-        // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by them.
+        // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by
+        // them.
         let later = Some("2026-01-01T10:10:00Z");
         let attempted = json!({"annotations": {ATTEMPTED: "Background", SLOT: "namespace"}});
         for (metadata, deleted) in [(&bare, later), (&bare, None), (&attempted, soon)] {

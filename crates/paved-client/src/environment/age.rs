@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How long ago something was, as kubectl says it: `42s`, `5m`, `3h12m`, `4d`. A clock that runs ahead shows `0s`.
+/// How long ago something was, as kubectl says it: `42s`, `5m`, `3h12m`, `4d`. A clock that runs
+/// ahead shows `0s`.
 pub fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     spell(Duration::from_secs(

@@ -68,7 +68,8 @@ pub fn uncomposed() -> Value {
     object
 }
 
-/// The workspace as a composite in a namespace, of which Crossplane itself tells that it cannot compose it.
+/// The workspace as a composite in a namespace, of which Crossplane itself tells that it cannot
+/// compose it.
 pub fn unsynced() -> Value {
     let mut object = half_made(&creating());
     object["apiVersion"] = json!("platform.m.acme.io/v1alpha1");

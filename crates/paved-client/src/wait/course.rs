@@ -92,7 +92,8 @@ impl Course {
         }
     }
 
-    /// What was seen last says nothing of what comes next: how it stands is not known until it is seen again.
+    /// What was seen last says nothing of what comes next: how it stands is not known until it is
+    /// seen again.
     pub(super) fn lose_sight(&mut self) {
         self.refused.clear();
         self.decided = None;
@@ -124,8 +125,9 @@ impl Course {
         })
     }
 
-    /// What was refused for as long as patience lasts, while nothing moved, and how long that is. A provider that tries again
-    /// may call it "creating" in between: only a pause longer than patience, or progress, begins anew.
+    /// What was refused for as long as patience lasts, while nothing moved, and how long that is. A
+    /// provider that tries again may call it "creating" in between: only a pause longer than
+    /// patience, or progress, begins anew.
     fn failed_for_good(&mut self, seen: &Environment, now: Instant) -> Option<(Blocker, Duration)> {
         let made = seen.made();
         if made.0 > self.made.0 || made.1 > self.made.1 {
@@ -138,7 +140,8 @@ impl Course {
         };
         self.refused.retain(|slot, _| !mended(slot));
         let mut longest: Option<(Blocker, Duration)> = None;
-        // While an older spec is what was refused, the newer one has not been tried; that it was not is about the newer one.
+        // While an older spec is what was refused, the newer one has not been tried; that it was
+        // not is about the newer one.
         let current = seen.is_current() || seen.condition("Synced").is_none();
         let counts = |blocker: &Blocker| current || matches!(blocker, Blocker::Uncomposed(_));
         for blocker in seen.blockers().into_iter().filter(counts) {
@@ -374,7 +377,8 @@ mod tests {
             code == Some(FAILED) && told.contains("has not composed the newest spec"),
             "{told}"
         );
-        // Also where it has not been seen at all: a reconcile that nobody answers goes on for minutes.
+        // Also where it has not been seen at all: a reconcile that nobody answers goes on for
+        // minutes.
         let mut unseen = object.clone();
         unseen["metadata"]["generation"] = json!(99);
         let mut play = Play::new(Goal::Ready);

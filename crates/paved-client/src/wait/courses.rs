@@ -12,7 +12,8 @@ use super::watched::Seen;
 pub struct Courses(Vec<(Course, Verdict)>);
 
 impl Courses {
-    /// A course for each of `count` environments. `patience` is how long a resource may stay rejected.
+    /// A course for each of `count` environments. `patience` is how long a resource may stay
+    /// rejected.
     pub fn new(count: usize, goal: &Goal, patience: Duration, begin: Instant) -> Self {
         let one = |_| (Course::new(goal.clone(), patience, begin), Verdict::Pending);
         Self((0..count).map(one).collect())

@@ -1,4 +1,5 @@
-//! What is waited for, as watches show it: one watch for each kind and namespace, whatever their number.
+//! What is waited for, as watches show it: one watch for each kind and namespace, whatever their
+//! number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

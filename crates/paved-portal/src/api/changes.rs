@@ -173,8 +173,8 @@ pub(crate) async fn patch(
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
-/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes stays whose it is, unless it names
-/// another one.
+/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes
+/// stays whose it is, unless it names another one.
 fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     let metadata =
         metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "allowed: an object"))?;

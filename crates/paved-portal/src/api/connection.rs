@@ -1,4 +1,5 @@
-//! `…/connection`: what only those know who may read the Secret. On request only, with a line in the log, and never kept.
+//! `…/connection`: what only those know who may read the Secret. On request only, with a line in
+//! the log, and never kept.
 
 use std::collections::BTreeMap;
 

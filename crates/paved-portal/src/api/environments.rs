@@ -136,8 +136,8 @@ impl Environments {
         Ok(visible)
     }
 
-    /// Environments of these kinds that a person may see, as the API server has them now: another replica may have made one a moment ago.
-    /// Those that go come last.
+    /// Environments of these kinds that a person may see, as the API server has them now: another
+    /// replica may have made one a moment ago. Those that go come last.
     pub(crate) async fn find(
         &self,
         person: &Person,
@@ -148,7 +148,8 @@ impl Environments {
         let mut found = Vec::new();
         for kind in kinds {
             let listed = match kind.api(&client, self.only.as_deref()).list(which).await {
-                // A group that the portal's role does not know: as in its watches, the others count.
+                // A group that the portal's role does not know: as in its watches, the others
+                // count.
                 Err(error) if is_denied(&error) => continue,
                 listed => listed?,
             };

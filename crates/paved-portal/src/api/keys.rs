@@ -1,5 +1,6 @@
-//! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in the portal's own namespace, written by
-//! the portal's own account for whoever is signed in, and for nobody else.
+//! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in
+//! the portal's own namespace, written by the portal's own account for whoever is signed in, and
+//! for nobody else.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -89,9 +90,9 @@ pub(crate) async fn put(
     Ok(Answer(Keys { keys: lines }))
 }
 
-/// Keys are stored in the portal's own namespace, outside every quota, so only for people who may make what
-/// takes them. Where nothing says where somebody's environments go, that cannot be asked: then for everybody
-/// but service accounts, which others make as many of as they like.
+/// Keys are stored in the portal's own namespace, outside every quota, so only for people who may
+/// make what takes them. Where nothing says where somebody's environments go, that cannot be asked:
+/// then for everybody but service accounts, which others make as many of as they like.
 async fn may_use_keys(writer: &Writer, person: &Person) -> Result<(), Problem> {
     if writer.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {

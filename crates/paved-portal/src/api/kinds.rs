@@ -167,8 +167,8 @@ impl Kinds {
     }
 }
 
-/// A spec's schema with what core adds to a claim's for its connection details. The portal names a Secret where nobody does, so nothing
-/// of it is required.
+/// A spec's schema with what core adds to a claim's for its connection details. The portal names a
+/// Secret where nobody does, so nothing of it is required.
 fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
     let (mut spec, keys) = (spec.clone(), connection_keys(kind));
     let fields = spec.get_mut("properties").and_then(Value::as_object_mut);

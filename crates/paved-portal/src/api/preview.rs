@@ -1,5 +1,5 @@
-//! `/api/v1/preview` and `…/{name}/preview`: what a claim would become, and what a change of one would do, composed
-//! in this process with the cluster's own Composition and Settings.
+//! `/api/v1/preview` and `…/{name}/preview`: what a claim would become, and what a change of one
+//! would do, composed in this process with the cluster's own Composition and Settings.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -39,8 +39,8 @@ use crate::signed_in::SignedIn;
 /// How many claims are composed at once: it takes a processor each.
 const AT_ONCE: usize = 2;
 
-/// How many requests may wait for a place: the document of each is held in memory, which takes a multiple of its
-/// length.
+/// How many requests may wait for a place: the document of each is held in memory, which takes a
+/// multiple of its length.
 const WAITING: usize = 8;
 
 /// The places where claims are composed.
@@ -65,8 +65,8 @@ impl Preview {
         })
     }
 
-    /// Composes in a place of its own, and writes the answer there too. That goes on where nobody waits for it any
-    /// more, and keeps its place until it is done.
+    /// Composes in a place of its own, and writes the answer there too. That goes on where nobody
+    /// waits for it any more, and keeps its place until it is done.
     async fn answer<T: Serialize>(
         &self,
         waits: OwnedSemaphorePermit,
@@ -314,8 +314,9 @@ impl From<Rejected> for Problem {
 }
 
 impl Composed {
-    /// Composes a claim; where it is a change, of what there is `before`. The random numbers are nobody's, as what is
-    /// generated is not shown, and always the same, so that a change differs in nothing else.
+    /// Composes a claim; where it is a change, of what there is `before`. The random numbers are
+    /// nobody's, as what is generated is not shown, and always the same, so that a change differs
+    /// in nothing else.
     fn of(document: &Value, before: Option<&Value>, step: &Step) -> Result<Self, Rejected> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let title = format!("{} {}", text(&document["kind"]), text(&document["metadata"]["name"]));
@@ -407,7 +408,8 @@ impl PreviewedChange {
     }
 }
 
-/// A result of the function's as an error of a field: its message begins with the field's path, if it is about one.
+/// A result of the function's as an error of a field: its message begins with the field's path, if
+/// it is about one.
 fn at_field(message: &str) -> FieldError {
     let found = message.split_once(": ").filter(|(path, _)| {
         let first = path.split(['.', '[']).next();

@@ -55,8 +55,8 @@ pub(crate) async fn watch(
     Ok(response)
 }
 
-/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know: while the line is full, nobody asks it for
-/// more.
+/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know:
+/// while the line is full, nobody asks it for more.
 async fn tell(
     metrics: Arc<Metrics>,
     mut reader: Reader,
@@ -83,8 +83,8 @@ async fn tell(
     last.send(event(&Next::End(end), &reader));
 }
 
-/// An event. A snapshot takes back the id that was told before it, and what is part of one has none: whoever loses the line amid it begins
-/// anew.
+/// An event. A snapshot takes back the id that was told before it, and what is part of one has
+/// none: whoever loses the line amid it begins anew.
 fn event(next: &Next, reader: &Reader) -> Event {
     let named = |name: &str| Event::default().event(name);
     match next {

@@ -19,8 +19,8 @@ use crate::who::{Naming, Person};
 /// What a person may say of an object's metadata; everything else is the cluster's.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
 
-/// What others keep there, and a replacement would take away: without its finalizers an environment that is deleted vanishes at once, and
-/// what it made stays.
+/// What others keep there, and a replacement would take away: without its finalizers an environment
+/// that is deleted vanishes at once, and what it made stays.
 const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
 /// As the API server answers a document that is out of date.
@@ -36,7 +36,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The namespace of a new environment: the chosen one, or the first where the person may create one.
+    /// The namespace of a new environment: the chosen one, or the first where the person may create
+    /// one.
     pub(crate) async fn namespace(
         &self,
         person: &Person,
@@ -55,7 +56,8 @@ impl Writer {
         owner::named(&self.naming, &self.environments.access, person, name).await
     }
 
-    /// Whose it is to be. The label's own words count as well: whoever writes back what they have read names nobody else.
+    /// Whose it is to be. The label's own words count as well: whoever writes back what they have
+    /// read names nobody else.
     pub(crate) async fn owner(
         &self,
         person: &Person,
@@ -79,8 +81,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// From a document as people write it. Its owner is whoever writes, or somebody that they may act for; what is there `before`
-    /// stays whose it is, if anybody's, where the document names no other, and keeps what others wrote into its metadata.
+    /// From a document as people write it. Its owner is whoever writes, or somebody that they may
+    /// act for; what is there `before` stays whose it is, if anybody's, where the document names no
+    /// other, and keeps what others wrote into its metadata.
     pub(crate) async fn of(
         writer: &Writer,
         person: &Person,
@@ -235,7 +238,8 @@ fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'
     named.is_none_or(|named| label.is_some_and(|label| label == named)).then_some([label, login])
 }
 
-/// Leaves out what Crossplane has written into the spec of another one: what is new has parts of its own.
+/// Leaves out what Crossplane has written into the spec of another one: what is new has parts of
+/// its own.
 fn unbind(spec: &mut Value) {
     for (group, field) in BINDINGS {
         if let Some(place) = spec.pointer_mut(group).and_then(Value::as_object_mut) {
@@ -244,8 +248,8 @@ fn unbind(spec: &mut Value) {
     }
 }
 
-/// What Crossplane has written into the spec, where a document says nothing of it: without it Crossplane would take the claim for a new one,
-/// and make everything a second time.
+/// What Crossplane has written into the spec, where a document says nothing of it: without it
+/// Crossplane would take the claim for a new one, and make everything a second time.
 fn rebind(spec: &mut Value, before: &Value) {
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
@@ -259,13 +263,14 @@ fn rebind(spec: &mut Value, before: &Value) {
     }
 }
 
-/// The fields of a spec by which Crossplane binds a claim to its composite, and a composite to its resources: the group
-/// that a field is in, as a JSON pointer, and the field.
+/// The fields of a spec by which Crossplane binds a claim to its composite, and a composite to its
+/// resources: the group that a field is in, as a JSON pointer, and the field.
 const BINDINGS: [(&str, &str); 3] =
     [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")];
 
-/// Rejects other bindings than the present ones: a claim that is bound to another composite's name takes that composite
-/// over, and a composite deletes the resources that it names. Only Crossplane writes these fields.
+/// Rejects other bindings than the present ones: a claim that is bound to another composite's name
+/// takes that composite over, and a composite deletes the resources that it names. Only Crossplane
+/// writes these fields.
 fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
@@ -301,7 +306,8 @@ fn below<'s>(spec: &'s mut Value, group: &str) -> Option<&'s mut Value> {
     Some(spec.as_object_mut()?.entry(group).or_insert_with(|| json!({})))
 }
 
-/// By which request it was made, where a document does not say it: whoever asks for that request again is told of this one.
+/// By which request it was made, where a document does not say it: whoever asks for that request
+/// again is told of this one.
 fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
     let there = &before.metadata;
     for (place, key, before) in
@@ -314,8 +320,8 @@ fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
     }
 }
 
-/// Names a Secret for the connection details of a claim that names none: the one that it had before, else one that is called like the
-/// claim, so that whoever made it can connect.
+/// Names a Secret for the connection details of a claim that names none: the one that it had
+/// before, else one that is called like the claim, so that whoever made it can connect.
 fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
     let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else {
         return;

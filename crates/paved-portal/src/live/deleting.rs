@@ -1,7 +1,8 @@
-//! Environments that go: the function does not run for them any more, so what is left of them is read from the parts themselves.
+//! Environments that go: the function does not run for them any more, so what is left of them is
+//! read from the parts themselves.
 //!
-//! Users write what their environments refer to, and can keep one of them going for ever. So what is read has bounds:
-//! a budget for each round, and pauses that grow where nothing changes.
+//! Users write what their environments refer to, and can keep one of them going for ever. So what
+//! is read has bounds: a budget for each round, and pauses that grow where nothing changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +36,8 @@ struct Followed {
     pause: Duration,
 }
 
-/// Looks at the parts of every environment that goes, for ever, under the portal's own rights to read.
+/// Looks at the parts of every environment that goes, for ever, under the portal's own rights to
+/// read.
 pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     let served = Served::default();
     let mut known: BTreeMap<String, Followed> = BTreeMap::new();
@@ -92,7 +94,8 @@ impl Followed {
         self.parts.as_ref().map_or(UNKNOWN, Parts::left_count).max(1)
     }
 
-    /// The parts as they stand. Where they cannot be read, the last that the status said stays shown.
+    /// The parts as they stand. Where they cannot be read, the last that the status said stays
+    /// shown.
     async fn look(
         mut self,
         cluster: &Cluster,

@@ -1,11 +1,12 @@
-//! What somebody knows of environments, in a number that every replica comes to: so any of them can go on from what another has told.
+//! What somebody knows of environments, in a number that every replica comes to: so any of them can
+//! go on from what another has told.
 
 use std::fmt::{self, Display, Formatter};
 
 use sha2::{Digest, Sha256};
 
-/// The sum of a hash of each environment, as it is told: whoever knows the same has the same sum, in whatever order and by whichever
-/// replica it was told.
+/// The sum of a hash of each environment, as it is told: whoever knows the same has the same sum,
+/// in whatever order and by whichever replica it was told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known(u128);
 

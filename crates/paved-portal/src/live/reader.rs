@@ -19,7 +19,8 @@ use crate::session::Sessions;
 use crate::streams::{End, Slot, Streams};
 use crate::who::Person;
 
-/// How many namespaces in which nothing is any more a reader that comes back may cost a question each.
+/// How many namespaces in which nothing is any more a reader that comes back may cost a question
+/// each.
 const ASIDE: usize = 32;
 
 /// The changes of the cluster, and the permissions and sessions that decide who reads them.
@@ -65,7 +66,8 @@ pub(crate) enum Next {
 }
 
 impl Reader {
-    /// Begins with everything, or with what was missed since the event of this id, whichever replica told it.
+    /// Begins with everything, or with what was missed since the event of this id, whichever
+    /// replica told it.
     pub(crate) async fn new(
         feed: &Feed,
         person: &Arc<Person>,
@@ -122,10 +124,12 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What leads from what somebody knows to what there is now of what they may see: changes are taken back, one after the other, until
-    /// that is all there was. Nothing where it never was, as far as is remembered: they have been away for too long, could see something
-    /// else then, or the other replica has heard of changes of several kinds in another order just then. Nor where it takes too many
-    /// questions what they may see of it, or one is not answered: they are told everything, which takes none.
+    /// What leads from what somebody knows to what there is now of what they may see: changes are
+    /// taken back, one after the other, until that is all there was. Nothing where it never was, as
+    /// far as is remembered: they have been away for too long, could see something else then, or
+    /// the other replica has heard of changes of several kinds in another order just then. Nor
+    /// where it takes too many questions what they may see of it, or one is not answered: they are
+    /// told everything, which takes none.
     async fn missed(
         &mut self,
         known: Known,
@@ -163,8 +167,9 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot be asked for too long, ends the
-    /// stream. So does it where no change would be seen: whoever reads would take what they have for how things stand.
+    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot
+    /// be asked for too long, ends the stream. So does it where no change would be seen: whoever
+    /// reads would take what they have for how things stand.
     async fn look_again(&mut self) -> Option<End> {
         let limits = &self.feed.limits;
         if self.feed.live.unseen() > limits.interrupted_streams {
@@ -193,8 +198,8 @@ impl Reader {
         None
     }
 
-    /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends is heard at once, whatever the API
-    /// server is asked meanwhile and does not answer.
+    /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends
+    /// is heard at once, whatever the API server is asked meanwhile and does not answer.
     pub(crate) async fn next(&mut self) -> Next {
         let (feed, person) = (self.feed.clone(), Arc::clone(&self.person));
         let revoked = feed.sessions.as_ref().map(|sessions| &sessions.revoked);
@@ -234,12 +239,14 @@ impl Reader {
         }
     }
 
-    /// What waits already. A change leaves the queue only once it is known whether the person may see it.
+    /// What waits already. A change leaves the queue only once it is known whether the person may
+    /// see it.
     async fn queued(&mut self) -> Option<Next> {
         while let Some(next) = self.queue.front() {
             let Next::Change(change) = next else { return self.queue.pop_front() };
             let change = Arc::clone(change);
-            // Answers that are too old are renewed with the next beat, which comes sooner than they spoil.
+            // Answers that are too old are renewed with the next beat, which comes sooner than they
+            // spoil.
             let sees = self.may_see(&change.entry).await;
             self.queue.pop_front();
             match sees {

@@ -21,7 +21,8 @@ use crate::problem::Problem;
 /// How many changes a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
 
-/// How many changes are remembered for readers that come back; whoever was away for longer gets everything anew.
+/// How many changes are remembered for readers that come back; whoever was away for longer gets
+/// everything anew.
 const BACKLOG: usize = 4096;
 
 /// How much they may hold in all, in bytes of JSON.
@@ -215,7 +216,8 @@ impl Live {
         }
     }
 
-    /// Takes in that of a kind there are these and no others: what was missed while a watch was away shows here.
+    /// Takes in that of a kind there are these and no others: what was missed while a watch was
+    /// away shows here.
     pub(super) fn keep_only(&self, kind: &str, keys: &BTreeSet<Key>) {
         let mut inner = self.inner();
         let gone: Vec<Key> = inner
@@ -276,7 +278,8 @@ impl Live {
         self.inner().entries.get(key).cloned()
     }
 
-    /// Where a reader begins, or goes on that comes back: nothing lies between what there is and what changes.
+    /// Where a reader begins, or goes on that comes back: nothing lies between what there is and
+    /// what changes.
     pub(super) fn start(&self, comes_back: bool) -> Start {
         let inner = self.inner();
         let backlog = if comes_back { inner.backlog.iter().cloned().collect() } else { Vec::new() };
@@ -326,8 +329,8 @@ impl Live {
         }
     }
 
-    /// Whether what there is was seen whole once: before, what is not seen may be there all the same. A kind that is installed later
-    /// changes nothing of it.
+    /// Whether what there is was seen whole once: before, what is not seen may be there all the
+    /// same. A kind that is installed later changes nothing of it.
     pub(crate) fn seen_whole(&self) -> Result<(), Problem> {
         if self.whole.load(Ordering::Acquire) {
             return Ok(());
@@ -342,7 +345,8 @@ impl Live {
         synced.0.difference(&synced.1).cloned().collect()
     }
 
-    /// Waits a moment until the watch has seen what was just written, so that whoever wrote it finds it in a list.
+    /// Waits a moment until the watch has seen what was just written, so that whoever wrote it
+    /// finds it in a list.
     pub(crate) async fn seen(
         &self,
         key: &Key,

@@ -215,7 +215,8 @@ impl View {
         }
     }
 
-    /// Shows what is left of it while it goes: then its own status says nothing of its parts any more.
+    /// Shows what is left of it while it goes: then its own status says nothing of its parts any
+    /// more.
     pub(crate) fn with_left(mut self, left: &Left) -> Self {
         let Left { parts, count, of } = left;
         let unseen = match count.saturating_sub(parts.len()) {

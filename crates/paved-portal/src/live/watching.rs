@@ -99,8 +99,9 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
             Ok(Event::Delete(object)) => live.remove(&complete(object), &kind),
             Err(error) => {
                 let error = cause(error);
-                // A group that somebody installed beside ours, without telling the portal's role: the others are shown. What was seen
-                // before is shown too, but not as how things stand.
+                // A group that somebody installed beside ours, without telling the portal's role:
+                // the others are shown. What was seen before is shown too, but not as how things
+                // stand.
                 if is_denied(&error) && !is_known {
                     live.has_synced(&kind.full_name());
                 } else {

@@ -13,7 +13,8 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limits::Limits;
 
-/// How HTTP/2 begins. While a line may still begin so, hyper waits for the rest of it without a clock.
+/// How HTTP/2 begins. While a line may still begin so, hyper waits for the rest of it without a
+/// clock.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Accepts lines as another acceptor does, and keeps the time.

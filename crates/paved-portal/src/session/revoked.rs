@@ -1,5 +1,5 @@
-//! Sessions that were ended before their time. Each replica watches one ConfigMap in the portal's namespace, which holds hashes of
-//! their ids until they would have ended anyway.
+//! Sessions that were ended before their time. Each replica watches one ConfigMap in the portal's
+//! namespace, which holds hashes of their ids until they would have ended anyway.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +24,8 @@ const NAME: &str = "paved-portal-revoked";
 /// How many sessions of one person are noted at a time: nobody fills the list that is everybody's.
 const EACH: usize = 200;
 
-/// How long the API server keeps the watch open: where nothing changes it may say nothing before that, which must be less than the
-/// longest silence.
+/// How long the API server keeps the watch open: where nothing changes it may say nothing before
+/// that, which must be less than the longest silence.
 const OPEN: u32 = 90;
 
 /// The sessions that were ended, by the hash of their id, and when they would have ended.
@@ -36,7 +36,8 @@ pub(crate) struct Revoked {
     synced: AtomicBool,
     /// Since when nothing is heard of other replicas.
     interrupted: Mutex<Option<Instant>>,
-    /// When the sessions would have ended that each person has ended here, by the hash of the person.
+    /// When the sessions would have ended that each person has ended here, by the hash of the
+    /// person.
     noted: Mutex<HashMap<String, Vec<i64>>>,
 }
 
@@ -63,7 +64,8 @@ impl Revoked {
         self.known.borrow().contains_key(id)
     }
 
-    /// Whether those of other replicas are known: before, a session that has ended could be played again.
+    /// Whether those of other replicas are known: before, a session that has ended could be played
+    /// again.
     pub(crate) fn is_known(&self) -> bool {
         self.synced.load(Ordering::Acquire)
     }
@@ -189,8 +191,8 @@ impl Revoked {
     }
 }
 
-/// Writes an entry beside the others, under one manager: what the API server notes of each would soon be longer than the entries. The
-/// first entry of all makes the ConfigMap.
+/// Writes an entry beside the others, under one manager: what the API server notes of each would
+/// soon be longer than the entries. The first entry of all makes the ConfigMap.
 async fn write(maps: &Api<ConfigMap>, id: &str, expires: i64) -> kube::Result<()> {
     let data = BTreeMap::from([(id.to_owned(), expires.to_string())]);
     let patch = Patch::Merge(json!({"data": data}));

@@ -148,7 +148,8 @@ async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: We
     close(socket, code, end.word(), line.feed.limits.event).await;
 }
 
-/// What comes next; nothing where the client has gone. What clients say after their first message means nothing, and holds nothing up.
+/// What comes next; nothing where the client has gone. What clients say after their first message
+/// means nothing, and holds nothing up.
 async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
     let mut read = pin!(reader.next());
     loop {
@@ -168,8 +169,9 @@ async fn close(mut socket: WebSocket, code: u16, reason: &'static str, patience:
     let _ = timeout(patience, socket.send(Message::Close(Some(frame)))).await;
 }
 
-/// What is told of an environment: of application environments with my label, as a filter among those that I may see. As where Kubernetes
-/// watches by a label, one that is given to me is added, and one that is given away deleted.
+/// What is told of an environment: of application environments with my label, as a filter among
+/// those that I may see. As where Kubernetes watches by a label, one that is given to me is added,
+/// and one that is given away deleted.
 fn message(
     catalog: &Catalog,
     entry: &Entry,

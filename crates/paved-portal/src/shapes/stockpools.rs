@@ -1,4 +1,5 @@
-//! Stock pools as clients know them: `/api/v1/operator/stockpools`, and jobs that are read off the claims themselves.
+//! Stock pools as clients know them: `/api/v1/operator/stockpools`, and jobs that are read off the
+//! claims themselves.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -302,8 +303,8 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
     object.metadata.labels.as_ref()?.get(key)
 }
 
-/// The claim that was there under the same key when this one was made. The API server has one order of all writes, and shows how things
-/// stood at each: of two that come at once one is the first.
+/// The claim that was there under the same key when this one was made. The API server has one order
+/// of all writes, and shows how things stood at each: of two that come at once one is the first.
 async fn before(
     environments: &Environments,
     person: &Person,

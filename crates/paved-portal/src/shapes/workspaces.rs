@@ -129,7 +129,8 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
     Ok(paved_client::environment::tidy(&object))
 }
 
-/// The owner as the claim takes one: a login, and a dash for whatever no login has, as the names of Kubernetes' own accounts do.
+/// The owner as the claim takes one: a login, and a dash for whatever no login has, as the names of
+/// Kubernetes' own accounts do.
 fn parameter(owner: &Owner) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+@-".contains(letter);
     let text = owner.login.chars().map(|letter| if fits(letter) { letter } else { '-' });

@@ -58,7 +58,8 @@ pub fn find(document: &Value) -> Result<Target, Violation> {
     find_in(document, None)
 }
 
-/// The same where a cluster or a Composition tells the flavour that the document [leaves open](is_open).
+/// The same where a cluster or a Composition tells the flavour that the document [leaves
+/// open](is_open).
 pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let target = of_kind(document, told)?;
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
@@ -70,8 +71,8 @@ pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violat
     Err(violation("apiVersion", format!("found {found}; allowed: {allowed}")))
 }
 
-/// A document as it was meant, where [`find`] refuses its apiVersion, or a kind that is nearly one of ours: what else is wrong with it
-/// can be told, too.
+/// A document as it was meant, where [`find`] refuses its apiVersion, or a kind that is nearly one
+/// of ours: what else is wrong with it can be told, too.
 pub fn as_meant(document: &Value) -> Option<Value> {
     let mut meant = document.clone();
     let (kind, known) = (document["kind"].as_str()?, known());
@@ -98,8 +99,8 @@ fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation>
     Ok(Target { api, flavour, is_claim, group: meant(group, flavour).to_owned() })
 }
 
-/// Whether a company may have the document's kind in either flavour: some claims are called as the composites in a namespace are,
-/// and a group of its own tells nothing.
+/// Whether a company may have the document's kind in either flavour: some claims are called as the
+/// composites in a namespace are, and a group of its own tells nothing.
 pub fn is_open(document: &Value) -> bool {
     let kind = document["kind"].as_str().unwrap_or_default();
     let group =
@@ -109,8 +110,8 @@ pub fn is_open(document: &Value) -> bool {
         && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
 }
 
-/// The flavour of a document whose kind is a claim's and a composite's: by its group, else as somebody knows, else by what Crossplane
-/// added to its spec.
+/// The flavour of a document whose kind is a claim's and a composite's: by its group, else as
+/// somebody knows, else by what Crossplane added to its spec.
 fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     if is_our_group(group) {
         return group == namespaced_group();
@@ -120,13 +121,15 @@ fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     told.map_or(!is_claims && spec["crossplane"].is_object(), |told| told == Flavour::Namespaced)
 }
 
-/// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be, one of ours.
+/// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be,
+/// one of ours.
 fn meant(group: &str, flavour: Flavour) -> &str {
     let is_theirs = !is_our_group(group) && manifests::group(group).is_ok();
     if is_theirs { group } else { flavour.default_group() }
 }
 
-/// A composite's flavour: by its kind or its group where that tells, else by whether it lives in a namespace.
+/// A composite's flavour: by its kind or its group where that tells, else by whether it lives in a
+/// namespace.
 fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavour {
     let (legacy, namespaced) = (api.info().composite.kind, api.info().namespaced.kind);
     let lives_in_namespace =

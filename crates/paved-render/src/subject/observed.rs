@@ -1,7 +1,8 @@
-//! The state of the world, from files: which of it belongs to an environment, and what it tells of the composite.
+//! The state of the world, from files: which of it belongs to an environment, and what it tells of
+//! the composite.
 //!
-//! An environment is told from others by group, kind, namespace and name, never by its name alone: two teams may use the
-//! same name, and a claim and a composite in a namespace may share one too.
+//! An environment is told from others by group, kind, namespace and name, never by its name alone:
+//! two teams may use the same name, and a claim and a composite in a namespace may share one too.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -56,8 +57,8 @@ impl Observed {
         self.0.is_empty()
     }
 
-    /// The titles of documents that belong to no environment that was looked at: what is composed, claims and composites
-    /// of ours, and connection Secrets. A function may ask for anything else.
+    /// The titles of documents that belong to no environment that was looked at: what is composed,
+    /// claims and composites of ours, and connection Secrets. A function may ask for anything else.
     pub fn unused(&self) -> Vec<&str> {
         let belongs = |value: &Value| {
             is_composed(value)
@@ -74,8 +75,8 @@ impl Observed {
         self.find(&whose.target.group, kind, whose.namespace, whose.name)
     }
 
-    /// The name of the composite that a claim is bound to: as the claim says, else the composite that names the claim,
-    /// else the labels of what is composed. Nothing where these name several.
+    /// The name of the composite that a claim is bound to: as the claim says, else the composite
+    /// that names the claim, else the labels of what is composed. Nothing where these name several.
     pub(super) fn bound_name(&self, claim: &Whose<'_>) -> Option<String> {
         let own =
             self.stored(claim).and_then(|claim| claim["spec"]["resourceRef"]["name"].as_str());
@@ -107,8 +108,8 @@ impl Observed {
         names.is_empty().then(|| first.to_owned())
     }
 
-    /// What is observed of a composite, and what belongs to nobody. Fills in what only the cluster knows of it: uid,
-    /// status and where its connection details go.
+    /// What is observed of a composite, and what belongs to nobody. Fills in what only the cluster
+    /// knows of it: uid, status and where its connection details go.
     pub(super) fn surround(&self, composite: &mut Value, whose: &Whose<'_>) -> Vec<Value> {
         let name = composite["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let (parts, others): (Vec<&Seen>, Vec<&Seen>) = self
@@ -145,7 +146,8 @@ impl Observed {
                     continue;
                 }
             } else if kind::find(&seen.value).is_ok() {
-                // A claim or a composite: this one is in its own place, and others say nothing of it.
+                // A claim or a composite: this one is in its own place, and others say nothing of
+                // it.
                 continue;
             }
             around.push(seen.value.clone());
@@ -153,9 +155,10 @@ impl Observed {
         around
     }
 
-    /// The connection Secret of a composite that was made from a claim is named by the composite's uid, which a claim
-    /// does not tell. It is the Secret that the composite owns, or that has its uid for a name; where nothing else is
-    /// observed than this environment, the only Secret that nobody owns.
+    /// The connection Secret of a composite that was made from a claim is named by the composite's
+    /// uid, which a claim does not tell. It is the Secret that the composite owns, or that has its
+    /// uid for a name; where nothing else is observed than this environment, the only Secret that
+    /// nobody owns.
     fn adopt_secret(&self, composite: &mut Value, parts: &[&Seen], foreign: &[&Seen]) {
         if !composite["spec"]["writeConnectionSecretToRef"].is_null() || parts.is_empty() {
             return;
@@ -226,8 +229,8 @@ impl Whose<'_> {
         }
     }
 
-    /// Whether a composed resource can be one of this kind's: by its controller; without one, by what is composed of the
-    /// kind.
+    /// Whether a composed resource can be one of this kind's: by its controller; without one, by
+    /// what is composed of the kind.
     fn may_own(&self, document: &Value) -> bool {
         if let Some(owner) = controller(document) {
             return is(owner, &self.target.group, self.target.composite());

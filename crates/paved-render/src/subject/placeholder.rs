@@ -4,7 +4,8 @@ use function_paved_road::apis::gpu_workspace::PLACEHOLDER_IMAGE;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
-/// What is wrong with a setting that has the image, and what to do. `field` is below `gpuWorkspace.amis`.
+/// What is wrong with a setting that has the image, and what to do. `field` is below
+/// `gpuWorkspace.amis`.
 pub fn advice(field: &str, region: &str) -> String {
     format!(
         "gpuWorkspace.amis.{field} is {PLACEHOLDER_IMAGE}, a placeholder. Find an image with `aws \

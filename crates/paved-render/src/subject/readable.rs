@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-/// Gives every value the kind that its schema wants, so that one mistake hides no other from the function: a stand-in where another
-/// kind, or nothing, stands, and unknown fields go. The schema has refused each of them.
+/// Gives every value the kind that its schema wants, so that one mistake hides no other from the
+/// function: a stand-in where another kind, or nothing, stands, and unknown fields go. The schema
+/// has refused each of them.
 pub(super) fn make(value: &mut Value, schema: &Value) {
     if value.is_null() && schema["nullable"] == true {
         return;

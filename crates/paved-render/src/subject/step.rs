@@ -34,7 +34,8 @@ pub struct Step {
     pub configs: Vec<Value>,
     /// Other steps' functions, which a preview does not run.
     pub others: Vec<String>,
-    /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in one.
+    /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in
+    /// one.
     pub settled: bool,
     /// Whether the Composition is one that somebody wrote, and not the built-in one.
     pub given: bool,
@@ -63,7 +64,8 @@ pub fn is_our_config(document: &Value) -> bool {
 }
 
 impl Step {
-    /// The step of ours: by its function's name, else by its input's kind; the only one is ours in any case.
+    /// The step of ours: by its function's name, else by its input's kind; the only one is ours in
+    /// any case.
     pub fn of(composition: Value) -> Result<Self, NoStep> {
         let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
         let ours = steps

@@ -26,9 +26,9 @@ pub struct Applied {
 }
 
 impl World {
-    /// Applies a response: names and owns what is desired, deletes what no longer is, writes the XR's status and
-    /// conditions, then publishes its connection details. A fatal response changes conditions only; so does one that
-    /// core cannot compose, which is an error here.
+    /// Applies a response: names and owns what is desired, deletes what no longer is, writes the
+    /// XR's status and conditions, then publishes its connection details. A fatal response changes
+    /// conditions only; so does one that core cannot compose, which is an error here.
     pub fn apply(&mut self, response: &RunFunctionResponse) -> Result<Applied, ComposeError> {
         if let Some(fatal) = status::fatal(response) {
             let why =
@@ -120,7 +120,8 @@ impl World {
         set(&mut self.composite, &["status"], status);
     }
 
-    /// Publishes a legacy XR's connection details, after its resources were applied; keys are added, never removed.
+    /// Publishes a legacy XR's connection details, after its resources were applied; keys are
+    /// added, never removed.
     fn publish(&mut self, response: &RunFunctionResponse) {
         if self.scope != Scope::LegacyCluster {
             return;

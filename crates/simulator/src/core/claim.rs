@@ -25,9 +25,10 @@ pub enum ClaimError {
     },
 }
 
-/// The composite resource that core makes of a claim: its spec without what is the claim's own, claimRef, labels and
-/// annotations. The name is that of `spec.resourceRef` where the claim is bound, else it is derived from the claim's
-/// uid (or namespace and name), where core takes five random characters.
+/// The composite resource that core makes of a claim: its spec without what is the claim's own,
+/// claimRef, labels and annotations. The name is that of `spec.resourceRef` where the claim is
+/// bound, else it is derived from the claim's uid (or namespace and name), where core takes five
+/// random characters.
 pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimError> {
     let name = text(claim, &["metadata", "name"]).ok_or(ClaimError::Missing("metadata.name"))?;
     let api_version = text(claim, &["apiVersion"]).ok_or(ClaimError::Missing("apiVersion"))?;

@@ -95,7 +95,8 @@ fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepare
     Ok(Prepared { object, ready: resource.ready == i32::from(Ready::True), overridden })
 }
 
-/// A namespaced XR composes into its own namespace; gives back the namespace that was asked for instead.
+/// A namespaced XR composes into its own namespace; gives back the namespace that was asked for
+/// instead.
 fn own_namespace(
     world: &World,
     slot: &str,
@@ -179,8 +180,8 @@ fn check(slot: &str, object: &Value) -> Result<(), ComposeError> {
     Ok(())
 }
 
-/// Whether a kind lives outside namespaces: the cluster-scoped managed resources of the Upbound and contrib providers,
-/// and the built-in kinds that a composition may hold.
+/// Whether a kind lives outside namespaces: the cluster-scoped managed resources of the Upbound and
+/// contrib providers, and the built-in kinds that a composition may hold.
 fn is_cluster_scoped(object: &Value) -> bool {
     let group = api_version::group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();

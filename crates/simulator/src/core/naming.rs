@@ -29,7 +29,8 @@ pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
     parent + &hash
 }
 
-/// A claim's XR has the claim's name and five characters; core takes random ones, here they follow from the claim.
+/// A claim's XR has the claim's name and five characters; core takes random ones, here they follow
+/// from the claim.
 pub(super) fn composite(claim: &str, identity: &str) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let digest = Sha256::digest(identity.as_bytes());
@@ -40,7 +41,8 @@ pub(super) fn composite(claim: &str, identity: &str) -> String {
     name
 }
 
-/// The uid that `composition render` gives an XR without one, and that objects get here when they are made.
+/// The uid that `composition render` gives an XR without one, and that objects get here when they
+/// are made.
 pub fn uid(object: &Value) -> String {
     let part = |path: &[&str]| text(object, path).unwrap_or_default();
     let identity = format!(

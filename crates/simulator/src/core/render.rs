@@ -25,8 +25,9 @@ impl Rendered {
     }
 }
 
-/// What render prints of a response to this world, field by field: condition times are 2024-01-01T00:00:00Z. Render
-/// prints nothing of a fatal response; here its results are what it would record.
+/// What render prints of a response to this world, field by field: condition times are
+/// 2024-01-01T00:00:00Z. Render prints nothing of a fatal response; here its results are what it
+/// would record.
 pub fn rendered(world: &World, response: &RunFunctionResponse) -> Result<Rendered, ComposeError> {
     let prepared = compose::prepare(world, response)?;
     let mut composite = world.given.clone();

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value};
 
-/// Lays `desired` over `live`. What `before`, our last apply, set and `desired` no longer does, goes; what others set
-/// stays.
+/// Lays `desired` over `live`. What `before`, our last apply, set and `desired` no longer does,
+/// goes; what others set stays.
 pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     if let (Value::Object(live), Value::Object(desired)) = (&mut *live, desired) {
         return apply_map(live, before.and_then(Value::as_object), desired);

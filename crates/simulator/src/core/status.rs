@@ -89,7 +89,8 @@ pub(super) fn composed(
     status
 }
 
-/// The XR's status after composing failed: conditions only. Those of ours that the response did not set become Unknown.
+/// The XR's status after composing failed: conditions only. Those of ours that the response did not
+/// set become Unknown.
 pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -> Value {
     let mut conditions = Conditions::of(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
@@ -127,7 +128,8 @@ pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -
     status
 }
 
-/// The events of a response that was applied, in core's order; core's own come in the order of their slots.
+/// The events of a response that was applied, in core's order; core's own come in the order of
+/// their slots.
 pub(super) fn events(
     world: &World,
     response: &RunFunctionResponse,

@@ -1,4 +1,5 @@
-//! Which cluster a resource goes to, and what must be there first: credentials, a namespace, a kind.
+//! Which cluster a resource goes to, and what must be there first: credentials, a namespace, a
+//! kind.
 
 use serde_json::Value;
 
@@ -13,7 +14,8 @@ const BROUGHT: [(&str, &str, &str); 3] = [
     ("operator.knative.dev", "KnativeEventing", "knative-operator"),
 ];
 
-/// A provider config that is composed beside the resource must have its secret before anything goes through it.
+/// A provider config that is composed beside the resource must have its secret before anything goes
+/// through it.
 pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> {
     let Some(config) = config(object, world) else { return Ok(()) };
     let Some((namespace, name)) = credentials(config) else { return Ok(()) };
@@ -25,7 +27,8 @@ pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> 
     Err(format!("cannot get credentials of provider config {config:?}: secrets {name:?} not found"))
 }
 
-/// Crossplane's runtime notes in a label of a ProviderConfigUsage which provider config a resource goes through.
+/// Crossplane's runtime notes in a label of a ProviderConfigUsage which provider config a resource
+/// goes through.
 pub(super) fn track_config(object: &Value) -> Result<(), String> {
     const LONGEST: usize = 63;
     match text(object, &["spec", "providerConfigRef", "name"]).filter(|name| name.len() > LONGEST) {
@@ -44,7 +47,8 @@ pub(super) fn await_secret_namespace(object: &Value, world: &World) -> Result<()
         .map_err(|why| format!("cannot create or update connection secret: {why}"))
 }
 
-/// What the composed resources make of a namespace in a cluster. One that none of them makes is taken to exist.
+/// What the composed resources make of a namespace in a cluster. One that none of them makes is
+/// taken to exist.
 pub(super) fn await_namespace(
     namespace: &str,
     cluster: Option<(&str, &str)>,
@@ -64,8 +68,8 @@ pub(super) fn await_namespace(
         .ok_or_else(|| format!("namespaces {namespace:?} not found"))
 }
 
-/// A kind that a chart brings is not known before a release of it is ready. The cluster that Crossplane runs in may know it
-/// already.
+/// A kind that a chart brings is not known before a release of it is ready. The cluster that
+/// Crossplane runs in may know it already.
 pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Result<(), String> {
     let version = text(manifest, &["apiVersion"]).unwrap_or_default();
     let kind = text(manifest, &["kind"]).unwrap_or_default();
@@ -89,7 +93,8 @@ pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Res
     ))
 }
 
-/// The cluster that a resource goes to, by the Secret that holds the kubeconfig; `None` is the one that Crossplane runs in.
+/// The cluster that a resource goes to, by the Secret that holds the kubeconfig; `None` is the one
+/// that Crossplane runs in.
 pub(super) fn cluster<'w>(object: &Value, world: &'w World) -> Option<(&'w str, &'w str)> {
     credentials(config(object, world)?)
 }
@@ -115,7 +120,8 @@ fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
     })
 }
 
-/// The Secret that a provider config reads, by namespace and name; one in a namespace reads its own.
+/// The Secret that a provider config reads, by namespace and name; one in a namespace reads its
+/// own.
 fn credentials(config: &Value) -> Option<(&str, &str)> {
     let reference = at(config, &["spec", "credentials", "secretRef"])?;
     let namespace =

@@ -1,4 +1,5 @@
-//! provider-kubernetes' Object: what it holds lives in a cluster, and its readiness follows a policy.
+//! provider-kubernetes' Object: what it holds lives in a cluster, and its readiness follows a
+//! policy.
 
 use kube_cel::KubeCelExt;
 use kube_cel::cel::{self, Context, Program};
@@ -11,7 +12,8 @@ use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use crossplane::json::{at, set, text};
 
-/// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds [`create`].
+/// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds
+/// [`create`].
 pub(super) const OBJECT: Manner = Manner { waits: await_cluster, tell, ..MANAGED };
 
 /// Its cluster must be within reach, and know the manifest's namespace and kind.
@@ -39,8 +41,8 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
     makers.all(super::is_ready).then_some(()).ok_or_else(|| why.to_owned())
 }
 
-/// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy looks at it.
-/// `manner_of` finds the manner of that kind.
+/// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy
+/// looks at it. `manner_of` finds the manner of that kind.
 pub(super) fn create(
     object: &mut Value,
     before: &World,
@@ -66,8 +68,8 @@ pub(super) fn create(
     copy_details(object, before, details);
 }
 
-/// Gives what is wrapped the metadata that its cluster gives it, and the status that it had; says whether this is a new
-/// generation of it.
+/// Gives what is wrapped the metadata that its cluster gives it, and the status that it had; says
+/// whether this is a new generation of it.
 fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
     let generation = last.and_then(|last| at(last, &["metadata", "generation"])?.as_i64());
     let wanted = at(inner, &["spec"]).cloned().unwrap_or_default();
@@ -94,7 +96,8 @@ fn covers(live: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// `spec.connectionDetails` of an Object or a Release: fields of what lies in the cluster, Secrets above all.
+/// `spec.connectionDetails` of an Object or a Release: fields of what lies in the cluster, Secrets
+/// above all.
 pub(super) fn copy_details(object: &Value, world: &World, details: &mut ConnectionDetails) {
     let entries = at(object, &["spec", "connectionDetails"]).and_then(Value::as_array);
     for entry in entries.into_iter().flatten().filter(|entry| entry["kind"] == "Secret") {
@@ -153,7 +156,8 @@ fn holds(query: &str, inner: &Value) -> Option<bool> {
     }
 }
 
-/// A value whose whole numbers are signed, as Kubernetes has them: CEL's unsigned numbers equal no literal.
+/// A value whose whole numbers are signed, as Kubernetes has them: CEL's unsigned numbers equal no
+/// literal.
 struct Signed<'a>(&'a Value);
 
 impl Serialize for Signed<'_> {

@@ -7,7 +7,8 @@ use super::manner::{Manner, Reference};
 use crate::core::World;
 use crossplane::json::{at, set, text};
 
-/// Fills the fields that references and selectors stand for; an error is what a provider says while it cannot.
+/// Fills the fields that references and selectors stand for; an error is what a provider says while
+/// it cannot.
 pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {
     let own = object.clone();
     let Some(params) = object.pointer_mut("/spec/forProvider") else { return Ok(()) };

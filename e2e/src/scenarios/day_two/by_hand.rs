@@ -1,4 +1,5 @@
-//! An operator upgrades what runs, as docs/how-to/change-settings.md says: the managed resource is patched, and the function keeps the value.
+//! An operator upgrades what runs, as docs/how-to/change-settings.md says: the managed resource is
+//! patched, and the function keeps the value.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
@@ -62,8 +63,8 @@ pub(in crate::scenarios) async fn what_is_upgraded_by_hand_stays_upgraded(
     .await
 }
 
-/// Patches a resource until the value is there after the function was asked again: a composition that began before the patch may have
-/// written the old one back.
+/// Patches a resource until the value is there after the function was asked again: a composition
+/// that began before the patch may have written the old one back.
 async fn stays(
     stage: &Stage,
     environment: &Environment,
@@ -82,7 +83,8 @@ async fn stays(
             if !namespace.is_empty() {
                 args.extend(["-n", &namespace]);
             }
-            // Operators may only look at Deployments: a native one is patched by the cluster's administrator.
+            // Operators may only look at Deployments: a native one is patched by the cluster's
+            // administrator.
             let who =
                 if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
             who.run(&args).await.with_context(|| format!("patching {slot}"))?;
@@ -94,7 +96,8 @@ async fn stays(
     .await
 }
 
-/// Where the parameters of a composed resource are: of a native object its spec, of a wrapped one that of the object within.
+/// Where the parameters of a composed resource are: of a native object its spec, of a wrapped one
+/// that of the object within.
 fn parameters(object: &Value) -> &Value {
     let wrapped = object.pointer("/spec/forProvider/manifest/spec");
     let managed = object.pointer("/spec/forProvider");

@@ -11,8 +11,8 @@ use crate::eventually::eventually;
 use crate::scenarios::claims::tells_its_status;
 use crate::stage::Stage;
 
-/// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is there. It is null where there is
-/// nothing, and one among others where there is a list.
+/// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is
+/// there. It is null where there is nothing, and one among others where there is a list.
 struct Edit {
     patch: Value,
     seen: Vec<(&'static str, &'static str, Value)>,
@@ -47,7 +47,8 @@ fn parameters(change: &Value) -> Value {
     json!({"spec": {"parameters": change}})
 }
 
-/// Every field that may change, with a value that the example does not have; add-ons come and go by themselves.
+/// Every field that may change, with a value that the example does not have; add-ons come and go by
+/// themselves.
 fn edits(api: &str) -> Vec<Edit> {
     match api {
         "gpu-workspace" => of_workspaces(),
@@ -222,7 +223,8 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
             hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))),
         )
         .await?;
-        // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them back to it.
+        // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them
+        // back to it.
         for (api, _, environment) in hosts {
             let add_ons = stage.add_ons().await?;
             add_ons.join(environment).await?;
@@ -251,7 +253,8 @@ async fn changes(environment: &Environment, edits: Vec<Edit>) -> Result<()> {
     Ok(())
 }
 
-/// Edits an environment, and waits until all of it is to be seen, whole and in sync; what is composed then.
+/// Edits an environment, and waits until all of it is to be seen, whole and in sync; what is
+/// composed then.
 async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
     let missing = edit.missing(environment).await?;
     ensure!(!missing.is_empty(), "{} has {} already", environment.resource(), edit.patch);

@@ -34,8 +34,8 @@ pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stag
     try_join_all(gone).await.map(drop)
 }
 
-/// What is made under the other Settings has them: a pool its runtime class, and unified environments a database server of their own.
-/// The latter, and how they run.
+/// What is made under the other Settings has them: a pool its runtime class, and unified
+/// environments a database server of their own. The latter, and how they run.
 async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
     let pool = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
     pool.apply().await?;
@@ -63,7 +63,8 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
     Ok(servers.into_iter().unzip())
 }
 
-/// What else is made under the other Settings has them; it comes, and goes again. One more with a server of its own goes half-made.
+/// What else is made under the other Settings has them; it comes, and goes again. One more with a
+/// server of its own goes half-made.
 async fn new_parts_have_them(stage: &Stage) -> Result<()> {
     let half_made = async {
         let files_go = json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
@@ -163,7 +164,8 @@ fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
     ]
 }
 
-/// The function is told the new Settings, and asked about all that runs: it runs on as it was before.
+/// The function is told the new Settings, and asked about all that runs: it runs on as it was
+/// before.
 async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> {
     try_join_all(environments.iter().map(Environment::poke)).await?;
     settled(environments).await?;
@@ -178,7 +180,8 @@ async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> 
     Ok(())
 }
 
-/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made anew.
+/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made
+/// anew.
 pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(
     stage: Stage,
 ) -> Result<()> {
@@ -330,8 +333,8 @@ fn networks() -> Value {
     json!({"gpuWorkspace": {"allowedCidrs": [SSH_FROM]}, "environment": {"allowedCidrs": [API_FROM]}})
 }
 
-/// Every other setting, other than those of the examples. Provider configs are others where something runs; what is new in the
-/// namespace `new` is made with those that there are.
+/// Every other setting, other than those of the examples. Provider configs are others where
+/// something runs; what is new in the namespace `new` is made with those that there are.
 fn other_settings(namespace: &str, new: &str) -> Value {
     let config = |own: &str| {
         json!({

@@ -1,4 +1,5 @@
-//! The order in which parts go: what a Usage protects is not even asked to go before what uses it has gone.
+//! The order in which parts go: what a Usage protects is not even asked to go before what uses it
+//! has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,8 +16,9 @@ use crate::objects::{End, Objects, reference, resource};
 /// How long news of what has gone may take.
 const NEWS: Duration = Duration::from_mins(1);
 
-/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours needs an order; those of a managed
-/// cluster by its type, on EKS with an app inside, and those of a unified environment with a database server of its own as `rds`.
+/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours
+/// needs an order; those of a managed cluster by its type, on EKS with an app inside, and those of
+/// a unified environment with a database server of its own as `rds`.
 pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
     let mut usages = match example {
         "gpu-workspace" => {
@@ -94,7 +96,8 @@ impl Order {
         Self::watched(objects, composed, usages).await
     }
 
-    /// The same while the environment is being made: at what Usages name that are in force already, of what is there already.
+    /// The same while the environment is being made: at what Usages name that are in force already,
+    /// of what is there already.
     pub async fn of_half_made(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let is_in_force = |object: &&Value| {
@@ -153,8 +156,9 @@ fn were_kept(usages: &[Usage], ends: &BTreeMap<String, End>) -> Result<()> {
     Ok(())
 }
 
-/// Whether Crossplane stopped keeping what several Usages keep after the end of another of these, as docs/how-to/delete.md says that it
-/// may: when it looks at one that is gone already, it counts the last one that is left as that one.
+/// Whether Crossplane stopped keeping what several Usages keep after the end of another of these,
+/// as docs/how-to/delete.md says that it may: when it looks at one that is gone already, it counts
+/// the last one that is left as that one.
 fn was_let_go_with_another(usage: &Usage, usages: &[Usage], ends: &BTreeMap<String, End>) -> bool {
     let Some(let_go) = ends.get(&usage.of).and_then(|used| used.let_go) else { return false };
     let mut others = usages.iter().filter(|other| other.of == usage.of && other.by != usage.by);

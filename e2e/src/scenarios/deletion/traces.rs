@@ -1,4 +1,5 @@
-//! What an environment could leave behind, whatever kind it has and whether or not its composite names it.
+//! What an environment could leave behind, whatever kind it has and whether or not its composite
+//! names it.
 
 use std::collections::BTreeSet;
 
@@ -58,14 +59,16 @@ impl Traces {
             }
     }
 
-    /// Whether provider-kubernetes made an object for the environment, or the namespace that it is in.
+    /// Whether provider-kubernetes made an object for the environment, or the namespace that it is
+    /// in.
     fn holds(&self, meta: &ObjectMeta) -> bool {
         let name = meta.name.clone().unwrap_or_default();
         let namespace = meta.namespace.iter().map(|namespace| (None, namespace.clone()));
         namespace.chain([(meta.namespace.clone(), name)]).any(|place| self.wrapped.contains(&place))
     }
 
-    /// Waits until there is no object of any kind that these lead to: what Kubernetes takes along goes a moment later.
+    /// Waits until there is no object of any kind that these lead to: what Kubernetes takes along
+    /// goes a moment later.
     pub(in crate::scenarios) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
         let mut left = BTreeSet::new();
         let gone = eventually("nothing of any kind is left of what was deleted", async || {
@@ -78,7 +81,8 @@ impl Traces {
     }
 }
 
-/// What an Object makes in this cluster, by namespace and name: other provider configs lead into clusters that environments made.
+/// What an Object makes in this cluster, by namespace and name: other provider configs lead into
+/// clusters that environments made.
 fn wrapped(part: &Value) -> Option<(Option<String>, String)> {
     let metadata = part.pointer("/spec/forProvider/manifest/metadata")?;
     let is_here = part["spec"]["providerConfigRef"]["name"] == "default";

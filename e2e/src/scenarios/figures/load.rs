@@ -1,5 +1,5 @@
-//! Ten people hold a thousand streams at two portals, which watch two thousand environments, of which fifty change a second; then one
-//! of the portals is killed.
+//! Ten people hold a thousand streams at two portals, which watch two thousand environments, of
+//! which fifty change a second; then one of the portals is killed.
 
 mod listener;
 mod world;
@@ -72,8 +72,8 @@ impl Size {
     }
 }
 
-/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many listen. What it costs is printed, and
-/// bounded where it is of the size that is promised.
+/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many
+/// listen. What it costs is printed, and bounded where it is of the size that is promised.
 pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> Result<()> {
     let size = Size::wanted()?;
     allow_many_files()?;
@@ -221,7 +221,8 @@ struct Round<'r> {
 }
 
 impl Round<'_> {
-    /// Prints how long changes took to each of the streams. Whoever was told nothing anew has heard of each once.
+    /// Prints how long changes took to each of the streams. Whoever was told nothing anew has heard
+    /// of each once.
     async fn report(
         &self,
         world: &World,

@@ -1,5 +1,5 @@
-//! What people do at the portal's pages. The specifications in `e2e/browser` say what that is; this gives them a portal on a real
-//! control plane to do it at.
+//! What people do at the portal's pages. The specifications in `e2e/browser` say what that is; this
+//! gives them a portal on a real control plane to do it at.
 
 use anyhow::{Context, Result, bail, ensure};
 use futures::future::{join_all, try_join_all};

@@ -1,4 +1,5 @@
-//! An OpenID provider on loopback: it signs in whoever the test says, and holds the portal to the protocol.
+//! An OpenID provider on loopback: it signs in whoever the test says, and holds the portal to the
+//! protocol.
 
 use std::sync::{Arc, Mutex};
 
@@ -131,7 +132,8 @@ impl Provider {
             .await
     }
 
-    /// A session of somebody that the portal has made a while ago, and that ends in so many seconds.
+    /// A session of somebody that the portal has made a while ago, and that ends in so many
+    /// seconds.
     pub fn session_that_ends(&self, login: &str, groups: &[&str], seconds: i64) -> String {
         let expires = jiff::Timestamp::now().as_second() + seconds;
         let content = json!({"id": "i", "issuer": self.issuer, "username": login, "login": login, "groups": groups, "expires": expires});

@@ -55,7 +55,8 @@ impl Write for Log {
 }
 
 enum Running {
-    /// In a thread of this process. The thread ends without a word to clients when `_held` is dropped.
+    /// In a thread of this process. The thread ends without a word to clients when `_held` is
+    /// dropped.
     Here {
         stop: Option<oneshot::Sender<()>>,
         ended: oneshot::Receiver<Result<(), String>>,

@@ -11,7 +11,8 @@ use crate::catalog::gcp;
 use crate::check::{self, Refused};
 use crate::error::Error;
 
-/// The whole version of a chart. With a shorter one, provider-helm takes the installed chart for another.
+/// The whole version of a chart. With a shorter one, provider-helm takes the installed chart for
+/// another.
 pub const VERSION: &str = r"^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$";
 
 /// A name as Google Cloud, AWS' regions and Azure's locations have it.
@@ -107,7 +108,8 @@ static ANNOTATION: Kind = Kind::new(
 static MACHINE_TYPE: Kind =
     Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type, for example e2-standard-4");
 
-// What each cloud takes for a cluster that is still to be made; a cluster that runs keeps what it has.
+// What each cloud takes for a cluster that is still to be made; a cluster that runs keeps what it
+// has.
 static GKE_PLACE: Kind = Kind::new(
     63,
     || Regex::new(gcp::PLACE).ok(),

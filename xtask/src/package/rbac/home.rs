@@ -1,5 +1,5 @@
-//! Rights in the cluster that Crossplane runs in: for Crossplane, provider-kubernetes and provider-helm. What is done inside
-//! clusters that environments make needs none here.
+//! Rights in the cluster that Crossplane runs in: for Crossplane, provider-kubernetes and
+//! provider-helm. What is done inside clusters that environments make needs none here.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,9 @@ use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::composed::Composed;
 use crate::workspace;
 
-/// What Crossplane composes natively, which its own role covers in part, and what the function has it
-/// look up: Namespaces, before an environment gets one of its own. Crossplane watches what it looks up.
+/// What Crossplane composes natively, which its own role covers in part, and what the function has
+/// it look up: Namespaces, before an environment gets one of its own. Crossplane watches what it
+/// looks up.
 pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
@@ -29,7 +30,8 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     Ok(role)
 }
 
-/// A role for what provider-kubernetes does for a flavour, with a binding to a service account of its name.
+/// A role for what provider-kubernetes does for a flavour, with a binding to a service account of
+/// its name.
 pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Vec<Value>> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
@@ -41,7 +43,8 @@ pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Ve
     Ok(vec![rights.role(&name, &about), binding(&name, "provider-kubernetes")])
 }
 
-/// A role for what provider-helm does for virtual environments of either flavour, with a binding to a service account of its name.
+/// A role for what provider-helm does for virtual environments of either flavour, with a binding to
+/// a service account of its name.
 pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
     let mut rights = Rights::default();
     for api in composed {
@@ -63,9 +66,9 @@ fn binding(role: &str, account: &str) -> Value {
     })
 }
 
-/// What provider-kubernetes does with what Objects wrap: it gets it, applies it by patches (which create what is not there),
-/// and deletes it; it watches where an Object says so. To compare, it applies by a dry run even what it only observes, and that takes
-/// the right to patch.
+/// What provider-kubernetes does with what Objects wrap: it gets it, applies it by patches (which
+/// create what is not there), and deletes it; it watches where an Object says so. To compare, it
+/// applies by a dry run even what it only observes, and that takes the right to patch.
 fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in at_home(api, "Object") {
@@ -105,8 +108,9 @@ fn at_home<'a>(api: &'a Composed, kind: &'a str) -> impl Iterator<Item = &'a Val
     })
 }
 
-/// What installing the chart vcluster takes, and Helm itself, whose state is in Secrets. The chart, 0.36.1 with our values, holds
-/// the kinds below; and since nobody can hand out rights without having them, the rights of its Role are among them.
+/// What installing the chart vcluster takes, and Helm itself, whose state is in Secrets. The chart,
+/// 0.36.1 with our values, holds the kinds below; and since nobody can hand out rights without
+/// having them, the rights of its Role are among them.
 fn vcluster() -> Rights {
     const INSTALL: [&str; 4] = ["get", "create", "patch", "delete"];
     let mut rights = Rights::default();
@@ -127,7 +131,8 @@ fn vcluster() -> Rights {
     rights.and(role_of_vcluster())
 }
 
-/// The rules of the chart's Role, `templates/role.yaml`; that for `pods/resize` it has on Kubernetes 1.35 and later.
+/// The rules of the chart's Role, `templates/role.yaml`; that for `pods/resize` it has on
+/// Kubernetes 1.35 and later.
 fn role_of_vcluster() -> Rights {
     const FOLLOW: [&str; 4] = ["create", "get", "list", "watch"];
     const CHANGE: [&str; 5] = ["get", "list", "watch", "patch", "update"];

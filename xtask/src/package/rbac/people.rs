@@ -11,11 +11,12 @@ use crate::composed::Composed;
 /// What is done with something that exists.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 
-/// What is done with Kubernetes' own objects that environments are made of: they are changed by nobody but Crossplane, and deleted by
-/// hand where Kubernetes has overlooked them.
+/// What is done with Kubernetes' own objects that environments are made of: they are changed by
+/// nobody but Crossplane, and deleted by hand where Kubernetes has overlooked them.
 const TIDY: [&str; 4] = ["get", "list", "watch", "delete"];
 
-/// What an operator reads of Crossplane, its rights and its policies to find out why nothing happens.
+/// What an operator reads of Crossplane, its rights and its policies to find out why nothing
+/// happens.
 const CROSSPLANE: [(&str, &[&str]); 4] = [
     (
         "admissionregistration.k8s.io",
@@ -39,7 +40,8 @@ const CROSSPLANE: [(&str, &[&str]); 4] = [
     ("rbac.authorization.k8s.io", &["clusterroles"]),
 ];
 
-/// The roles that we ship: for APIs in the groups that are theirs unless somebody chooses another one.
+/// The roles that we ship: for APIs in the groups that are theirs unless somebody chooses another
+/// one.
 pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let mut catalogue = Rights::default();
@@ -53,8 +55,8 @@ pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     Ok([vec![catalogue], by_groups(&groups, "", composed, plurals)?].concat())
 }
 
-/// The roles for APIs in a company's own group, which is in their names: they stand beside those that we ship, and beside those of
-/// another group.
+/// The roles for APIs in a company's own group, which is in their names: they stand beside those
+/// that we ship, and beside those of another group.
 pub fn roles_of(
     flavour: Flavour,
     group: &str,
@@ -122,7 +124,8 @@ fn beneath(groups: &[(Flavour, &str)]) -> Rights {
     rights
 }
 
-/// What environments are made of. Secrets are not looked after: they hold what only their owner is to know.
+/// What environments are made of. Secrets are not looked after: they hold what only their owner is
+/// to know.
 fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in

@@ -1,5 +1,5 @@
-//! What the portal's own account reads, for the chart in `deploy/chart`. Everything else the portal does in the name of whoever is
-//! signed in; and it reads no Secret as itself.
+//! What the portal's own account reads, for the chart in `deploy/chart`. Everything else the portal
+//! does in the name of whoever is signed in; and it reads no Secret as itself.
 
 use anyhow::Result;
 use crossplane::api_version;
@@ -20,8 +20,8 @@ const LIST: [&str; 2] = ["get", "list"];
 const CROSSPLANE: [&str; 3] =
     ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
 
-/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name is the chart's to fill in, and those
-/// to `parts`; then what is Crossplane's.
+/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name
+/// is the chart's to fill in, and those to `parts`; then what is Crossplane's.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -47,7 +47,8 @@ pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights
     Ok(rights)
 }
 
-/// Environments, which it watches, and the composites beneath claims, which name the parts of one that goes.
+/// Environments, which it watches, and the composites beneath claims, which name the parts of one
+/// that goes.
 fn own(flavour: Flavour, group: &str) -> Rights {
     let mut rights = Rights::default();
     for api in APIS {

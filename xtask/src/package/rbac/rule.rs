@@ -33,7 +33,8 @@ impl Rights {
         self
     }
 
-    /// The rules of a role: what is done to several resources, or in both flavours' groups, is said once.
+    /// The rules of a role: what is done to several resources, or in both flavours' groups, is said
+    /// once.
     pub fn rules(&self) -> Vec<Value> {
         let mut resources: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
         for ((group, resource), verbs) in &self.0 {
@@ -83,7 +84,8 @@ impl Plurals {
         self.0.insert((text("/spec/group"), text("/spec/names/kind")), text("/spec/names/plural"));
     }
 
-    /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must be known.
+    /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must
+    /// be known.
     pub fn of(&self, object: &Value) -> Result<String> {
         let (group, kind) =
             (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());

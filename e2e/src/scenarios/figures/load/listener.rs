@@ -1,4 +1,5 @@
-//! Somebody's stream of changes at the portal, as a browser holds it: it comes back at once, with the id of the last event.
+//! Somebody's stream of changes at the portal, as a browser holds it: it comes back at once, with
+//! the id of the last event.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Heard {
     /// What there is: names and resource versions.
     pub known: BTreeMap<String, u64>,
-    /// Changes in the order in which they came: the resource version, and how long ago the change was begun.
+    /// Changes in the order in which they came: the resource version, and how long ago the change
+    /// was begun.
     pub changes: Vec<(u64, Duration)>,
     /// Events that cannot follow on what was told before.
     pub doubled: Vec<String>,

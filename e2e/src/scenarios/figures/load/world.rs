@@ -1,5 +1,5 @@
-//! What the streams are about: stock pools in the namespaces of as many people, in an API server where nobody composes anything, and
-//! the portal before it.
+//! What the streams are about: stock pools in the namespaces of as many people, in an API server
+//! where nobody composes anything, and the portal before it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,8 @@ const PLURAL: &str = "stockpools";
 /// A person's account, in the namespace that they see.
 const ACCOUNT: &str = "reader";
 
-/// How long the API server's other clients may take until they watch a new kind: its garbage collector looks every 30 s.
+/// How long the API server's other clients may take until they watch a new kind: its garbage
+/// collector looks every 30 s.
 const SETTLED: Duration = Duration::from_secs(40);
 
 /// Watches that the API server has open, by resource and group.
@@ -153,8 +154,8 @@ impl World {
         Ok(all)
     }
 
-    /// Changes pools, so many a second, one namespace after the other; how many were changed, and how long that took. Each says when it was
-    /// begun.
+    /// Changes pools, so many a second, one namespace after the other; how many were changed, and
+    /// how long that took. Each says when it was begun.
     pub async fn change(&self, size: &Size) -> Result<(usize, Duration)> {
         let begin = Instant::now();
         let count = size.changes * size.seconds;
