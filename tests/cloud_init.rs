@@ -136,7 +136,7 @@ fn keys_beyond_what_aws_takes_are_refused_with_what_would_fit() {
     let keys = vec!["ssh-rsa ".to_owned() + &"A".repeat(700); 20];
     let refused = render(&CloudInit { ssh_public_keys: &keys, opencv: &opencv }).unwrap_err();
     assert_eq!(refused.found, "20 keys of 14160 bytes in all");
-    assert!(refused.allowed.contains("holds 16384"), "{refused}");
+    assert!(refused.allowed.contains("has at most 16384 bytes"), "{refused}");
     let fewer = render(&CloudInit { ssh_public_keys: &keys[..16], opencv: &opencv }).unwrap();
     assert!(fewer.len() <= LIMIT);
 }

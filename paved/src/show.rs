@@ -110,7 +110,7 @@ mod tests {
     fn outcome_names_the_command_that_connects() {
         let mut object = ready();
         object["kind"] = json!("Environment");
-        object["status"]["connection"] = json!("https://ada.team-vision.svc:443");
+        object["status"]["url"] = json!("https://ada.team-vision.svc:443");
         let mut told = Vec::new();
         outcome(&environment(&object), &mut told).unwrap();
         assert!(String::from_utf8(told).unwrap().contains("paved connect ada -n team-vision"));

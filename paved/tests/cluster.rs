@@ -82,7 +82,7 @@ async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
     let kubeconfig = cluster.kubeconfig();
     let asked = timeout(Duration::from_mins(1), paved(&["kinds"], &kubeconfig)).await.unwrap();
     assert!(
-        asked.code == 6 && asked.err.contains("cannot list Compositions just now: 503 starting"),
+        asked.code == 6 && asked.err.contains("could not list Compositions: 503 starting"),
         "{}",
         asked.err
     );

@@ -365,7 +365,7 @@ async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
     }
     let unknown = virtual_environment(json!({"type": "gke"}));
     let seat = Seat::with(unknown, &[("kubeconfig", &kubeconfig("https://evil.example"))]).await;
-    seat.connect(&[]).await.is(4, &["names no endpoint"]);
+    seat.connect(&[]).await.is(4, &["its status has no endpoint"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -439,7 +439,7 @@ async fn status_of_a_workspace_prints_nothing_but_words_and_addresses() {
         json!({"instanceId": "i-0\u{1b}[2J", "publicIp": "127.0.0.1", "connection": line}),
     ] {
         let seat = Seat::with(workspace(status), &[]).await;
-        let told = seat.connect(&["--print"]).await.is(4, &["names no valid"]);
+        let told = seat.connect(&["--print"]).await.is(4, &["its status has no valid"]);
         assert_eq!(told.lines().count(), 1, "{told}");
     }
 }
@@ -452,7 +452,7 @@ async fn anothers_context_of_the_same_name_stays() {
     fs::create_dir(seat.home.path().join(".kube")).unwrap();
     let theirs = kubeconfig("https://theirs").replace("\"x\"", "\"paved/team/shop\"");
     fs::write(seat.config(), &theirs).unwrap();
-    seat.connect(&[]).await.is(1, &["paved/team/shop among its contexts is another's"]);
+    seat.connect(&[]).await.is(1, &["paved/team/shop in contexts belongs to another cluster"]);
     assert_eq!(fs::read_to_string(seat.config()).unwrap(), theirs);
     seat.connect(&["--context-name", "shop"]).await.is(0, &["is context shop in"]);
     seat.connect(&["--context-name", "shop"]).await.is(0, &[]);
@@ -485,7 +485,7 @@ async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
         let status =
             json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": endpoint});
         let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
-        seat.connect(&[]).await.is(4, &["its status names no endpoint"]);
+        seat.connect(&[]).await.is(4, &["its status has no endpoint"]);
         assert!(!seat.config().exists());
     }
 }
@@ -539,5 +539,7 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stock_pool_has_nothing_to_connect_to() {
     let seat = Seat::with(ready("StockPool", json!({"replicas": 1}), json!({})), &[]).await;
-    seat.connect(&[]).await.is(1, &["StockPool shop has nothing to connect to"]);
+    seat.connect(&[])
+        .await
+        .is(1, &["StockPool shop: a StockPool has no machine, cluster or database to connect to"]);
 }

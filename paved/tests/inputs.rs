@@ -173,7 +173,7 @@ fn foreign_files_of_a_folder_are_skipped_with_a_note() {
     std::fs::write(within(&folder, "broken.yaml"), "a: [1,\n").unwrap();
     let run = paved(&["preview", &within(&folder, "")]);
     assert_eq!((run.code, run.documents().is_empty()), (1, false), "{}", run.err);
-    assert!(run.err.contains("broken.yaml is no YAML"), "{}", run.err);
+    assert!(run.err.contains("broken.yaml is not valid YAML"), "{}", run.err);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn contradicting_flags_are_rejected() {
         (&["init", "gpu-workspace", "--group", "platform.m.acme.io"], "--flavour namespaced"),
         (
             &["init", "GpuDevWorkspaceClaim", "--flavour", "namespaced"],
-            "in this one it is GpuDevWorkspace",
+            "GpuDevWorkspaceClaim belongs to the other API. Use GpuDevWorkspace",
         ),
         (
             &[&platform[..], &["--flavour", "namespaced", "--group", "platform.acme.io"]].concat(),

@@ -374,7 +374,7 @@ async fn no_link_leads_out_of_the_folder() {
     symlink("/etc/passwd", site.path().join("assets/passwd")).unwrap();
     publish(&cluster, &s3, site.path(), &[])
         .await
-        .is(1, &["assets/passwd: is a link that leads out of the folder"]);
+        .is(1, &["assets/passwd: is a broken link, or a link to a file outside the folder"]);
     assert_eq!(s3.requests(), Vec::<String>::new());
 }
 
@@ -394,7 +394,7 @@ async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
     publish(&cluster, &s3, site.path(), &["--immutable", "a["]).await.is(1, &["a["]);
     publish(&cluster, &s3, site.path(), &["--endpoint-url", "http://127.0.0.1:1"])
         .await
-        .is(6, &["no answer"]);
+        .is(6, &["no response"]);
 
     s3.refuse("GET", BUCKET, 403, "AccessDenied");
     publish(&cluster, &s3, site.path(), &[])

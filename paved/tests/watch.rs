@@ -151,7 +151,7 @@ async fn a_list_of_nothing_waits_for_the_first() {
 async fn what_goes_on_ends_at_either_signal() {
     let cluster = Cluster::with(waiting(pool()), &[]).await;
     for (args, said, told) in [
-        (&["wait", "shop"][..], "StockPool team/shop", Some("interrupted: nothing is undone")),
+        (&["wait", "shop"][..], "StockPool team/shop", Some("interrupted: the cluster continues")),
         (&["list", "-w"], "shop", None),
         (&["status", "shop", "-w"], "StockPool team/shop", None),
     ] {

@@ -153,7 +153,7 @@ mod tests {
         let refused =
             china.has("arn:aws:iam::123456789012:role/a").map_err(|error| error.to_string());
         let message = "found \"arn:aws:iam::123456789012:role/a\"; \
-                       allowed: an ARN of the partition aws-cn: arn:aws-cn:…";
+                       allowed: an ARN of the partition aws-cn, which starts with arn:aws-cn:";
         assert_eq!(refused, Err(message.to_owned()));
     }
 }

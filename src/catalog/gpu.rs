@@ -325,6 +325,6 @@ mod tests {
         );
         let refused = super::offered(machine("p5.48xlarge").unwrap()).unwrap_err();
         assert!(refused.allowed.starts_with("g4dn.{xlarge, "), "{refused}");
-        assert!(refused.allowed.ends_with("by gpuWorkspace.instanceTypes"), "{refused}");
+        assert!(refused.allowed.ends_with("with gpuWorkspace.instanceTypes"), "{refused}");
     }
 }

@@ -183,7 +183,7 @@ fn what_an_earlier_step_composes_is_never_replaced() {
     let response = answer(request);
     assert_eq!(response.results[0].severity(), Severity::Fatal);
     assert!(
-        response.results[0].message.contains("composes `instance` too"),
+        response.results[0].message.contains("also composes `instance`"),
         "{}",
         response.results[0].message
     );

@@ -499,7 +499,11 @@ fn undeclared(value: &Value, schema: &Value, path: &str) -> Vec<String> {
     }
     let mut problems = Vec::new();
     for (key, child) in value.as_object().into_iter().flatten() {
-        match &schema["properties"][key] {
+        let declared = match &schema["properties"][key] {
+            Value::Null => &schema["additionalProperties"],
+            declared => declared,
+        };
+        match declared {
             Value::Null => problems.push(format!("{path}.{key}: not declared")),
             schema => problems.extend(undeclared(child, schema, &format!("{path}.{key}"))),
         }

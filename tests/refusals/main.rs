@@ -425,7 +425,7 @@ fn keys() {
         Case {
             world: wrong("MIIEvQIBADANBgkq"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found a text of 16 characters (not \
+            message: "spec.parameters.sshPublicKeys[0]: found a text with 16 characters (not \
                       shown), which does not start with a known key type; allowed: one line as in \
                       ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
                       ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits or more, sk-…), the key \

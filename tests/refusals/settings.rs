@@ -104,7 +104,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         ),
         (
             gpu("permissionsBoundary", json!("arn:aws-cn:iam::123456789012:policy/developers")),
-            "settings.gpuWorkspace.permissionsBoundary: found \"arn:aws-cn:iam::123456789012:policy/developers\"; allowed: an ARN of the partition aws: arn:aws:…",
+            "settings.gpuWorkspace.permissionsBoundary: found \"arn:aws-cn:iam::123456789012:policy/developers\"; allowed: an ARN of the partition aws, which starts with arn:aws:",
         ),
         (
             settings(
@@ -113,7 +113,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
                 "publisherRoleArns",
                 publishers,
             ),
-            "settings.unifiedEnvironment.publisherRoleArns[1]: found \"arn:aws-us-gov:iam::123456789012:role/site-publisher\"; allowed: an ARN of the partition aws: arn:aws:…",
+            "settings.unifiedEnvironment.publisherRoleArns[1]: found \"arn:aws-us-gov:iam::123456789012:role/site-publisher\"; allowed: an ARN of the partition aws, which starts with arn:aws:",
         ),
         (
             app("databaseTier", json!("db-n1-standard-1")),
@@ -124,7 +124,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         ),
         (
             app("zones", json!({"us-central1": ["us-central1-a", "us-east1-b"]})),
-            "settings.applicationEnvironment.zones.us-central1[1]: found \"us-east1-b\"; allowed: a zone of us-central1 such as us-central1-a",
+            "settings.applicationEnvironment.zones.us-central1[1]: found \"us-east1-b\"; allowed: a zone of us-central1, for example us-central1-a",
         ),
         (
             managed_cluster("eks", "eks.region", json!("europe-west1")),
@@ -137,7 +137,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
                 "eks.nodeRoleArn",
                 json!("arn:aws-cn:iam::123456789012:role/nodes"),
             ),
-            "settings.environment.eks.nodeRoleArn: found \"arn:aws-cn:iam::123456789012:role/nodes\"; allowed: an ARN of the partition aws: arn:aws:…",
+            "settings.environment.eks.nodeRoleArn: found \"arn:aws-cn:iam::123456789012:role/nodes\"; allowed: an ARN of the partition aws, which starts with arn:aws:",
         ),
         (
             managed_cluster("eks", "machineTypes.eks.small", json!("e2-standard-2")),

@@ -66,6 +66,7 @@ fn examples_keep_exactly_this() {
             })
             .collect();
         let expected: &[&str] = match (case.api().info().name, case.variant().as_deref()) {
+            ("application-environment", None) => &["bucket SoftDeletedObjects"],
             ("unified-environment", None) => &[
                 "frontend-bucket Bucket",
                 "frontend-bucket-encryption BucketServerSideEncryptionConfiguration",

@@ -61,7 +61,7 @@ fn releases(resources: &std::collections::BTreeMap<String, Value>) -> Vec<&Strin
 fn trap_04_default_charts_spell_their_versions_as_asked() {
     for environment in running(API, None) {
         let slots = releases(environment.world.resources());
-        assert!(slots.iter().any(|slot| *slot == "knative-operator"), "{slots:?}");
+        assert!(slots.iter().any(|slot| *slot == "knative"), "{slots:?}");
         for slot in slots {
             let release = environment.resource(slot);
             let asked = &release["spec"]["forProvider"]["chart"]["version"];
@@ -73,33 +73,33 @@ fn trap_04_default_charts_spell_their_versions_as_asked() {
 #[test]
 fn trap_04_chart_that_spells_its_version_otherwise_is_told() {
     for mut environment in running(API, None) {
-        let release = environment.world.resources_mut().get_mut("knative-operator").unwrap();
+        let release = environment.world.resources_mut().get_mut("knative").unwrap();
         let version = release["spec"]["forProvider"]["chart"]["version"].as_str().unwrap();
         let (own, spelled) = (version.to_owned(), format!("v{version}"));
         release["spec"]["forProvider"]["chart"]["version"] = json!(spelled);
         environment.provider.answer(&mut environment.world);
         environment.call();
-        environment.says("knative-operator", &format!("the chart calls its version {own}"));
+        environment.says("knative", &format!("the chart calls its version {own}"));
     }
 }
 
 #[test]
 fn trap_16_release_that_helm_gave_up_has_failed() {
     for mut environment in beginnings(API, None) {
-        environment.provider.fail("knative-operator", "context deadline exceeded");
+        environment.provider.fail("knative", "context deadline exceeded");
         environment.settle();
         environment.call();
-        assert_eq!(environment.condition("knative-operator", "Synced"), "True", "no error");
-        assert_eq!(environment.line("knative-operator")["reason"], "Failed");
-        environment.says("knative-operator", "Helm failed 3 times");
-        environment.says("knative-operator", "context deadline exceeded");
+        assert_eq!(environment.condition("knative", "Synced"), "True", "no error");
+        assert_eq!(environment.line("knative")["reason"], "Failed");
+        environment.says("knative", "Helm failed 3 times");
+        environment.says("knative", "context deadline exceeded");
 
         // The provider itself gives up after ten minutes, so Helm must give up before.
-        let release = environment.resource("knative-operator");
+        let release = environment.resource("knative");
         assert_eq!(release["spec"]["forProvider"]["waitTimeout"], "8m0s");
-        environment.provider.mend("knative-operator");
+        environment.provider.mend("knative");
         environment.settle();
         environment.call();
-        assert_eq!(environment.line("knative-operator")["ready"], true);
+        assert_eq!(environment.line("knative")["ready"], true);
     }
 }

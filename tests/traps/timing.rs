@@ -101,7 +101,7 @@ fn without_configs(api: &str) -> Vec<Environment> {
 fn trap_17_silence_of_a_cloud_provider_is_told() {
     for environment in without_configs("gpu-workspace") {
         assert_eq!(environment.resource("role").get("status"), None, "its provider writes nothing");
-        environment.says("role", "check that the ");
+        environment.says("role", "Check that the ");
         environment.says("role", " default (aws.");
     }
 }

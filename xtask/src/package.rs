@@ -258,7 +258,7 @@ mod tests {
         for (file, from, to) in [
             ("package/crossplane.yaml", "The Paved Road maintainers", "elsewhere"),
             ("examples/gpu-workspace/claim.yaml", "team-vision", "elsewhere"),
-            ("deploy/chart/values.yaml", "How browsers reach the portal", "elsewhere"),
+            ("deploy/chart/values.yaml", "Origin of the portal in browsers", "elsewhere"),
             ("web/package-lock.json", "\"license\": \"MIT\"", "\"license\": \"elsewhere\""),
         ] {
             let file = args.place.root().join(file);

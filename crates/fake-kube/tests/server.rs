@@ -19,7 +19,9 @@ async fn start() -> (Arc<Cluster>, Server, Api<ConfigMap>) {
     let kinds = Kinds::new([], Schemas::new([].iter()).unwrap(), Vec::new());
     let cluster = Arc::new(Cluster::new(kinds, Access::open(User::new("ada", &[]))));
     let server = Server::start(Arc::clone(&cluster)).await.unwrap();
-    let config = Config::new(format!("http://{}", server.address).parse().unwrap());
+    let mut config = Config::new(format!("http://{}", server.address).parse().unwrap());
+    // By default the client repeats a request for minutes that is answered with 503.
+    config.default_retry = false;
     let maps = Api::namespaced(Client::try_from(config).unwrap(), "default");
     (cluster, server, maps)
 }

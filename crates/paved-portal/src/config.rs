@@ -311,14 +311,8 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let field = "oidc-client-secret-file";
     let bytes = read(path, field)?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        wrong(
-            field,
-            "bytes that are not UTF-8",
-            "allowed: a \
-            text",
-        )
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| wrong(field, "bytes that are not UTF-8", "allowed: a text"))?;
     let text = text.trim_end();
     if text.is_empty() {
         return Err(wrong(
@@ -361,16 +355,8 @@ fn session_ttl(text: &str) -> Result<Duration, Failure> {
 }
 
 fn read(path: &Path, field: &str) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| {
-        wrong(
-            field,
-            path.display(),
-            &format!(
-                "could not read the \
-        file: {error}"
-            ),
-        )
-    })
+    fs::read(path)
+        .map_err(|error| wrong(field, path.display(), &format!("could not read the file: {error}")))
 }
 
 #[cfg(test)]
@@ -399,7 +385,7 @@ mod tests {
             (
                 "{auth: none, public-url: 'http://a.example.org'}",
                 "--public-url: found",
-                "loopback only",
+                "or an http URL of a loopback address",
             ),
             (
                 "{auth: none, public-url: 'https://a.example.org'}",

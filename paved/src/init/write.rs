@@ -115,9 +115,12 @@ fn stand_in(schema: &Value) -> Value {
 }
 
 /// What the description gives as an example, in one word.
-fn example(schema: &Value) -> Option<&str> {
-    let (_, example) = schema["description"].as_str()?.split_once("such as ")?;
-    example.split_whitespace().next().map(|word| word.trim_end_matches(['.', ',', ':', ';']))
+fn example(schema: &Value) -> Option<String> {
+    // A description has the line breaks of its doc comment.
+    let description = one_line(schema["description"].as_str()?);
+    let (_, example) = description.split_once("such as ")?;
+    let word = example.split(' ').next()?;
+    Some(word.trim_end_matches(['.', ',', ':', ';']).to_owned())
 }
 
 /// A comment in lines of [`WIDTH`] columns at most, but for longer words.

@@ -624,7 +624,7 @@ async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
     let told = portal.json("POST", "ada", preview, &there).await;
     assert_eq!(told.status, 200, "{:?}", told.body);
     assert!(
-        told.json()["notes"][0].as_str().unwrap().contains("rejected as it is"),
+        told.json()["notes"][0].as_str().unwrap().contains("The current environment is rejected"),
         "{:?}",
         told.body
     );

@@ -323,7 +323,8 @@ environment: {eks: {region: europe-west1}}
     let run = paved(&["validate", &within(&folder, "settings.yaml")]);
     assert_eq!(run.code, 3, "{}", run.err);
     for told in [
-        "tags.department: found \"R&D (Vision)\"; allowed: for IAM, letters, digits, spaces and",
+        "tags.department: found \"R&D (Vision)\"; allowed: letters, digits, spaces and \
+         _ . : / = + - @ (for IAM)",
         "gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the ARN of an IAM policy",
         "applicationEnvironment.databaseTier: found \"db-n1-standard-1\"; allowed: a Cloud SQL machine type",
         "environment.eks.region: found \"europe-west1\"; allowed: an AWS region, for example \
@@ -394,7 +395,7 @@ fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);
-    let commands = ["::error line=", "::notice::the platform team's"];
+    let commands = ["::error line=", "::notice::no Settings found, so paved"];
     assert!(
         run.out.lines().all(|line| commands.iter().any(|one| line.starts_with(one))),
         "{}",

@@ -147,7 +147,10 @@ mod tests {
         let failed = kube::Error::Service(Box::new(AuthError::AuthExecStart(start)));
         let mut broke = || contact.broke(0, &failed, true, "watch X", &cluster);
         let told = broke().unwrap().unwrap();
-        assert!(told.contains("for want of credentials (the credential plugin"), "{told}");
+        assert!(
+            told.contains("cannot be reached without credentials (the credential plugin"),
+            "{told}"
+        );
         advance(RENEWAL).await;
         assert!(broke().is_ok());
         advance(Duration::from_secs(1)).await;
@@ -158,13 +161,14 @@ mod tests {
     async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
-        for (code, words) in [(401, "rejects your credentials"), (403, "let you"), (503, "answer")]
+        for (code, words) in
+            [(401, "rejects your credentials"), (403, "denies access"), (503, "does not respond")]
         {
             let told = Contact::default()
                 .broke(0, &api(code), true, "watch X", &cluster)
                 .unwrap()
                 .unwrap();
-            assert!(told.contains(&format!("does not {words}")), "{told}");
+            assert!(told.contains(&format!(" {words}; retrying")), "{told}");
         }
         assert!(contact.broke(0, &api(401), true, "watch X", &cluster).unwrap().is_some());
         assert!(contact.broke(0, &api(403), false, "watch X", &cluster).is_err());

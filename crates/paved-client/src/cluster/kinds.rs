@@ -298,7 +298,7 @@ mod tests {
             assert!(matches!(kinds().called(text), Err(Failure::Usage(_))), "{text}");
         }
         let told = kinds().called("environment.acme.io").unwrap_err().to_string();
-        assert!(told.contains("it has Environment.dev.example.org and Environment."), "{told}");
+        assert!(told.contains("Available: Environment.dev.example.org and Environment."), "{told}");
     }
 
     #[test]
@@ -335,6 +335,6 @@ mod tests {
         assert_eq!(field, "kind");
         assert!(message.contains("allowed: Environment, GpuDevWorkspaceClaim"), "{message}");
         assert!(message.contains("did you mean GpuDevWorkspaceClaim?"), "{message}");
-        assert!(wrong("", "").1.contains("found none"));
+        assert!(wrong("", "").1.starts_with("missing; allowed: Environment, "));
     }
 }

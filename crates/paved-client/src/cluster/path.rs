@@ -287,7 +287,8 @@ mod tests {
             let here: Api<Secret> = Api::namespaced(client.clone(), "team");
             let elsewhere: Api<Secret> = Api::namespaced(client.clone(), name);
             let error = here.get(name).await.unwrap_err();
-            assert!(invalid_name(&error).unwrap().contains("are allowed"), "{name:?}: {error}");
+            let told = invalid_name(&error).unwrap();
+            assert!(told.contains("; allowed: letters, digits and"), "{name:?}: {error}");
             assert!(here.delete(name, &DeleteParams::default()).await.is_err());
             let (params, patch) = (PatchParams::default(), Patch::Merge(serde_json::json!({})));
             assert!(here.patch(name, &params, &patch).await.is_err());

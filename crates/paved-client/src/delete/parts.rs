@@ -488,7 +488,11 @@ mod tests {
     fn what_holds_a_part_is_told() {
         let going = "2026-01-01T10:00:00Z";
         for (metadata, conditions, told) in [
-            (json!({"labels": {IN_USE: "true"}}), json!([]), "a Usage keeps it"),
+            (
+                json!({"labels": {IN_USE: "true"}}),
+                json!([]),
+                "waits until the resources that use it are deleted",
+            ),
             (
                 json!({"deletionTimestamp": going}),
                 json!([{"type": "Synced", "status": "False", "message": "DependencyViolation: in use"}]),
@@ -548,7 +552,10 @@ mod tests {
         assert_eq!(state(OVERLOOKED * 2, "Usage", &bare, soon), Hold::Unasked);
         let overlooked = state(OVERLOOKED * 2, "Instance", &bare, soon);
         assert_eq!(overlooked, Hold::Overlooked);
-        assert!(overlooked.told().contains("by hand") && overlooked.mark() == Mark::Bad);
+        assert!(
+            overlooked.told().contains("must be deleted manually")
+                && overlooked.mark() == Mark::Bad
+        );
         let before = Some("2026-01-01T09:59:50Z");
         assert_eq!(
             state(OVERLOOKED * 2, "Instance", &bare, before),

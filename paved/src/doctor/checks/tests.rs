@@ -124,7 +124,8 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
         ..world()
     };
     for line in [
-        "✗ Provider ours  is not Healthy: Healthy is False; look at",
+        "✗ Provider ours  is not Healthy: Healthy is False; run `kubectl describe \
+         provider.pkg.crossplane.io ours`",
         "✗ Function fn  is not installed",
     ] {
         assert!(told(&world).contains(line), "{line}: {}", told(&world));
