@@ -157,8 +157,8 @@ pub(super) fn blamed<'l>(
     let blame = |other: &Line<'_>| {
         let external =
             other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
-        let names = [other.slot, other.kind].map(letters);
-        let named = names.into_iter().filter(|name| packed.contains(name.as_str()));
+        let own = [other.slot, other.kind].map(letters);
+        let named = own.into_iter().filter(|name| packed.contains(name.as_str()));
         named.chain(external).map(|name| name.len()).filter(|length| *length >= SHORTEST).max()
     };
     let others = lines.iter().filter(|other| {

@@ -228,7 +228,7 @@ impl Provider {
         if self.clouds.has(slot) {
             return self.clouds.update(slot, manner, object);
         }
-        if let Some(why) = self.clouds.forbids_creation(manner, object) {
+        if let Some(why) = Clouds::forbids_creation(manner, object) {
             return State::Failed(why);
         }
         let age = self.ages.entry(slot.to_owned()).or_insert(0);

@@ -118,7 +118,8 @@ fn stand_in(schema: &Value) -> Value {
 fn example(schema: &Value) -> Option<String> {
     // A description has the line breaks of its doc comment.
     let description = one_line(schema["description"].as_str()?);
-    let (_, example) = description.split_once("such as ")?;
+    let begins = |words| description.split_once(words).map(|(_, example)| example);
+    let example = begins("such as ").or_else(|| begins("for example "))?;
     let word = example.split(' ').next()?;
     Some(word.trim_end_matches(['.', ',', ':', ';']).to_owned())
 }

@@ -75,7 +75,7 @@ pub(super) fn composed(
         Ready::True => conditions.mark(world, "Ready", "True", "Available", ""),
         Ready::False => conditions.mark(world, "Ready", "False", "Creating", ""),
         Ready::Unspecified if unready.is_empty() => {
-            conditions.mark(world, "Ready", "True", "Available", "")
+            conditions.mark(world, "Ready", "True", "Available", "");
         }
         Ready::Unspecified => {
             let message = format!("Unready resources: {}", some(&unready));

@@ -126,7 +126,7 @@ impl Clouds {
     }
 
     /// Why the resource cannot be created, if so.
-    pub(super) fn forbids_creation(&self, manner: &Manner, object: &Value) -> Option<String> {
+    pub(super) fn forbids_creation(manner: &Manner, object: &Value) -> Option<String> {
         manner.rules.forbids_creation(manner.facts, &wanted(object))
     }
 

@@ -240,7 +240,7 @@ fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manne
     let now = world.now().to_string();
     let is_made = is_ready(object);
     let mut put = |kind, status, reason, message: &str| {
-        set_condition(object, &now, kind, status, reason, message)
+        set_condition(object, &now, kind, status, reason, message);
     };
     match state {
         State::Ready => {

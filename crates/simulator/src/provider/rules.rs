@@ -30,10 +30,13 @@ pub(super) struct Rules {
     /// The refusal of a deletion that the parameters forbid.
     pub(super) protected: Option<fn(&Value) -> Option<&'static str>>,
     /// The refusal of a creation that the parameters forbid, and the name that it is about.
-    pub(super) refused: Option<fn(&Value) -> Option<(&'static str, String)>>,
+    pub(super) refused: Option<fn(&Value) -> Option<Refusal>>,
     /// The field of `status.atProvider` that has the cloud's state, where the kind has one.
     pub(super) state: Option<&'static str>,
 }
+
+/// A refusal, and the name that it is about.
+type Refusal = (&'static str, String);
 
 /// A kind of resources that need another resource.
 #[derive(Clone, Copy)]
