@@ -181,7 +181,7 @@ fn ready_is_what_a_request_would_find() {
             *to = from.clone();
             match env {
                 Value::Null => {
-                    drop(other.xr["spec"]["backend"].as_object_mut().unwrap().remove("env"))
+                    drop(other.xr["spec"]["backend"].as_object_mut().unwrap().remove("env"));
                 }
                 ref env => other.xr["spec"]["backend"]["env"] = env.clone(),
             }

@@ -71,7 +71,7 @@ async fn main() {
         times.push(std::array::from_fn(|step| {
             if step == 2 {
                 (4..24).for_each(|number| {
-                    write(&site, &asset(number), &format!("changed in round {round}\n"))
+                    write(&site, &asset(number), &format!("changed in round {round}\n"));
                 });
             }
             // Whoever comes second finds the files in the system's cache: they take turns.

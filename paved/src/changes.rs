@@ -48,9 +48,8 @@ pub(crate) fn compare(before: &Slots, after: &Slots) -> Result<Option<String>, F
         }
         told.push_str(&difference);
     }
-    let changes =
-        (!told.is_empty()).then(|| format!("{new} new, {changed} changed, {gone} gone\n{told}"));
-    Ok(changes)
+    let is_same = told.is_empty();
+    Ok((!is_same).then(|| format!("{new} new, {changed} changed, {gone} gone\n{told}")))
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         match one {
             Ok(one) => found.push(one),
             Err(paved_client::Failure::Absent(message)) if args.ignore_not_found => {
-                writeln!(console.out, "{message}")?
+                writeln!(console.out, "{message}")?;
             }
             Err(failure) => failures.push(failure.into()),
         }

@@ -9,7 +9,7 @@ use crate::cli::{self, Cli};
 /// [`Server::start`] has it. An error is what `paved portal` prints.
 pub async fn start(
     flags: &[String],
-    limits: Limits,
+    limits: &Limits,
     log: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
 ) -> Result<Server, String> {
     let args = ["paved", "portal"].into_iter().map(str::to_owned).chain(flags.iter().cloned());

@@ -229,7 +229,7 @@ pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
             items.remove(last.parse().unwrap());
         }
         (Value::Array(items), Rubbish::Value(value)) => {
-            items[last.parse::<usize>().unwrap()] = value.clone()
+            items[last.parse::<usize>().unwrap()] = value.clone();
         }
         (Value::Object(fields), Rubbish::Removed) => {
             fields.remove(last);

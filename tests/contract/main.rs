@@ -458,7 +458,7 @@ fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>
         // Nothing there: no section. Anything else but an object is refused.
         match settings.get_mut(key) {
             Some(nothing) if nothing.is_null() || nothing == world::NOT_A_NUMBER => {
-                *nothing = json!({})
+                *nothing = json!({});
             }
             Some(section) if !section.is_object() => continue,
             _ => {}

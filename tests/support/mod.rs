@@ -192,7 +192,7 @@ pub fn answer_among(
 /// One call, whatever it asks for.
 pub fn answer_once(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     let mut random = |bytes: &mut [u8]| {
-        bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37))
+        bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
     };
     let now = now.parse().unwrap();
     function::run(request, &mut Outside { now, random: &mut random }).unwrap()

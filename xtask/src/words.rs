@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<()> {
         match extension(&path) {
             _ if !has_same_mode => changed.push(path),
             "ts" | "tsx" | "mjs" => {
-                scripts.push(json!({"path": path, "before": before, "after": after}))
+                scripts.push(json!({"path": path, "before": before, "after": after}));
             }
             _ if is_same(&path, &before, &after).with_context(|| path.clone())? => {}
             _ => changed.push(path),

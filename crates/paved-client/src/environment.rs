@@ -301,7 +301,7 @@ impl Environment {
 
     /// What its API says of itself.
     pub(crate) fn api(&self) -> Option<&'static Info> {
-        apis::of_environment(&self.kind).map(|api| api.info())
+        apis::of_environment(&self.kind).map(function_paved_road::apis::AnyApi::info)
     }
 
     /// Where people reach it.

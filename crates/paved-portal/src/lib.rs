@@ -109,7 +109,7 @@ pub fn description() -> Result<String, serde_json::Error> {
 pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure> {
     let config = Config::of(flags)?;
     log(config.level);
-    Server::bind(config, access, Limits::default()).await?.run(signalled()).await
+    Server::bind(config, access, &Limits::default()).await?.run(signalled()).await
 }
 
 /// A portal that listens on its address: what `paved portal` runs.
@@ -126,7 +126,7 @@ impl Server {
     pub async fn start(
         flags: &Flags,
         access: &cluster::Access,
-        limits: Limits,
+        limits: &Limits,
         log: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let config = Config::of(flags)?;
@@ -138,7 +138,7 @@ impl Server {
     async fn bind(
         config: Config,
         access: &cluster::Access,
-        limits: Limits,
+        limits: &Limits,
     ) -> Result<Self, Failure> {
         if access.impersonate.is_some() && matches!(config.auth, Auth::Oidc(_)) {
             return Err(Failure::Usage(
@@ -241,7 +241,7 @@ fn logged(level: Level) -> Targets {
 impl Portal {
     fn new(
         config: Config,
-        limits: Limits,
+        limits: &Limits,
         only: Option<String>,
         clients: Clients,
         listening: Url,
@@ -252,15 +252,15 @@ impl Portal {
             Auth::None => None,
             Auth::Oidc(oidc) => {
                 let sessions = Sessions::new(oidc, config.public_url.as_ref(), Revoked::of(&own));
-                Some((Arc::new(Provider::new(oidc, &public_url, &limits)?), Arc::new(sessions)))
+                Some((Arc::new(Provider::new(oidc, &public_url, limits)?), Arc::new(sessions)))
             }
         };
         let catalog = Arc::new(Catalog::new(clients.clone(), only.clone()));
-        let access = Arc::new(Access::new(clients.clone(), Arc::clone(&catalog), &limits));
+        let access = Arc::new(Access::new(clients.clone(), Arc::clone(&catalog), limits));
         let live = Arc::new(Live::new(
             owner::unique(4).map_err(|why| Failure::Usage(why.detail().to_owned()))?,
         ));
-        let streams = Arc::new(Streams::new(&limits));
+        let streams = Arc::new(Streams::new(limits));
         let naming = config.auth.naming();
         // Where the portal's own keys lie, nobody who signs in has anything to make.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
@@ -268,12 +268,12 @@ impl Portal {
             metrics: Arc::new(Metrics::new(&access, &live, &streams)),
             origins: Arc::new(Origins::of(&config, &public_url)),
             catalog,
-            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), &limits)),
+            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), limits)),
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
             preview: Arc::default(),
             config: Arc::new(config),
-            limits,
+            limits: *limits,
             only,
             public_url,
             clients,

@@ -4,6 +4,7 @@ mod line;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
@@ -79,11 +80,12 @@ impl Listener {
         let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
         let streams = Arc::clone(&portal.streams);
-        let stopping = tokio::spawn(stopping(stop, handle.clone(), streams, limits));
+        let stopping = tokio::spawn(stopping(stop, handle.clone(), streams, limits.shutdown));
         let files = take_files();
         tracing::info!(address = %self.address, url = %portal.public_url, files, "listening");
         let ended = if let Some(tls) = self.tls {
-            let renewing = tokio::spawn(renew(tls.clone(), Arc::clone(&portal.config), limits));
+            let renewing =
+                tokio::spawn(renew(tls.clone(), Arc::clone(&portal.config), limits.certificate));
             let mut server = axum_server::from_tcp_rustls(self.bound, tls)?
                 .handle(handle)
                 .map(|acceptor| Timed { acceptor, limits });
@@ -154,12 +156,12 @@ async fn stopping(
     stop: impl Future<Output = ()>,
     handle: Handle<SocketAddr>,
     streams: Arc<Streams>,
-    limits: Limits,
+    shutdown: Duration,
 ) {
     stop.await;
     tracing::info!(connections = handle.connection_count(), "stopping");
     streams.stop();
-    handle.graceful_shutdown(Some(limits.shutdown));
+    handle.graceful_shutdown(Some(shutdown));
 }
 
 async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
@@ -173,10 +175,10 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
 }
 
 /// Reads the certificate again and again: whoever renews it writes the file.
-async fn renew(rustls: RustlsConfig, config: Arc<Config>, limits: Limits) {
+async fn renew(rustls: RustlsConfig, config: Arc<Config>, period: Duration) {
     let Some(tls) = &config.tls else { return };
     loop {
-        tokio::time::sleep(limits.certificate).await;
+        tokio::time::sleep(period).await;
         if let Err(error) = rustls.reload_from_pem_file(&tls.cert, &tls.key).await {
             tracing::warn!(%error, "the certificate cannot be read again: the old one stays");
         }

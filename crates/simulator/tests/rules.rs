@@ -77,7 +77,7 @@ fn immutable_field_refuses_all_changes_by_its_name_in_terraform() {
             json!({"rootBlockDevice": {"encrypted": false}}),
             r#""root_block_device.0.encrypted" from "true" to "false""#,
         ),
-        (json!({"ebsBlockDevice": []}), r##""ebs_block_device.#" from "1" to "0""##),
+        (json!({"ebsBlockDevice": []}), r#""ebs_block_device.#" from "1" to "0""#),
         (
             json!({"ebsBlockDevice": [{"volumeSize": 2}]}),
             r#""ebs_block_device.0.volume_size" from "1" to "2""#,

@@ -155,7 +155,7 @@ impl Alive {
                 let _ = self.world.apply(&response);
             }
             Err(error) => {
-                eprintln!("{} {}: the function has failed: {error}", root.resource, root.name)
+                eprintln!("{} {}: the function has failed: {error}", root.resource, root.name);
             }
         }
         let at_work = self.cloud.work(&mut self.world, &around.quota, now);

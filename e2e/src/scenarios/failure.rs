@@ -26,7 +26,7 @@ async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
     };
     match flavour {
         Flavour::Claims => {
-            drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone()))
+            drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone()));
         }
         Flavour::Namespaced => quota.namespace = Some(stage.namespace.clone()),
     }

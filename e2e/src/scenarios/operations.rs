@@ -139,7 +139,7 @@ impl Team {
     async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
         match block {
             _ if block.contains("kind: Function") => {
-                self.has(flavour, &Args::default().release).await?
+                self.has(flavour, &Args::default().release).await?;
             }
             _ if block.contains(NEXT) => self.upgraded(flavour).await?,
             _ if block.contains("kubectl get paved") => {

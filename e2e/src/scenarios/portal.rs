@@ -28,6 +28,7 @@ const THEIRS: &str = "theirs";
 /// Each kind is made through its shape, watched until it is ready, connected to, changed and
 /// deleted, though one of the two replicas is killed amid; of two people neither sees anything of
 /// the other's.
+#[expect(clippy::too_many_lines, reason = "the steps of one story")]
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
     let groups = PEOPLE.map(group_of);
     try_join_all(groups.map(|group| team(&stage, group))).await?;

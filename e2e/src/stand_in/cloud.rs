@@ -178,7 +178,7 @@ impl Cloud {
                 }
             }
             Err(error) => {
-                eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map))
+                eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map));
             }
         }
     }

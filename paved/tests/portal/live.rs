@@ -317,7 +317,7 @@ async fn whoever_does_not_read_is_let_go_and_told_why() {
     let much = "x".repeat(1 << 16);
     for number in 0..400 {
         cluster.change(&pool("one"), |object| {
-            object["status"]["much"] = json!(format!("{much}{number}"))
+            object["status"]["much"] = json!(format!("{much}{number}"));
         });
     }
     let is_let_go = |answer: &Answer| {

@@ -1,5 +1,6 @@
 //! The portal, as its clients see it, beside an API server of many people.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::large_types_passed_by_value, reason = "limits are made for one portal")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -400,7 +400,7 @@ async fn a_stock_pool_is_made_by_a_job() {
     assert_eq!(portal.get("bob", "/api/v1/operator/stockpools").await.json(), json!([]));
     let known = json!({"phase": "Provisioning", "available": 1, "allocated": 3});
     cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
-        object["status"] = known.clone()
+        object["status"] = known.clone();
     });
     let path = "/api/v1/operator/stockpools";
     portal.until_as("ada", path, |answer| answer.json()[0]["status"] == known).await;

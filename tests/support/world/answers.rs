@@ -23,7 +23,7 @@ pub fn answer(object: &mut Value, mood: Mood) {
         ("networking.k8s.io", "Ingress") => ingress(object, mood),
         ("argoproj.io", "Application") => object["status"] = application(mood),
         ("kubernetes.crossplane.io" | "kubernetes.m.crossplane.io", "Object") => {
-            wrapper(object, mood)
+            wrapper(object, mood);
         }
         _ => managed(object, mood),
     }

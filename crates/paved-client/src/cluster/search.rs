@@ -135,7 +135,7 @@ async fn among<O>(
     while let Some((kind, list)) = lists.next().await {
         match list {
             Ok(all) => {
-                found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one)))
+                found.extend(all.into_iter().map(|(name, one)| ((kind.full_name(), name), one)));
             }
             Err(error) if is_denied(&error) => drop(denied.insert(kind.full_name(), error)),
             Err(error) => return Err(cluster.explain(&error, &format!("list {}", kind.name()))),

@@ -130,7 +130,7 @@ pub fn while_allowed(
         match &next {
             Some(Ok(Event::InitDone)) => *listed = true,
             Some(Err(Error::InitialListFailed(error))) => {
-                *over = !*listed && super::is_denied(error)
+                *over = !*listed && super::is_denied(error);
             }
             _ => {}
         }

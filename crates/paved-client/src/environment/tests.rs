@@ -123,7 +123,7 @@ fn what_was_just_edited_may_show_an_older_status() {
         entry
     };
     let with = |object: &mut Value, entries: &[Value]| {
-        object["metadata"]["managedFields"] = json!(entries)
+        object["metadata"]["managedFields"] = json!(entries);
     };
     with(&mut object, &[entry("paved", "2026-01-01T11:59:50Z", false)]);
     assert!(environment(&object).may_lag(now));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use function_paved_road::apis::{APIS, Info};
+use function_paved_road::apis::{APIS, AnyApi, Info};
 use paved_client::cluster;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ impl Kinds {
             schema.and_then(|schema| schema.pointer(path)?.as_str()).map(str::to_owned)
         };
         let description = text("/description").or_else(|| text("/properties/spec/description"));
-        let info = kind.paved_api().map(|api| api.info());
+        let info = kind.paved_api().map(AnyApi::info);
         Ok(Kind {
             kind: kind.name().to_owned(),
             api: info.map(|info| info.name),

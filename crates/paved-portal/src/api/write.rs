@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::environments::Environments;
 use crate::extract::name;
 use crate::kinds::{SECRET, connection_keys};
-use crate::live::Key;
+use crate::live::{Entry, Key};
 use crate::namespace::Namespaces;
 use crate::owner::{self, ANNOTATION, LABEL, Owner};
 use crate::problem::Problem;
@@ -371,10 +371,7 @@ pub(crate) async fn delete(
     let key =
         Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
     let patience = environments.limits.own_write;
-    environments
-        .live
-        .seen(&key, patience, |entry| entry.is_none_or(|entry| entry.is_deleting()))
-        .await;
+    environments.live.seen(&key, patience, |entry| entry.is_none_or(Entry::is_deleting)).await;
     told("deleted", person, &key);
     Ok(())
 }

@@ -38,6 +38,7 @@ struct Followed {
 
 /// Looks at the parts of every environment that goes, for ever, under the portal's own rights to
 /// read.
+#[expect(clippy::large_types_passed_by_value, reason = "the task owns them")]
 pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     let served = Served::default();
     let mut known: BTreeMap<String, Followed> = BTreeMap::new();

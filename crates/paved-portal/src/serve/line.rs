@@ -149,8 +149,8 @@ mod tests {
                 (io::ErrorKind::TimedOut, said.as_bytes())
             );
             let took = began.elapsed();
-            let head = limits.request_head;
-            assert!(took >= head && took < head * 2, "{said:?}: {took:?}");
+            let limit = limits.request_head;
+            assert!(took >= limit && took < limit * 2, "{said:?}: {took:?}");
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn make(value: &mut Value, schema: &Value) {
         }
         Some("string") if !value.is_string() => *value = json!(""),
         Some("integer") if value.as_f64().is_none_or(|number| number.fract() != 0.0) => {
-            *value = json!(0)
+            *value = json!(0);
         }
         Some("boolean") if !value.is_boolean() => *value = json!(false),
         _ => {}

@@ -145,7 +145,7 @@ impl Portal {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let server = match paved::portal::start(&flags, limits, move || kept.clone()).await
+                let server = match paved::portal::start(&flags, &limits, move || kept.clone()).await
                 {
                     Ok(server) => server,
                     Err(message) => return drop(listens.send(Err(message))),

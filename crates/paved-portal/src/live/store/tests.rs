@@ -88,7 +88,7 @@ fn every_change_can_be_taken_back() {
             live.keep_only(
                 &kind().full_name(),
                 &BTreeSet::from([key(&kind(), &object("ada", "u", "3"))]),
-            )
+            );
         },
     ];
     let mut states = vec![known(&live)];
