@@ -48,7 +48,7 @@ describe('my environments', () => {
     await user.type(screen.getByLabelText('Search'), 'gpu workspace grace');
     await waitFor(() => expect(screen.getByText('1 environment')).toBeVisible());
     await user.click(screen.getByLabelText('Table'));
-    expect(await screen.findByRole('columnheader', { name: 'Resources', exact: true })).toBeVisible();
+    expect(await screen.findByRole('columnheader', { name: 'Resources' })).toBeVisible();
     expect(window.location.search).toBe('?owner=*&phase=Failed&q=gpu+workspace+grace&view=table');
     await expectAccessible();
   });
