@@ -43,7 +43,7 @@ pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
 
 /// The API of the environments of a kind: of a claim, else of a composite. The group does not
 /// matter.
-pub fn of_environment(kind: &str) -> Option<&'static dyn AnyApi> {
+pub fn for_environment_kind(kind: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| api.info().claim.kind == kind).or_else(|| find(kind))
 }
 

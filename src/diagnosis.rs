@@ -155,7 +155,7 @@ fn cause(line: &Line<'_>, lines: &[Line<'_>], api: Option<&str>) -> Option<Cause
 }
 
 /// The cause of a message in which Crossplane says why it cannot compose an environment.
-pub fn of_composite(message: &str) -> Cause {
+pub fn composite_cause(message: &str) -> Cause {
     refusal(message, None).unwrap_or_else(|| Cause::new(Code::Unknown, []))
 }
 

@@ -138,7 +138,7 @@ fn settings(
             target,
             ..result(Severity::Warning, "SettingsNotFound", message)
         });
-        input.common.incomplete = true;
+        input.common.config_not_found = true;
         return Ok(Some(input));
     };
     let mut whole = body;

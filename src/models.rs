@@ -282,7 +282,7 @@ pub struct KindInfo {
 }
 
 impl KindInfo {
-    const fn of<M: Managed>() -> Self {
+    const fn for_model<M: Managed>() -> Self {
         Self { kind: M::KIND, for_provider: inline_schema::<M>, status: inline_schema::<M::Status> }
     }
 }
@@ -290,40 +290,40 @@ impl KindInfo {
 /// Every model. What follows from a model (the slices of the providers' CRDs, the test that its
 /// fields exist there) follows from this list.
 pub static KINDS: &[KindInfo] = &[
-    KindInfo::of::<aws::ec2::Instance>(),
-    KindInfo::of::<aws::ec2::SecurityGroup>(),
-    KindInfo::of::<aws::ec2::SecurityGroupIngressRule>(),
-    KindInfo::of::<aws::ec2::SecurityGroupEgressRule>(),
-    KindInfo::of::<aws::iam::Role>(),
-    KindInfo::of::<aws::iam::RolePolicy>(),
-    KindInfo::of::<aws::iam::RolePolicyAttachment>(),
-    KindInfo::of::<aws::iam::InstanceProfile>(),
-    KindInfo::of::<aws::s3::Bucket>(),
-    KindInfo::of::<aws::s3::BucketOwnershipControls>(),
-    KindInfo::of::<aws::s3::BucketPublicAccessBlock>(),
-    KindInfo::of::<aws::s3::BucketServerSideEncryptionConfiguration>(),
-    KindInfo::of::<aws::s3::BucketPolicy>(),
-    KindInfo::of::<aws::cloudfront::OriginAccessControl>(),
-    KindInfo::of::<aws::cloudfront::Distribution>(),
-    KindInfo::of::<aws::rds::Instance>(),
-    KindInfo::of::<aws::eks::Cluster>(),
-    KindInfo::of::<aws::eks::NodeGroup>(),
-    KindInfo::of::<aws::eks::ClusterAuth>(),
-    KindInfo::of::<aws::eks::Addon>(),
-    KindInfo::of::<azure::KubernetesCluster>(),
-    KindInfo::of::<gcp::Cluster>(),
-    KindInfo::of::<gcp::NodePool>(),
-    KindInfo::of::<gcp::DatabaseInstance>(),
-    KindInfo::of::<gcp::Database>(),
-    KindInfo::of::<gcp::User>(),
-    KindInfo::of::<gcp::Bucket>(),
-    KindInfo::of::<gcp::BucketIamMember>(),
-    KindInfo::of::<gcp::ProjectIamMember>(),
-    KindInfo::of::<kubernetes::Object>(),
-    KindInfo::of::<helm::Release>(),
-    KindInfo::of::<sql::Database>(),
-    KindInfo::of::<sql::Role>(),
-    KindInfo::of::<sql::Grant>(),
+    KindInfo::for_model::<aws::ec2::Instance>(),
+    KindInfo::for_model::<aws::ec2::SecurityGroup>(),
+    KindInfo::for_model::<aws::ec2::SecurityGroupIngressRule>(),
+    KindInfo::for_model::<aws::ec2::SecurityGroupEgressRule>(),
+    KindInfo::for_model::<aws::iam::Role>(),
+    KindInfo::for_model::<aws::iam::RolePolicy>(),
+    KindInfo::for_model::<aws::iam::RolePolicyAttachment>(),
+    KindInfo::for_model::<aws::iam::InstanceProfile>(),
+    KindInfo::for_model::<aws::s3::Bucket>(),
+    KindInfo::for_model::<aws::s3::BucketOwnershipControls>(),
+    KindInfo::for_model::<aws::s3::BucketPublicAccessBlock>(),
+    KindInfo::for_model::<aws::s3::BucketServerSideEncryptionConfiguration>(),
+    KindInfo::for_model::<aws::s3::BucketPolicy>(),
+    KindInfo::for_model::<aws::cloudfront::OriginAccessControl>(),
+    KindInfo::for_model::<aws::cloudfront::Distribution>(),
+    KindInfo::for_model::<aws::rds::Instance>(),
+    KindInfo::for_model::<aws::eks::Cluster>(),
+    KindInfo::for_model::<aws::eks::NodeGroup>(),
+    KindInfo::for_model::<aws::eks::ClusterAuth>(),
+    KindInfo::for_model::<aws::eks::Addon>(),
+    KindInfo::for_model::<azure::KubernetesCluster>(),
+    KindInfo::for_model::<gcp::Cluster>(),
+    KindInfo::for_model::<gcp::NodePool>(),
+    KindInfo::for_model::<gcp::DatabaseInstance>(),
+    KindInfo::for_model::<gcp::Database>(),
+    KindInfo::for_model::<gcp::User>(),
+    KindInfo::for_model::<gcp::Bucket>(),
+    KindInfo::for_model::<gcp::BucketIamMember>(),
+    KindInfo::for_model::<gcp::ProjectIamMember>(),
+    KindInfo::for_model::<kubernetes::Object>(),
+    KindInfo::for_model::<helm::Release>(),
+    KindInfo::for_model::<sql::Database>(),
+    KindInfo::for_model::<sql::Role>(),
+    KindInfo::for_model::<sql::Grant>(),
 ];
 
 /// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none

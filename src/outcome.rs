@@ -27,8 +27,8 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// Reads it off the answer: a FATAL result, else the condition `Provisioned`.
-    pub(crate) fn of(answer: &Result<RunFunctionResponse, Status>) -> Self {
+    /// The outcome of an answer: a FATAL result, else the condition `Provisioned`.
+    pub(crate) fn from_answer(answer: &Result<RunFunctionResponse, Status>) -> Self {
         let Ok(response) = answer else { return Self::Invalid };
         if response.results.iter().any(|result| result.severity() == Severity::Fatal) {
             return Self::Fatal;
@@ -76,7 +76,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    pub(crate) fn of(request: &RunFunctionRequest) -> Self {
+    pub(crate) fn from_request(request: &RunFunctionRequest) -> Self {
         let composite = request
             .observed
             .as_ref()
@@ -127,13 +127,17 @@ mod tests {
 
     #[test]
     fn the_condition_tells_unless_the_result_is_fatal() {
-        let outcome = |status, reason, severity| Outcome::of(&Ok(answer(status, reason, severity)));
+        let outcome =
+            |status, reason, severity| Outcome::from_answer(&Ok(answer(status, reason, severity)));
         assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Normal), Outcome::Ready);
         assert_eq!(outcome(State::ConditionFalse, "Creating", Severity::Warning), Outcome::Waiting);
         assert_eq!(outcome(State::ConditionFalse, "Failed", Severity::Warning), Outcome::Failed);
         assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Fatal), Outcome::Fatal);
-        assert_eq!(Outcome::of(&Ok(RunFunctionResponse::default())), Outcome::Waiting);
-        assert_eq!(Outcome::of(&Err(Status::invalid_argument("no request"))), Outcome::Invalid);
+        assert_eq!(Outcome::from_answer(&Ok(RunFunctionResponse::default())), Outcome::Waiting);
+        assert_eq!(
+            Outcome::from_answer(&Err(Status::invalid_argument("no request"))),
+            Outcome::Invalid
+        );
     }
 
     #[test]
@@ -148,7 +152,7 @@ mod tests {
         ]);
         let composite = Resource { resource: Some(composite), ..Resource::default() };
         let observed = World { composite: Some(composite), ..World::default() };
-        let subject = Subject::of(&RunFunctionRequest {
+        let subject = Subject::from_request(&RunFunctionRequest {
             observed: Some(observed),
             ..RunFunctionRequest::default()
         });

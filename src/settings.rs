@@ -37,7 +37,7 @@ pub struct Common {
     pub provider_configs: ProviderConfigs,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
     #[serde(skip)]
-    pub incomplete: bool,
+    pub config_not_found: bool,
 }
 
 impl Common {
@@ -182,7 +182,7 @@ impl ProviderConfigs {
     /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked
     /// for.
     pub fn reference(&self, provider: Provider, scope: Scope, namespace: Option<&str>) -> Object {
-        let config = self.of(provider);
+        let config = self.find(provider);
         let own = config
             .zip(namespace)
             .and_then(|(config, namespace)| config.by_namespace.get(namespace));
@@ -227,7 +227,7 @@ impl ProviderConfigs {
         families.into_iter().filter_map(|(family, config)| Some((family, config.as_ref()?)))
     }
 
-    fn of(&self, provider: Provider) -> Option<&ProviderConfig> {
+    fn find(&self, provider: Provider) -> Option<&ProviderConfig> {
         match provider {
             Provider::Aws => self.aws.as_ref(),
             Provider::Gcp => self.gcp.as_ref(),

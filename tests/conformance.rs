@@ -132,7 +132,7 @@ fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     if let Some(lost) = lost_by_kubernetes(&object) {
         return lost;
     }
-    let Some(definition) = schemas.of(&object) else {
+    let Some(definition) = schemas.for_object(&object) else {
         return vec![format!("no schema of {} {}", object["apiVersion"], object["kind"])];
     };
     if object["metadata"]["name"].is_null() {

@@ -52,7 +52,7 @@ impl Recipes {
             fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?
         {
             for crd in yaml::read(&file?.path())? {
-                more.extend(Kind::of_crd(&crd));
+                more.extend(Kind::from_crd(&crd));
             }
         }
         for recipe in &self.all {
@@ -71,7 +71,7 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
     APIS.iter().map(move |api| {
         let xrd = manifests::xrd(*api, flavour, group);
         let kind = |names: &str, namespaced| {
-            Kind::of(group, manifests::VERSION, &xrd["spec"][names], namespaced)
+            Kind::from_names(group, manifests::VERSION, &xrd["spec"][names], namespaced)
         };
         let composite = kind("names", flavour == Flavour::Namespaced);
         let mut kind = if flavour == Flavour::Claims {

@@ -126,7 +126,7 @@ pub fn plant(
     let now = Timestamp::now();
     for object in platform::installed(kinds, recipes) {
         let kind = kinds
-            .of(&object)
+            .for_object(&object)
             .with_context(|| format!("the kind {} is not served", object["kind"]))?;
         let key = kind.key(text(&object, "/metadata/namespace"), text(&object, "/metadata/name"));
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));
@@ -151,8 +151,9 @@ pub fn plant(
 impl Seed {
     fn plant(&self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Key> {
         let object = example(self.api, self.flavour)?;
-        let kind =
-            kinds.of(&object).with_context(|| format!("{}: the kind is not served", self.api))?;
+        let kind = kinds
+            .for_object(&object)
+            .with_context(|| format!("{}: the kind is not served", self.api))?;
         let key = kind.key(self.namespace, self.name);
         let mut object = json!({"metadata": {"labels": {"owner": self.owner}, "annotations": {OWNER: self.owner}}, "spec": object["spec"]});
         overlay(&mut object["spec"], &self.spec);

@@ -87,7 +87,7 @@ async fn a_watch_sees_every_write_in_order() {
 }
 
 #[tokio::test]
-async fn of_writers_at_the_same_time_one_wins_and_the_others_are_told() {
+async fn concurrent_writers_one_succeeds_and_the_others_get_a_conflict() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
     let made = maps.create(&PostParams::default(), &map("a", &json!({}))).await.unwrap();

@@ -117,7 +117,7 @@ impl Environment {
         let (kind, name) =
             (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
         let touched = format!("e2e.paved-road/touched={}", jiff::Timestamp::now());
-        let operator = self.owner.of(&format!("operator@{}", self.namespace()));
+        let operator = self.owner.for_person(&format!("operator@{}", self.namespace()));
         let args = ["annotate", &kind, name, "-n", self.namespace(), "--overwrite", &touched];
         operator.run(&args).await.map(drop)
     }

@@ -41,8 +41,8 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
-    /// The same, in the hands of `person`.
-    pub fn of(&self, person: &str) -> Self {
+    /// The same kubectl, run as `person`.
+    pub fn for_person(&self, person: &str) -> Self {
         Self { person: Some(person.to_owned()), ..self.clone() }
     }
 

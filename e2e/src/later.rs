@@ -66,7 +66,7 @@ fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error
 
 /// Its APIs.
 static LATER: LazyLock<Vec<Later>> =
-    LazyLock::new(|| APIS.iter().map(|api| Later::of(*api)).collect());
+    LazyLock::new(|| APIS.iter().map(|api| Later::new(*api)).collect());
 
 /// The API that serves a kind.
 pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
@@ -82,7 +82,7 @@ struct Later {
 }
 
 impl Later {
-    fn of(today: &'static dyn AnyApi) -> Self {
+    fn new(today: &'static dyn AnyApi) -> Self {
         let info = Info { since_revision: ADDITIONS, ..*today.info() };
         // As long-lived as those of the other APIs, which are constants.
         Self { today, info: Box::leak(Box::new(info)) }

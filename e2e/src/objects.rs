@@ -98,7 +98,7 @@ impl Objects {
 
     /// Applies an object.
     pub async fn apply(&self, object: &Value) -> Result<()> {
-        let (api, name) = self.of(object).await?;
+        let (api, name) = self.api_and_name(object).await?;
         let applied =
             api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await;
         applied.map(drop).with_context(|| format!("applying {} {name}", object["kind"]))
@@ -106,7 +106,7 @@ impl Objects {
 
     /// Merges a patch into an object's status.
     pub async fn patch_status(&self, object: &Value, patch: &Value) -> Result<()> {
-        let (api, name) = self.of(object).await?;
+        let (api, name) = self.api_and_name(object).await?;
         let patched = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await;
         patched
             .map(drop)
@@ -115,7 +115,7 @@ impl Objects {
 
     /// Deletes an object after what it owns; one that is gone is no error.
     pub async fn delete(&self, object: &Value) -> Result<()> {
-        let (api, name) = self.of(object).await?;
+        let (api, name) = self.api_and_name(object).await?;
         match api.delete(&name, &DeleteParams::foreground()).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(answer)) if answer.is_not_found() => Ok(()),
@@ -126,7 +126,7 @@ impl Objects {
     /// Which version an object's kind is at: that of an object may be older than what the API
     /// server remembers.
     pub async fn version(&self, object: &Value) -> Result<String> {
-        let (api, name) = self.of(object).await?;
+        let (api, name) = self.api_and_name(object).await?;
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
         let list = api.list_metadata(&params).await.with_context(|| format!("listing {name}"))?;
         list.metadata.resource_version.context("a list without a version")
@@ -134,7 +134,7 @@ impl Objects {
 
     /// Looks on until an object is gone, from a version of its kind on.
     pub async fn end(&self, object: &Value, mut version: String) -> Result<End> {
-        let (api, name) = self.of(object).await?;
+        let (api, name) = self.api_and_name(object).await?;
         let fields = format!("metadata.name={name}");
         let (mut let_go, mut asked) = (None, None);
         // The API server ends a watch every few minutes.
@@ -207,7 +207,7 @@ impl Objects {
     }
 
     /// The collection that an object belongs to, and its name.
-    async fn of(&self, object: &Value) -> Result<(Api<DynamicObject>, String)> {
+    async fn api_and_name(&self, object: &Value) -> Result<(Api<DynamicObject>, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));

@@ -43,8 +43,8 @@ impl Ran {
 }
 
 impl Paved {
-    /// In the hands of the stage's user.
-    pub fn of(stage: &Stage) -> Result<Self> {
+    /// `paved`, run as the stage's user.
+    pub fn from_stage(stage: &Stage) -> Result<Self> {
         Ok(Self {
             program: workspace::built("paved")?,
             kubeconfig: stage.user.kubeconfig.clone(),

@@ -359,10 +359,10 @@ fn by_hand(freed: usize) -> String {
 /// Plays one, during which core must not stop listening to what it composed: its circuit breakers
 /// count how often they opened. What it made goes in the end, and all of it must.
 async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let before = Breakers::of(&stage.plane).await?;
+    let before = Breakers::from_plane(&stage.plane).await?;
     (scenario.play)(stage.clone()).await?;
     stage.clear().await.context("what the scenario made does not go")?;
-    Breakers::of(&stage.plane).await?.have_not_opened_since(&before)
+    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&before)
 }
 
 /// Plays in both flavours at once.

@@ -74,7 +74,7 @@ impl Stage {
             .apply(&cluster_binding(&namespace, "paved-road-operator", &person("operator")))
             .await?;
         Ok(Self {
-            user: admin.of(&person("user")),
+            user: admin.for_person(&person("user")),
             plane,
             namespace,
             admin,
@@ -139,14 +139,14 @@ impl Stage {
     }
 
     /// Objects, as the user of the namespace may read and write them.
-    pub async fn of_user(&self) -> Result<Objects> {
+    pub async fn user_objects(&self) -> Result<Objects> {
         let user = self.user.person.as_deref().context("the user is nobody")?;
         Ok(Objects::new(self.plane.outer.person(user).await?))
     }
 
     /// Somebody with the role `paved-road-operator` in the cluster.
     pub fn operator(&self) -> Kubectl {
-        self.admin.of(&format!("operator@{}", self.namespace))
+        self.admin.for_person(&format!("operator@{}", self.namespace))
     }
 
     /// Gives the user of the namespace the role `paved-road-catalogue`, too.
@@ -158,12 +158,12 @@ impl Stage {
 
     /// Somebody with the role `paved-road-viewer` in the namespace.
     pub fn viewer(&self) -> Kubectl {
-        self.admin.of(&format!("viewer@{}", self.namespace))
+        self.admin.for_person(&format!("viewer@{}", self.namespace))
     }
 
     /// Somebody whom nobody gave a role.
     pub fn stranger(&self) -> Kubectl {
-        self.admin.of("stranger")
+        self.admin.for_person("stranger")
     }
 
     /// An API's example in this namespace, not applied yet; `change` is merged into it.
@@ -292,7 +292,7 @@ impl Stage {
     /// Kubernetes.
     pub async fn vanishes(&self, managed: &Value) -> Result<()> {
         let all = self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await?;
-        let owner = |map: &Value| External::of(map).map(|external| external.owner.uid);
+        let owner = |map: &Value| External::from_config_map(map).map(|external| external.owner.uid);
         let held =
             all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
         let held = held.with_context(|| {
@@ -306,7 +306,7 @@ impl Stage {
         let metadata = &composite["metadata"];
         let mut left = Vec::new();
         for object in self.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
-            let Some(external) = External::of(&object) else { continue };
+            let Some(external) = External::from_config_map(&object) else { continue };
             let owner = &external.owner;
             let of_its_own = owner.namespace.is_empty() || metadata["namespace"] == owner.namespace;
             if metadata["name"] == owner.composite && of_its_own {
@@ -331,7 +331,7 @@ impl Stage {
         if !self.looks_at_standing.load(Ordering::Relaxed) {
             return own;
         }
-        match self.of_standing().await {
+        match self.standing_stage().await {
             Ok(standing) => own + &standing.portrait_of_own().await,
             Err(error) => format!("{own}nothing is to be seen of those that stand: {error:#}\n"),
         }

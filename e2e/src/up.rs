@@ -64,7 +64,7 @@ async fn run(args: &Args) -> Result<()> {
     let plane = ControlPlane::start(&args.options()).await?;
     println!("{}", usage(&plane, !args.no_install));
     if args.background {
-        State::of_this(&plane)?.write()?;
+        State::from_plane(&plane)?.write()?;
     }
     std::future::pending().await
 }

@@ -75,7 +75,7 @@ async fn planned(
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
     if args.diff || !args.no_validate {
-        let sources = Source::of(&steps, args, inputs, &cluster).await;
+        let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {
             diff::print(step, source, console)?;
         }
@@ -109,7 +109,7 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
             Err(failure) => failures.push(failure),
         }
     }
-    Failure::of_all(failures)
+    Failure::combine(failures)
 }
 
 /// Lets the function in this program check everything; all refusals are told at once.
@@ -130,7 +130,7 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
              --no-validate";
         writeln!(console.err, "note: {hint}")?;
     }
-    Failure::of_all(failures)
+    Failure::combine(failures)
 }
 
 /// What the API server makes of a step.

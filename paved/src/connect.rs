@@ -32,9 +32,9 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
-    let way = Way::of(found.kind.name(), args)?;
+    let way = Way::for_kind(found.kind.name(), args)?;
     let object = ready(&cluster, found, args, console).await?;
-    let environment = Environment::of(&object);
+    let environment = Environment::from_object(&object);
     let target = Target { cluster, object, environment, end };
     match way {
         Way::Workspace => workspace::connect(&target, args, console).await,
@@ -52,7 +52,7 @@ async fn ready(
     args: &Connect,
     console: &mut Console<'_>,
 ) -> Result<DynamicObject, Failure> {
-    let environment = Environment::of(&found.object);
+    let environment = Environment::from_object(&found.object);
     if environment.is_ready() && environment.is_current() {
         return Ok(found.object);
     }
@@ -87,8 +87,8 @@ enum Way {
 }
 
 impl Way {
-    /// By the kind; flags that mean another are a mistake.
-    fn of(kind: &str, args: &Connect) -> Result<Self, Failure> {
+    /// Chooses the way by the kind. Flags for another way are an error.
+    fn for_kind(kind: &str, args: &Connect) -> Result<Self, Failure> {
         let databases = args.database || args.export.is_some() || args.show_secrets;
         let way = match kind {
             "GpuDevWorkspaceClaim" | "GpuDevWorkspace" => Self::Workspace,

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
             Err(failure) => failures.push(failure.into()),
         }
     }
-    Failure::of_all(failures)?;
+    Failure::combine(failures)?;
     if found.is_empty() {
         return Ok(());
     }
@@ -55,18 +55,18 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     let mut parts = Vec::new();
     for one in found.iter().filter(|_| args.wait) {
         let late = |_| {
-            let title = Environment::of(&one.object).title();
+            let title = Environment::from_object(&one.object).title();
             let after = spell(LONGEST);
             Failure::TimedOut(format!(
                 "{title}: could not load its resources within {after}. Nothing was deleted. Try \
                  again, or use a longer --timeout"
             ))
         };
-        parts.push(timeout(LONGEST, Parts::of(&cluster, &served, one)).await.map_err(late)??);
+        parts.push(timeout(LONGEST, Parts::find(&cluster, &served, one)).await.map_err(late)??);
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {
-        return kept(found.iter().map(|one| Environment::of(&one.object)), console);
+        return kept(found.iter().map(|one| Environment::from_object(&one.object)), console);
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
     stop::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
@@ -79,12 +79,14 @@ async fn delete_all(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let titles = |found: &[Found]| {
-        let titles: Vec<_> = found.iter().map(|one| Environment::of(&one.object).title()).collect();
+        let titles: Vec<_> =
+            found.iter().map(|one| Environment::from_object(&one.object).title()).collect();
         titles.join(", ")
     };
     let mut stop = Stop::listen();
     for (done, one) in found.iter().enumerate() {
-        let (title, left) = (Environment::of(&one.object).title(), titles(&found[done + 1..]));
+        let (title, left) =
+            (Environment::from_object(&one.object).title(), titles(&found[done + 1..]));
         let deleted =
             stop.finish(delete(cluster, one), &format!("the request for {title}"), console).await?;
         let told = match deleted {
@@ -132,7 +134,7 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
         return Ok(true);
     }
     for one in found {
-        let seen = Environment::of(&one.object);
+        let seen = Environment::from_object(&one.object);
         writeln!(console.err, "{BOLD}{}{BOLD:#}", seen.title())?;
         for line in plan::question(&seen) {
             writeln!(console.err, "  {line}")?;
@@ -164,7 +166,7 @@ async fn until_gone(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let begin = Instant::now();
-    let found = found.into_iter().map(|one| one.read(|object| Environment::of(&object)));
+    let found = found.into_iter().map(|one| one.read(|object| Environment::from_object(&object)));
     let mut watched = Watched::new(found.collect());
     let mut events = watched.events(cluster);
     // Beside the rest: what answers late, or not at all, holds up nothing.

@@ -23,7 +23,7 @@ pub(crate) enum Format {
 pub(crate) struct Packed(String);
 
 impl Packed {
-    pub(crate) fn of(object: &DynamicObject) -> Self {
+    pub(crate) fn from_object(object: &DynamicObject) -> Self {
         Self(tidy(object).to_string())
     }
 }

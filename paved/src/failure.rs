@@ -169,7 +169,7 @@ impl Failure {
     }
 
     /// Combines failures into one result.
-    pub(crate) fn of_all(mut failures: Vec<Self>) -> Result<(), Self> {
+    pub(crate) fn combine(mut failures: Vec<Self>) -> Result<(), Self> {
         match failures.len() {
             0 => Ok(()),
             1 => Err(failures.remove(0)),

@@ -102,7 +102,7 @@ impl Inputs {
             let unreadable =
                 |error| Failure::Usage(format!("could not read standard input: {error}"));
             (console.input)(&mut bytes).map_err(unreadable)?;
-            Rc::new([Source::of(path, false, bytes).map(Rc::new)])
+            Rc::new([Source::from_bytes(path, false, bytes).map(Rc::new)])
         } else if path.is_dir() {
             let (files, folders) = inside(path)?;
             if !folders.is_empty() {
@@ -126,10 +126,10 @@ impl Source {
     fn read(path: &Path, found: bool) -> Result<Self, String> {
         let bytes =
             fs::read(path).map_err(|error| format!("could not read {}: {error}", shown(path)))?;
-        Self::of(path, found, bytes)
+        Self::from_bytes(path, found, bytes)
     }
 
-    fn of(path: &Path, found: bool, bytes: Vec<u8>) -> Result<Self, String> {
+    fn from_bytes(path: &Path, found: bool, bytes: Vec<u8>) -> Result<Self, String> {
         let text = text(bytes).map_err(|encoding| match encoding {
             Some(name) => {
                 format!(

@@ -46,11 +46,11 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
             Ok(())
         }
         Some(Listing::Json) => {
-            let items = place.all(console, |_, object| Packed::of(&object)).await?;
+            let items = place.all(console, |_, object| Packed::from_object(&object)).await?;
             documents::print_list(&items, documents::Format::Json, console)
         }
         Some(Listing::Yaml) => {
-            let items = place.all(console, |_, object| Packed::of(&object)).await?;
+            let items = place.all(console, |_, object| Packed::from_object(&object)).await?;
             documents::print_list(&items, documents::Format::Yaml, console)
         }
     }
@@ -73,8 +73,8 @@ impl Place {
         form: impl Fn(&Kind, DynamicObject) -> T,
     ) -> Result<Vec<T>, Failure> {
         let form = &form;
-        let listed =
-            stream::iter(&self.kinds).map(|kind| async move { (kind, self.of(kind, form).await) });
+        let listed = stream::iter(&self.kinds)
+            .map(|kind| async move { (kind, self.list_kind(kind, form).await) });
         let mut listed = listed.buffered(AT_ONCE);
         let mut all = Vec::new();
         let mut denied = Vec::new();
@@ -90,8 +90,8 @@ impl Place {
         Ok(all)
     }
 
-    /// A kind's environments, each brought into its form page by page.
-    async fn of<T>(
+    /// Lists a kind's environments page by page, and converts each with `form`.
+    async fn list_kind<T>(
         &self,
         kind: &Kind,
         form: impl Fn(&Kind, DynamicObject) -> T,
@@ -148,7 +148,9 @@ async fn tabulate(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let now = Timestamp::now();
-    let lines = place.all(console, |_, object| Line::of(&Environment::of(&object), now)).await?;
+    let lines = place
+        .all(console, |_, object| Line::from_environment(&Environment::from_object(&object), now))
+        .await?;
     if lines.is_empty() {
         writeln!(console.err, "{}", place.nothing())?;
         return Ok(());

@@ -20,7 +20,7 @@ use crate::prepare::{self, Sources};
 /// Previews every claim and XR of the given files: all that can be is printed, then all that went
 /// wrong.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
-    let sources = Sources::of(&args.sources);
+    let sources = Sources::from_flags(&args.sources);
     let observed = prepare::observed(&args.observed, &sources.inputs, console)?;
     let format =
         args.output.unwrap_or(if console.terminal.is_some() { Format::Tree } else { Format::Yaml });
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
     }
     documents::print(&printed, format, console)?;
     prepare::tell_unused(&observed, console)?;
-    Failure::of_all(failures)
+    Failure::combine(failures)
 }
 
 /// A document to preview, and the Settings that stand in its file.
@@ -62,7 +62,7 @@ fn inputs(
         for source in files.sources(path, console)?.iter() {
             let source = source.as_ref().map_err(|why| Failure::Usage(why.clone()));
             match source.and_then(|source| source.objects(console)) {
-                Ok(documents) => inputs.extend(of_file(documents, console)?),
+                Ok(documents) => inputs.extend(inputs_from_file(documents, console)?),
                 Err(Failure::Output(error)) => return Err(Failure::Output(error)),
                 Err(failure) if path.is_dir() => {
                     failures.push(failure);
@@ -84,14 +84,17 @@ fn warn(
     response: &RunFunctionResponse,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    for advice in placeholder::of_response(response) {
+    for advice in placeholder::find_in_response(response) {
         writeln!(console.err, "warning: {}: {advice}", subject.title)?;
     }
     Ok(())
 }
 
-/// Those of a file's documents that are to be previewed.
-fn of_file(documents: Vec<Document>, console: &mut Console<'_>) -> Result<Vec<Input>, Failure> {
+/// Selects the documents of a file to preview.
+fn inputs_from_file(
+    documents: Vec<Document>,
+    console: &mut Console<'_>,
+) -> Result<Vec<Input>, Failure> {
     let (settings, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| step::is_settings(&document.value));
     let settings: Vec<Value> = settings.into_iter().map(|document| document.value).collect();
@@ -137,5 +140,5 @@ fn show(
         return Ok(Vec::new());
     }
     tree::results(&response, &mut console.err)?;
-    Ok(documents::of(&rendered, args))
+    Ok(documents::select(&rendered, args))
 }

@@ -120,7 +120,7 @@ impl Site {
         let cluster = args.access.connect().await?;
         let kinds = Kinds::discover(&cluster).await?;
         let found = find(&cluster, &kinds, &args.name).await?;
-        let mut environment = Environment::of(&found.object);
+        let mut environment = Environment::from_object(&found.object);
         if !has_site(&found.object) {
             return Err(no_site(&environment));
         }
@@ -132,10 +132,10 @@ impl Site {
                 wait::until(&cluster, found, &Goal::Ready, args.patience, console).await?;
             environment = ready.pop().unwrap_or(environment);
         }
-        Self::of(&environment).ok_or_else(|| no_site(&environment))
+        Self::from_environment(&environment).ok_or_else(|| no_site(&environment))
     }
 
-    fn of(environment: &Environment) -> Option<Self> {
+    fn from_environment(environment: &Environment) -> Option<Self> {
         let text = |field: &str| environment.fields.get(field)?.as_str().map(str::to_owned);
         Some(Self {
             environment: environment.title(),

@@ -42,7 +42,12 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     }
     match args.output {
         None | Some(Listing::Wide) => {
-            show::tree(&Environment::of(&found.object), Timestamp::now(), wide, &mut console.out)?;
+            show::tree(
+                &Environment::from_object(&found.object),
+                Timestamp::now(),
+                wide,
+                &mut console.out,
+            )?;
         }
         Some(Listing::Name) => {
             writeln!(console.out, "{}", list::name(&found.kind, &found.object))?;
@@ -61,7 +66,7 @@ async fn follow(
     wide: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut watched = Watched::new(vec![found.read(|object| Environment::of(&object))]);
+    let mut watched = Watched::new(vec![found.read(|object| Environment::from_object(&object))]);
     let mut events = watched.events(cluster);
     let mut live = Live::default();
     let mut tick = interval(Duration::from_secs(1));

@@ -28,7 +28,7 @@ use sort::Sort;
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
-    let sources = Sources::of(&args.sources);
+    let sources = Sources::from_flags(&args.sources);
     let mut named = Found::default();
     for path in [&sources.settings, &sources.composition].into_iter().flatten() {
         named.look_at_settings(path, &sources.inputs, console)?;
@@ -110,9 +110,9 @@ impl Problem {
     }
 }
 
-/// What is wrong with the Settings of a document, if it has any.
-fn of_settings(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
-    match sort::of(document, true) {
+/// Returns the problems of the Settings in a document, if it has Settings.
+fn settings_problems(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
+    match sort::classify(document, true) {
         Sort::Settings(part) => settings::check(index, source, document, part),
         _ => Vec::new(),
     }

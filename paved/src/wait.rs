@@ -51,7 +51,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
             Err(failure) => failures.push(failure.into()),
         }
     }
-    Failure::of_all(failures)?;
+    Failure::combine(failures)?;
     if leaves_outputs {
         let known = found.iter().map(|one| &one.object);
         outputs::tell_apart(
@@ -72,7 +72,7 @@ async fn search(
     names: &[String],
 ) -> Result<Vec<Result<Found<Environment>, paved_client::Failure>>, Failure> {
     let kinds = Kinds::discover(cluster).await?;
-    Ok(find_each(cluster, &kinds, names, |object| Environment::of(&object)).await?)
+    Ok(find_each(cluster, &kinds, names, |object| Environment::from_object(&object)).await?)
 }
 
 /// Waits until all are as they should be, and gives them back as they are then; the first that

@@ -21,12 +21,12 @@ const COMPOSITIONS: &str = "/apis/apiextensions.crossplane.io/v1/compositions";
 fn cluster(objects: &[&Value]) -> Cluster {
     let names =
         json!({"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]});
-    let kind = Kind::of("platform.acme.io", "v1alpha1", &names, true);
+    let kind = Kind::from_names("platform.acme.io", "v1alpha1", &names, true);
     let kinds = Kinds::new([kind], Schemas::new([].iter()).unwrap(), Vec::new());
     let cluster = Cluster::new(kinds, Access::open(User::new("ada", &[])));
     for object in objects {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        let key = cluster.kinds.of(object).unwrap().key(text("namespace"), text("name"));
+        let key = cluster.kinds.for_object(object).unwrap().key(text("namespace"), text("name"));
         cluster.store.put(&key, Timestamp::now(), |_| Some((*object).clone()));
     }
     cluster

@@ -52,7 +52,7 @@ pub const MACHINE: &str = "^[a-z][a-z0-9-]*[.][a-z0-9-]+$";
 
 impl Partition {
     /// The partition that a region belongs to.
-    pub fn of(region: &str) -> &'static Self {
+    pub fn for_region(region: &str) -> &'static Self {
         let has =
             |partition: &&Self| partition.regions.iter().any(|prefix| region.starts_with(prefix));
         PARTITIONS.iter().find(has).unwrap_or(&PARTITIONS[0])
@@ -119,7 +119,7 @@ mod tests {
             ("us-isof-south-1", "aws-iso-f"),
             ("eusc-de-east-1", "aws-eusc"),
         ] {
-            assert_eq!(Partition::of(region).name, name);
+            assert_eq!(Partition::for_region(region).name, name);
             assert_eq!(super::region(region), Ok(region));
         }
         for wrong in ["", "us-east", "us-east-1a", "europe-west1", "US-east-1", "us--east-1"] {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn principals_and_buckets_have_the_domain_of_their_partition() {
         let principals = |region: &str| {
-            let partition = Partition::of(region);
+            let partition = Partition::for_region(region);
             ["ec2", "eks", "cloudfront"].map(|service| partition.principal(service))
         };
         let public = ["ec2.amazonaws.com", "eks.amazonaws.com", "cloudfront.amazonaws.com"];
@@ -141,14 +141,14 @@ mod tests {
             ["ec2.amazonaws.com.cn", "eks.amazonaws.com", "cloudfront.amazonaws.com"]
         );
         assert_eq!(principals("us-iso-east-1")[..2], ["ec2.c2s.ic.gov", "eks.amazonaws.com"]);
-        let host = |region: &str| Partition::of(region).bucket_host("site", region);
+        let host = |region: &str| Partition::for_region(region).bucket_host("site", region);
         assert_eq!(host("eu-west-1"), "site.s3.eu-west-1.amazonaws.com");
         assert_eq!(host("cn-north-1"), "site.s3.cn-north-1.amazonaws.com.cn");
     }
 
     #[test]
     fn arn_of_another_partition_is_refused() {
-        let china = Partition::of("cn-north-1");
+        let china = Partition::for_region("cn-north-1");
         assert_eq!(china.has("arn:aws-cn:iam::123456789012:role/a"), Ok(()));
         let refused =
             china.has("arn:aws:iam::123456789012:role/a").map_err(|error| error.to_string());

@@ -85,7 +85,7 @@ impl Composition<'_> {
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
         Ok(Answer {
             changed: self.is_news(reason, &message),
-            stalled: Stalled::of(&leaves, &self.xr.status, self.now),
+            stalled: Stalled::from_leaves(&leaves, &self.xr.status, self.now),
             resources: self
                 .desired
                 .into_iter()

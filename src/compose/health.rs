@@ -64,7 +64,7 @@ impl Health {
 }
 
 /// The health of an observed managed resource, of a Usage and of a built-in kind.
-pub fn of(object: &Object) -> Health {
+pub fn from_object(object: &Object) -> Health {
     if at(object, &["metadata", "deletionTimestamp"]).is_some_and(Value::is_string) {
         return Health::pending(State::Waiting, "Deleting", "is being deleted");
     }
@@ -226,7 +226,7 @@ fn wrapped(object: &Object) -> Health {
     }
     match at(object, &["status", "atProvider", "manifest"]) {
         Some(Value::Object(manifest)) => {
-            let inner = of(manifest);
+            let inner = from_object(manifest);
             if inner.ready && !wrapper.ready { Health { ready: false, ..wrapper } } else { inner }
         }
         _ => Health::unseen(),
@@ -372,7 +372,7 @@ mod tests {
 
     fn read(object: Value) -> Health {
         let Value::Object(object) = object else { panic!("an object") };
-        of(&object)
+        from_object(&object)
     }
 
     fn health(object: Value) -> (bool, State) {

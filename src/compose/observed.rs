@@ -32,7 +32,7 @@ impl Resource {
     }
 
     pub fn health(&self) -> Health {
-        health::of(&self.object)
+        health::from_object(&self.object)
     }
 
     /// The decoded data of a Secret.

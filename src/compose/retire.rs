@@ -275,7 +275,7 @@ fn leaving(watch: &observed::Resource) -> String {
     if let Some(metadata) = inner.and_then(Value::as_object_mut) {
         metadata.remove("deletionTimestamp");
     }
-    let health = health::of(&object);
+    let health = health::from_object(&object);
     match health.state {
         State::Failed | State::Waiting => format!("{IS_LEAVING}: {}", health.message),
         State::Available | State::Creating => IS_LEAVING.to_owned(),

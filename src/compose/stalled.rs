@@ -35,7 +35,7 @@ impl Stalled {
     /// True where a resource has failed for a while; which one, and why. False where the stored
     /// condition has to be taken back. None where there is nothing to say: an environment that
     /// never stalled gets no condition, and no write because of it.
-    pub(super) fn of(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
+    pub(super) fn from_leaves(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
         let failed =
             leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
         let first = failed.min_by(|a, b| {

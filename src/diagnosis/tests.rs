@@ -129,7 +129,7 @@ fn crossplane_messages_lead_to_codes() {
         ),
         ("something else", Code::Unknown, "Crossplane cannot compose this environment"),
     ] {
-        let cause = of_composite(message);
+        let cause = composite_cause(message);
         assert_eq!((cause.code, cause.headline().as_str()), (code, headline), "{message}");
     }
 }

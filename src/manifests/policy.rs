@@ -39,8 +39,8 @@ pub enum Guarded {
 }
 
 impl Guarded {
-    /// Those of a flavour.
-    pub fn of(flavour: Flavour) -> &'static [Self] {
+    /// The guarded kinds of a flavour.
+    pub fn for_flavour(flavour: Flavour) -> &'static [Self] {
         match flavour {
             Flavour::Claims => &[Self::Claims, Self::ClaimedComposites],
             Flavour::Namespaced => &[Self::NamespacedComposites],
@@ -88,7 +88,7 @@ impl Guarded {
 pub fn policies(groups: &[(Flavour, &str)], crossplane: &str) -> Vec<Value> {
     let mut documents = vec![restore_role()];
     for (flavour, group) in groups {
-        for guarded in Guarded::of(*flavour) {
+        for guarded in Guarded::for_flavour(*flavour) {
             let name = format!("{}.{group}", guarded.name());
             documents.push(policy(*guarded, &name, group, crossplane));
             documents.push(json!({

@@ -126,7 +126,7 @@ impl<F: Function> Inner<F> {
         let started = Instant::now();
         let (subject, answer) = match RunFunctionRequest::decode(message) {
             Ok(request) => {
-                let subject = Subject::of(&request);
+                let subject = Subject::from_request(&request);
                 let answer = self.compose(&subject, request);
                 (subject, answer)
             }
@@ -137,7 +137,7 @@ impl<F: Function> Inner<F> {
                 ))),
             ),
         };
-        let outcome = Outcome::of(&answer);
+        let outcome = Outcome::from_answer(&answer);
         self.metrics.answered(&subject.kind, outcome);
         let reason = reason(&answer).to_owned();
         let bytes = answer.map(|response| wire::encode(&response));

@@ -96,7 +96,7 @@ fn is_possible(world: &World) -> bool {
         let xrds: Vec<Value> = BEGINNINGS.iter().map(xrd).collect();
         Schemas::new(&xrds).unwrap()
     });
-    let violations = SCHEMAS.of(&world.xr).unwrap().validate(&world.xr, None);
+    let violations = SCHEMAS.for_object(&world.xr).unwrap().validate(&world.xr, None);
     let for_want_of_settings = |response: &RunFunctionResponse| {
         response.results.iter().any(|result| result.reason.as_deref() == Some("InvalidSettings"))
     };

@@ -47,7 +47,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn refused(revision: u32, composite: &Value, status: Value) -> Vec<String> {
     let mut composite = composite.clone();
     composite["status"] = status;
-    let Some(definition) = SCHEMAS[&revision].of(&composite) else {
+    let Some(definition) = SCHEMAS[&revision].for_object(&composite) else {
         // The API is newer than the revision.
         return Vec::new();
     };
@@ -69,7 +69,7 @@ fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
             support::answer(support::request(&example.xr(), &example.observed(), &input));
         let status = world::status(&response);
         assert!(status["phase"].is_string(), "{}: {status}", example.name());
-        if SCHEMAS[&revision].of(&example.xr()).is_none() {
+        if SCHEMAS[&revision].for_object(&example.xr()).is_none() {
             continue;
         }
         input["schemaRevision"] = json!(SCHEMA_REVISION);

@@ -97,8 +97,9 @@ impl Case {
             .find(|document| document["kind"] != "Settings")
             .expect("an XR");
         let schemas = Schemas::new([&xrd]).unwrap();
-        let definition =
-            schemas.of(&xr).unwrap_or_else(|| panic!("{}: the XR is of another kind", self.name()));
+        let definition = schemas
+            .for_object(&xr)
+            .unwrap_or_else(|| panic!("{}: the XR is of another kind", self.name()));
         definition.apply_defaults(&mut xr);
         let violations = definition.validate(&xr, None);
         assert!(violations.is_empty(), "{}: {violations:?}", self.name());

@@ -23,7 +23,7 @@ fn upgraded_cluster_stays_ready(variant: &str, field: &str, words: &str) {
         assert_eq!(environment.line("cluster")["ready"], true);
         assert_eq!(environment.status()["phase"], "Ready");
         let (raised, copied) = (json!({field: "1.99"}), json!({field: before}));
-        let refusal = Model::of(cluster).forbids_change(&raised, &copied).unwrap();
+        let refusal = Model::for_object(cluster).forbids_change(&raised, &copied).unwrap();
         assert!(refusal.contains(words), "{refusal}");
     }
 }

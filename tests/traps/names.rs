@@ -23,7 +23,7 @@ fn names(case: &Case, uid: &str) -> BTreeSet<String> {
     let asked = desired(&case.call(&world)).into_iter().filter(|(slot, _)| {
         let found = world.resources().get(slot);
         found.is_some_and(|found| {
-            let model = Model::of(found);
+            let model = Model::for_object(found);
             !model.assigns_names() && model.whole(found).is_none() && is_in_a_cloud(found)
         })
     });

@@ -40,9 +40,9 @@ fn trap_06_change_of_size_takes_effect_without_a_window() {
         // Without the flag the same change would wait, and be sent at every look.
         let server = environment.resource(SERVER);
         let mut wanted = parameters(server);
-        assert_eq!(Model::of(server).effective(&wanted), wanted);
+        assert_eq!(Model::for_object(server).effective(&wanted), wanted);
         wanted["applyImmediately"] = json!(false);
-        assert!(Model::of(server).effective(&wanted).get("instanceClass").is_none());
+        assert!(Model::for_object(server).effective(&wanted).get("instanceClass").is_none());
     }
 }
 

@@ -77,7 +77,7 @@ fn trap_14_deletion_that_waits_for_a_creation_is_a_deletion() {
         let machine = environment.world.resources_mut().get_mut("instance").unwrap();
         machine["metadata"]["deletionTimestamp"] = json!(now);
         let why = "create operation that started at 2026-11-25 12:00:00 is still running";
-        Model::of(machine).refuse(machine, &now, Operation::Delete, why, false);
+        Model::for_object(machine).refuse(machine, &now, Operation::Delete, why, false);
         environment.call();
         assert_eq!(environment.condition("instance", "Synced"), "False");
         assert_eq!(environment.line("instance")["reason"], "Deleting");

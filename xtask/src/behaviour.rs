@@ -115,7 +115,8 @@ struct KindSlice {
 fn slice(facts: &str) -> Result<String> {
     let facts: Facts = serde_json::from_str(facts)?;
     let kinds = facts.kinds.into_iter().filter(|(name, _)| is_ours(name));
-    let kinds: BTreeMap<_, _> = kinds.map(|(name, kind)| (name, KindSlice::of(kind))).collect();
+    let kinds: BTreeMap<_, _> =
+        kinds.map(|(name, kind)| (name, KindSlice::from_kind(kind))).collect();
     ensure!(!kinds.is_empty(), "the facts have none of our kinds");
     let source = "Cut from provider-behaviour.json by `cargo xtask behaviour`: do not edit.";
     let slice = Slice { kinds, made: facts.about.made, source };
@@ -131,7 +132,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 impl KindSlice {
-    fn of(kind: Kind) -> Self {
+    fn from_kind(kind: Kind) -> Self {
         let paths = |is: fn(&Field) -> bool| {
             let found = kind.fields.iter().filter(|field| is(field));
             let mut paths: Vec<_> = found.map(|field| field.path.clone()).collect();

@@ -39,18 +39,19 @@ pub struct Composed {
 
 /// Everything that is composed, API by API and flavour by flavour.
 pub fn all() -> Result<&'static [Composed]> {
-    of(workspace::root())
+    for_root(workspace::root())
 }
 
-/// The same with the examples below another root; found out once for each.
-pub fn of(root: &Path) -> Result<&'static [Composed]> {
+/// Everything that is composed from the examples below a root. Each root is composed once.
+pub fn for_root(root: &Path) -> Result<&'static [Composed]> {
     static FOUND: Mutex<BTreeMap<PathBuf, &'static [Composed]>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(all) = found.get(root) {
         return Ok(*all);
     }
-    let each =
-        APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| Composed::of(root, *api, flavour)));
+    let each = APIS
+        .iter()
+        .flat_map(|api| Flavour::ALL.map(|flavour| Composed::from_example(root, *api, flavour)));
     let all: &'static [Composed] = each.collect::<Result<Vec<_>>>()?.leak();
     found.insert(root.to_owned(), all);
     Ok(all)
@@ -71,7 +72,7 @@ pub fn among<'a>(all: &'a [Composed], api: &dyn AnyApi, flavour: Flavour) -> Res
 
 impl Composed {
     /// Composes an API's example below a root, and the example's variants.
-    fn of(root: &Path, api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
+    fn from_example(root: &Path, api: &'static dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let mut folder = root.join("examples").join(api.info().name);
         if flavour == Flavour::Namespaced {
             folder.push("namespaced");
@@ -161,7 +162,7 @@ impl Case<'_> {
         let xr = self.documents.iter().find(|document| document["kind"] != settings::KIND);
         let mut xr = xr.context("no XR")?.clone();
         let schemas = Schemas::new([&xrd])?;
-        let definition = schemas.of(&xr).context("an XR of another kind")?;
+        let definition = schemas.for_object(&xr).context("an XR of another kind")?;
         definition.apply_defaults(&mut xr);
         let violations = definition.validate(&xr, None);
         ensure!(violations.is_empty(), "{violations:?}");

@@ -134,7 +134,7 @@ fn build(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     if args.wants(Part::Sbom) {
         for package in ["function-paved-road", "paved"] {
             let root = args.place.root();
-            files.push(sbom::write(root, &Graph::of(root, package)?, output)?);
+            files.push(sbom::write(root, &Graph::for_package(root, package)?, output)?);
         }
     }
     if args.wants(Part::Function) {
@@ -198,7 +198,7 @@ impl Args {
     /// The chosen architectures.
     pub fn architectures(&self) -> Vec<Architecture> {
         match (self.debug, self.architectures.as_slice()) {
-            (true, _) => vec![Architecture::of_this_machine()],
+            (true, _) => vec![Architecture::host()],
             (_, []) => vec![Architecture::Amd64, Architecture::Arm64],
             (_, some) => some.to_vec(),
         }
@@ -234,7 +234,7 @@ impl Architecture {
         }
     }
 
-    fn of_this_machine() -> Self {
+    fn host() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
     }
 }
@@ -266,12 +266,13 @@ mod tests {
             assert!(text.contains(from), "{} lacks {from}", file.display());
             fs::write(file, text.replace(from, to)).unwrap();
         }
-        let contents = configuration::Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
+        let contents = configuration::Contents::new(&args, APIS[0], Flavour::Claims).unwrap();
         let chart = fs::File::open(chart::write(&args, folder.path()).unwrap()).unwrap();
         let mut files = Vec::new();
         flate2::read::GzDecoder::new(chart).read_to_end(&mut files).unwrap();
         let root = args.place.root();
-        let bill = sbom::write(root, &Graph::of(root, "paved").unwrap(), folder.path()).unwrap();
+        let bill =
+            sbom::write(root, &Graph::for_package(root, "paved").unwrap(), folder.path()).unwrap();
         for (what, text) in [
             ("a Configuration's manifest", contents.meta.to_string()),
             ("a Configuration's example", json!(contents.examples).to_string()),

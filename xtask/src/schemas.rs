@@ -123,8 +123,8 @@ fn slices(snapshot: &Snapshot) -> Result<BTreeMap<String, String>> {
 /// namespace of a reference exists in only one of them.
 fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, String); 2]> {
     let kind = &model.kind;
-    let spec = Shape::of((model.for_provider)().as_value());
-    let status = Shape::of((model.status)().as_value());
+    let spec = Shape::from_schema((model.for_provider)().as_value());
+    let status = Shape::from_schema((model.status)().as_value());
     let one = |group: &str, version: &str| {
         let entry = snapshot.find(group, kind.kind)?;
         let mut gaps = Gaps::default();

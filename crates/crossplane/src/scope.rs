@@ -19,7 +19,7 @@ pub enum Scope {
 impl Scope {
     /// The scope of an XRD. Without `spec.scope`, an XRD v1 is LegacyCluster and an XRD v2 is
     /// Namespaced. The API server shows every XRD in both versions, so `spec.scope` counts first.
-    pub fn of_xrd(xrd: &Value) -> Self {
+    pub fn from_xrd(xrd: &Value) -> Self {
         let is_v1 = text(xrd, &["apiVersion"]).is_some_and(|version| version.ends_with("/v1"));
         match text(xrd, &["spec", "scope"]) {
             Some("Namespaced") => Self::Namespaced,
@@ -31,7 +31,7 @@ impl Scope {
     }
 
     /// The scope that a composite's own fields show, without its XRD.
-    pub fn of_composite(composite: &Value) -> Self {
+    pub fn from_composite(composite: &Value) -> Self {
         if text(composite, &["metadata", "namespace"]).is_some() {
             Self::Namespaced
         } else if composite["spec"].get("crossplane").is_some() {
@@ -51,10 +51,10 @@ mod tests {
     fn scope_without_a_field_depends_on_the_version() {
         let xrd =
             |version: &str| json!({"apiVersion": format!("apiextensions.crossplane.io/{version}")});
-        assert_eq!(Scope::of_xrd(&xrd("v1")), Scope::LegacyCluster);
-        assert_eq!(Scope::of_xrd(&xrd("v2")), Scope::Namespaced);
+        assert_eq!(Scope::from_xrd(&xrd("v1")), Scope::LegacyCluster);
+        assert_eq!(Scope::from_xrd(&xrd("v2")), Scope::Namespaced);
         let mut shown = xrd("v2");
         shown["spec"]["scope"] = json!("LegacyCluster");
-        assert_eq!(Scope::of_xrd(&shown), Scope::LegacyCluster);
+        assert_eq!(Scope::from_xrd(&shown), Scope::LegacyCluster);
     }
 }

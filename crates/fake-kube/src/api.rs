@@ -43,7 +43,7 @@ struct Request<'a> {
 struct Query(Vec<(String, String)>);
 
 impl Query {
-    fn of(uri: &Uri) -> Self {
+    fn from_uri(uri: &Uri) -> Self {
         Self(
             form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
                 .into_owned()
@@ -101,7 +101,7 @@ async fn answer(
         return Refused::unknown(uri.path()).into_response();
     };
     let Place { kind, namespace, name } = place;
-    let request = Request { kind, namespace, name, user: &user.name, query: Query::of(&uri) };
+    let request = Request { kind, namespace, name, user: &user.name, query: Query::from_uri(&uri) };
     let done = match request.verb(&method) {
         None => Err(Refused::new(
             405,

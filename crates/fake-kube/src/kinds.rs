@@ -120,7 +120,7 @@ impl Kind {
 
     /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`,
     /// `categories`.
-    pub fn of(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
+    pub fn from_names(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
         let texts = |pointer| {
             list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
         };
@@ -139,10 +139,10 @@ impl Kind {
     }
 
     /// The kinds that a CRD defines, one for each version.
-    pub fn of_crd(crd: &Value) -> Vec<Self> {
+    pub fn from_crd(crd: &Value) -> Vec<Self> {
         let namespaced = crd["spec"]["scope"] == "Namespaced";
         let kind = |version: &Value| {
-            Self::of(
+            Self::from_names(
                 text(crd, "/spec/group"),
                 text(version, "/name"),
                 &crd["spec"]["names"],
@@ -164,7 +164,7 @@ impl Kinds {
         policies: Vec<Value>,
     ) -> Self {
         let built_in = BUILT_IN.iter().map(|(group, version, kind, plural, namespaced)| {
-            Kind::of(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
+            Kind::from_names(group, version, &json!({"kind": kind, "plural": plural}), *namespaced)
         });
         Self { all: built_in.chain(more).collect(), schemas, policies }
     }
@@ -221,7 +221,7 @@ impl Kinds {
     }
 
     /// The kind of an object.
-    pub fn of(&self, object: &Value) -> Option<&Kind> {
+    pub fn for_object(&self, object: &Value) -> Option<&Kind> {
         let version = text(object, "/apiVersion");
         self.all
             .iter()

@@ -50,7 +50,7 @@ impl Reader<'_> {
     fn xrd(&self) -> Result<Vec<Definition>, SchemaError> {
         let kind = self.text(&["spec", "names", "kind"])?;
         let claim = text(self.document, &["spec", "claimNames", "kind"]);
-        let scope = Scope::of_xrd(self.document);
+        let scope = Scope::from_xrd(self.document);
         let update_policy = at(self.document, &["spec", "defaultCompositionUpdatePolicy"]);
         let delete_policy = at(self.document, &["spec", "defaultCompositeDeletePolicy"]);
         self.versions(|api_version, schema| {

@@ -108,7 +108,7 @@ impl Schemas {
     }
 
     /// The definition of an object's kind.
-    pub fn of(&self, object: &Value) -> Option<&Definition> {
+    pub fn for_object(&self, object: &Value) -> Option<&Definition> {
         self.get(text(object, &["apiVersion"])?, text(object, &["kind"])?)
     }
 

@@ -54,7 +54,7 @@ fn claim(parameters: Value) -> Value {
 
 fn refused(object: &Value, old: Option<&Value>) -> Vec<String> {
     let schemas = Schemas::new([&xrd()]).unwrap();
-    let violations = schemas.of(object).unwrap().validate(object, old);
+    let violations = schemas.for_object(object).unwrap().validate(object, old);
     violations.iter().map(ToString::to_string).collect()
 }
 
@@ -89,7 +89,7 @@ fn fields_that_crossplane_adds_are_in_its_lists() {
 fn defaults_are_nested_and_replace_nulls_that_are_not_allowed() {
     let mut object =
         claim(json!({"owner": "ada", "size": null, "note": null, "ports": [{"name": "web"}]}));
-    Schemas::new([&xrd()]).unwrap().of(&object).unwrap().apply_defaults(&mut object);
+    Schemas::new([&xrd()]).unwrap().for_object(&object).unwrap().apply_defaults(&mut object);
     let expected = json!({
         "owner": "ada", "size": "small", "note": null, "ports": [{"name": "web", "number": 80}],
         "diskGB": 100, "region": "us-east-1",
@@ -101,7 +101,7 @@ fn defaults_are_nested_and_replace_nulls_that_are_not_allowed() {
 #[test]
 fn a_null_where_none_is_allowed_and_no_default_helps_counts_as_missing() {
     let mut object = claim(json!({"owner": null}));
-    Schemas::new([&xrd()]).unwrap().of(&object).unwrap().apply_defaults(&mut object);
+    Schemas::new([&xrd()]).unwrap().for_object(&object).unwrap().apply_defaults(&mut object);
     assert_eq!(refused(&object, None), ["spec.parameters.owner: is missing; allowed: a string"]);
 }
 
@@ -210,7 +210,7 @@ fn a_v2_definition_keeps_cores_fields_below_crossplane() {
         json!({"resourceRefs": [{"apiVersion": "v1", "kind": "Pod", "namespace": "x"}]});
     let schemas = Schemas::new([&xrd]).unwrap();
     assert!(schemas.get("acme.io/v1alpha1", "Demo").is_none());
-    let found = schemas.of(&object).unwrap().validate(&object, None);
+    let found = schemas.for_object(&object).unwrap().validate(&object, None);
     assert_eq!(found[0].path, "spec.crossplane.resourceRefs[0].namespace");
 }
 

@@ -73,11 +73,11 @@ pub struct Cluster {
 impl Cluster {
     /// The cluster that the flags mean. Nothing is sent yet, but a credential plugin may run.
     pub async fn connect(access: &Access) -> Result<Self, Failure> {
-        Self::of(configure(access).await?, access)
+        Self::from_config(configure(access).await?, access)
     }
 
-    /// The same with a configuration that is known.
-    pub fn of(config: Config, access: &Access) -> Result<Self, Failure> {
+    /// Returns the cluster of a given client configuration. Sends no request.
+    pub fn from_config(config: Config, access: &Access) -> Result<Self, Failure> {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace =
             access.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
@@ -141,7 +141,7 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
         KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
     let file = match &access.kubeconfig {
         Some(path) => Kubeconfig::read_from(path),
-        None => of_environment(),
+        None => kubeconfig_from_env(),
     };
     let kubeconfig = match file {
         Ok(kubeconfig) => kubeconfig,
@@ -177,8 +177,8 @@ async fn configuration(access: &Access) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// As kubectl reads `$KUBECONFIG`: of a list, files that are not there are passed over.
-fn of_environment() -> Result<Kubeconfig, KubeconfigError> {
+/// Reads `$KUBECONFIG` as kubectl does. In a list of files, missing files are skipped.
+fn kubeconfig_from_env() -> Result<Kubeconfig, KubeconfigError> {
     let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let listed: Vec<PathBuf> =
         std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();

@@ -24,7 +24,7 @@ pub async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
         Ok(()) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => {
-            let title = Environment::of(&found.object).title();
+            let title = Environment::from_object(&found.object).title();
             Err(cluster.explain(&error, &format!("delete {title}")))
         }
     }

@@ -126,8 +126,8 @@ pub struct Condition {
 }
 
 impl Environment {
-    /// Reads an object. Whatever is missing or malformed is not known.
-    pub fn of(object: &DynamicObject) -> Self {
+    /// Reads an object. Missing or malformed fields count as unknown.
+    pub fn from_object(object: &DynamicObject) -> Self {
         let (metadata, data) = (&object.metadata, &object.data);
         let (api_version, kind) = object
             .types
@@ -157,7 +157,7 @@ impl Environment {
                 .or_else(|| text("/spec/crossplane/compositionRef/name")),
             phase: text("/status/phase").unwrap_or_default(),
             progress: text("/status/progress").unwrap_or_default(),
-            parts: with_causes(parts, apis::of_environment(kind).map(|api| api.info().name)),
+            parts: with_causes(parts, apis::for_environment_kind(kind).map(|api| api.info().name)),
             on_deletion: data
                 .pointer("/status/onDeletion")
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
@@ -184,12 +184,12 @@ impl Environment {
     pub fn applied(object: &DynamicObject, before: Option<&DynamicObject>) -> Self {
         let was_edited =
             before.is_some_and(|before| before.metadata.generation != object.metadata.generation);
-        Self { was_edited, ..Self::of(object) }
+        Self { was_edited, ..Self::from_object(object) }
     }
 
     /// The same environment, as it stands now.
     pub fn now(&self, object: &DynamicObject) -> Self {
-        Self { was_edited: self.was_edited, ..Self::of(object) }
+        Self { was_edited: self.was_edited, ..Self::from_object(object) }
     }
 
     /// Kind, namespace and name, for messages.
@@ -301,7 +301,7 @@ impl Environment {
 
     /// What its API says of itself.
     pub(crate) fn api(&self) -> Option<&'static Info> {
-        apis::of_environment(&self.kind).map(function_paved_road::apis::AnyApi::info)
+        apis::for_environment_kind(&self.kind).map(function_paved_road::apis::AnyApi::info)
     }
 
     /// Where people reach it.

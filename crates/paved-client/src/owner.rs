@@ -30,9 +30,9 @@ impl Owner {
         Self { login: login.to_owned(), issuer: issuer.to_owned(), username: username.to_owned() }
     }
 
-    /// The user whom Kubernetes calls so, where no OpenID provider of the portal is known: as the
-    /// command line writes it.
-    pub fn of_kubernetes(username: &str) -> Self {
+    /// Returns the owner with a Kubernetes username, when the OpenID provider of the portal is not
+    /// known. The command line records owners in this form.
+    pub fn from_kubernetes(username: &str) -> Self {
         Self::new(username, KUBERNETES, username)
     }
 
@@ -114,7 +114,7 @@ mod tests {
             "ada.lovelace",
             "https://id#ada.lovelace",
         ] {
-            let owner = Owner::of_kubernetes(username);
+            let owner = Owner::from_kubernetes(username);
             assert!(owner.is_called("ada-lovelace") && owner.is_called(username), "{username}");
             assert!(!owner.is_called("ada") && !owner.is_called("grace"), "{username}");
         }

@@ -80,7 +80,7 @@ impl Access {
         let patience = limits.api_answer;
         Self {
             clients,
-            own: Person::of_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
+            own: Person::from_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
             answers: Answers::new(limits.access, patience, MANY),
             partial: Answers::new(limits.access, patience, MANY),
@@ -106,7 +106,7 @@ impl Access {
         if self.may(person, question(person, "list", kind, "")).await? {
             return Ok(true);
         }
-        self.answers.of(&here, self.rules(person, kind, &here)).await
+        self.answers.get_or_ask(&here, self.rules(person, kind, &here)).await
     }
 
     /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of
@@ -179,17 +179,18 @@ impl Access {
                 spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace) },
                 ..SelfSubjectRulesReview::default()
             };
-            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(&self.own)?);
+            let reviews: Api<SelfSubjectRulesReview> =
+                Api::all(self.clients.for_person(&self.own)?);
             let answer =
                 answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             let complete = answer.status.filter(|status| !status.incomplete);
             Ok(complete.map_or(Groups::Unlisted, |status| impersonated(&status.resource_rules)))
         };
-        self.groups.of(&(), ask).await
+        self.groups.get_or_ask(&(), ask).await
     }
 
     async fn may(&self, person: &Person, question: Question) -> Result<bool, Problem> {
-        self.answers.of(&question, self.ask(person, &question)).await
+        self.answers.get_or_ask(&question, self.ask(person, &question)).await
     }
 
     async fn ask(&self, person: &Person, question: &Question) -> Result<bool, Problem> {
@@ -211,7 +212,7 @@ impl Access {
             },
             ..SelfSubjectAccessReview::default()
         };
-        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.of(person)?);
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.clients.for_person(person)?);
         let answer =
             answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
         Ok(answer.status.is_some_and(|status| status.allowed))
@@ -228,7 +229,7 @@ impl Access {
                 spec: SelfSubjectRulesReviewSpec { namespace: Some(here.namespace.clone()) },
                 ..SelfSubjectRulesReview::default()
             };
-            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.of(person)?);
+            let reviews: Api<SelfSubjectRulesReview> = Api::all(self.clients.for_person(person)?);
             let answer =
                 answered(self.patience, reviews.create(&PostParams::default(), &review)).await?;
             if let Some(status) = answer.status.filter(|status| !status.incomplete) {

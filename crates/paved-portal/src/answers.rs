@@ -52,7 +52,7 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
 
     /// Returns the cached answer, the answer to a concurrent equal question, or the result of
     /// `ask`. A failure is returned only to the caller that asked: the next caller asks again.
-    pub(super) async fn of(
+    pub(super) async fn get_or_ask(
         &self,
         question: &Q,
         ask: impl Future<Output = Result<A, Problem>>,
@@ -108,7 +108,7 @@ mod tests {
     ) -> (usize, usize) {
         let asked = AtomicUsize::new(0);
         let all = (0..50).map(|_| {
-            answers.of(&"question", async {
+            answers.get_or_ask(&"question", async {
                 asked.fetch_add(1, Ordering::Relaxed);
                 yield_now().await;
                 answer.clone()
@@ -136,8 +136,8 @@ mod tests {
     #[tokio::test]
     async fn whoever_gives_up_leaves_their_turn_to_the_next() {
         let answers = Answers::new(LONG, LONG, 10);
-        assert!(answers.of(&"question", pending()).now_or_never().is_none());
-        assert!(answers.of(&"question", async { Ok(true) }).await.unwrap());
+        assert!(answers.get_or_ask(&"question", pending()).now_or_never().is_none());
+        assert!(answers.get_or_ask(&"question", async { Ok(true) }).await.unwrap());
         answers.turn(&"another");
         assert_eq!(locked(&answers.turns).len(), 1, "finished questions are removed");
     }

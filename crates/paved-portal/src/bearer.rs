@@ -83,7 +83,7 @@ impl Bearers {
             }
             answer
         };
-        self.known.of(&key, review).await
+        self.known.get_or_ask(&key, review).await
     }
 
     async fn ask(&self, client: Client, credential: Credential) -> Result<Person, Problem> {
@@ -103,6 +103,6 @@ impl Bearers {
         })?;
         let mut groups = user.groups.unwrap_or_default();
         groups.sort_unstable();
-        Ok(Person::of_kubernetes(&self.naming, &username, groups, credential))
+        Ok(Person::from_kubernetes(&self.naming, &username, groups, credential))
     }
 }

@@ -43,8 +43,8 @@ impl Clients {
         self.cluster(self.own.clone())
     }
 
-    /// A person's.
-    pub(super) fn of(&self, person: &Person) -> Result<Client, Problem> {
+    /// Returns the client of a person.
+    pub(super) fn for_person(&self, person: &Person) -> Result<Client, Problem> {
         self.by(person.credential(), person.username(), person.groups())
     }
 

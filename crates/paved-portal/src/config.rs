@@ -87,8 +87,8 @@ fn wrong(field: &str, found: impl Display, allowed: &str) -> Failure {
 }
 
 impl Config {
-    /// Lays flags and environment over the file, and checks everything.
-    pub(super) fn of(flags: &Flags) -> Result<Self, Failure> {
+    /// Merges flags and environment variables over the file, and validates the result.
+    pub(super) fn from_flags(flags: &Flags) -> Result<Self, Failure> {
         let flags = &match &flags.config {
             Some(path) => over(flags.clone(), file(path)?),
             None => flags.clone(),
@@ -246,7 +246,8 @@ fn proxies(flags: &Flags) -> Result<Vec<IpNet>, Failure> {
 }
 
 fn template(text: &str) -> Result<Template, Failure> {
-    Template::of(text).map_err(|allowed| wrong("namespace-template", format!("{text:?}"), &allowed))
+    Template::parse(text)
+        .map_err(|allowed| wrong("namespace-template", format!("{text:?}"), &allowed))
 }
 
 fn level(text: &str) -> Result<Level, Failure> {
@@ -369,7 +370,10 @@ mod tests {
     }
 
     fn told(yaml: &str) -> String {
-        Config::of(&flags(yaml)).err().map(|failure| failure.to_string()).unwrap_or_default()
+        Config::from_flags(&flags(yaml))
+            .err()
+            .map(|failure| failure.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
 /// A path of the portal's API: `/api/v1/` with these segments below it.
 pub(super) fn location(segments: &[&str]) -> Result<String, Problem> {
-    let checked: Result<Vec<Segment>, _> = segments.iter().map(|text| Segment::of(text)).collect();
+    let checked: Result<Vec<Segment>, _> =
+        segments.iter().map(|text| Segment::parse(text)).collect();
     let checked = checked.map_err(|error| Problem::bad_request(error.to_string()))?;
     let texts: Vec<&str> = checked.iter().map(Segment::as_str).collect();
     Ok(format!("/api/v1/{}", texts.join("/")))

@@ -119,8 +119,8 @@ impl Seen {
         Ok(found.remove(0))
     }
 
-    /// The kind of a document.
-    pub(super) fn of_document(&self, document: &Value) -> Result<Kind, Problem> {
+    /// Finds the kind of a document.
+    pub(super) fn for_document(&self, document: &Value) -> Result<Kind, Problem> {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
         let text = |key: &str| document[key].as_str().unwrap_or_default();
         if text("apiVersion").is_empty() && !text("kind").is_empty() {
@@ -128,12 +128,12 @@ impl Seen {
                 .called(text("kind"))
                 .map_err(|problem| Problem::field("kind", problem.detail()));
         }
-        let found = kinds.of_document(text("apiVersion"), text("kind"));
+        let found = kinds.for_document(text("apiVersion"), text("kind"));
         found.cloned().map_err(|(field, message)| Problem::field(field, message))
     }
 
-    /// Whatever kinds an API of ours has here: claims first.
-    pub(super) fn of_api(&self, api: &'static dyn AnyApi) -> Vec<Kind> {
+    /// Returns the kinds of an API that the cluster has, claims first.
+    pub(super) fn for_api(&self, api: &'static dyn AnyApi) -> Vec<Kind> {
         let name = api.info().composite.kind;
         let is_it =
             |kind: &&Kind| kind.paved_api().is_some_and(|one| one.info().composite.kind == name);
@@ -144,7 +144,7 @@ impl Seen {
 
     /// The kinds of workspace that the cluster has: claims first.
     pub(super) fn workspaces(&self) -> Vec<Kind> {
-        api(WORKSPACE).map(|api| self.of_api(api)).unwrap_or_default()
+        api(WORKSPACE).map(|api| self.for_api(api)).unwrap_or_default()
     }
 }
 
@@ -187,7 +187,7 @@ async fn definitions(clients: &Clients) -> kube::Result<Vec<DynamicObject>> {
         kind: "CompositeResourceDefinition".to_owned(),
         plural: "compositeresourcedefinitions".to_owned(),
     };
-    let api = Api::of(&clients.own().client, None, &resource);
+    let api = Api::for_resource(&clients.own().client, None, &resource);
     Ok(api.list(&ListParams::default()).await?.items)
 }
 

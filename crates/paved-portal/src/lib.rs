@@ -107,7 +107,7 @@ pub fn description() -> Result<String, serde_json::Error> {
 
 /// Serves until a signal comes.
 pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure> {
-    let config = Config::of(flags)?;
+    let config = Config::from_flags(flags)?;
     log(config.level);
     Server::bind(config, access, &Limits::default()).await?.run(signalled()).await
 }
@@ -129,7 +129,7 @@ impl Server {
         limits: &Limits,
         log: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
-        let config = Config::of(flags)?;
+        let config = Config::from_flags(flags)?;
         let guard = lines(config.level, log).set_default();
         let server = Self::bind(config, access, limits).await?;
         Ok(Self { log: Some(guard), ..server })
@@ -155,7 +155,7 @@ impl Server {
         if matches!(config.auth, Auth::Oidc(_)) {
             not_impersonating(&kubernetes.auth_info)?;
         }
-        let cluster = Cluster::of(kubernetes.clone(), access)?;
+        let cluster = Cluster::from_config(kubernetes.clone(), access)?;
         let clients = Clients::new(&cluster, kubernetes)
             .map_err(|error| cluster.explain(&error, "connect"))?;
         let only = access.namespace.clone().filter(|_| matches!(config.auth, Auth::None));
@@ -251,7 +251,8 @@ impl Portal {
         let oidc = match &config.auth {
             Auth::None => None,
             Auth::Oidc(oidc) => {
-                let sessions = Sessions::new(oidc, config.public_url.as_ref(), Revoked::of(&own));
+                let sessions =
+                    Sessions::new(oidc, config.public_url.as_ref(), Revoked::for_cluster(&own));
                 Some((Arc::new(Provider::new(oidc, &public_url, limits)?), Arc::new(sessions)))
             }
         };
@@ -266,7 +267,7 @@ impl Portal {
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {
             metrics: Arc::new(Metrics::new(&access, &live, &streams)),
-            origins: Arc::new(Origins::of(&config, &public_url)),
+            origins: Arc::new(Origins::new(&config, &public_url)),
             catalog,
             bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), limits)),
             naming,

@@ -93,7 +93,7 @@ mod tests {
     fn an_account_of_kubernetes_own_has_its_namespace() {
         let account =
             Person::for_tests("system:serviceaccount:team-vision:ci", &["system:serviceaccounts"]);
-        let template = |text: &str| Namespaces::new(Template::of(text).ok(), None);
+        let template = |text: &str| Namespaces::new(Template::parse(text).ok(), None);
         assert_eq!(template("team-{group}").candidates(&account), ["team-vision"]);
         assert_eq!(template("shared").candidates(&account), ["shared", "team-vision"]);
         assert!(Namespaces::new(None, None).candidates(&account).is_empty());

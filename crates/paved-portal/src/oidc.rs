@@ -311,19 +311,19 @@ mod tests {
         }
     }
 
-    fn of(claims: &Value) -> Result<Identity, Problem> {
+    fn read_identity(claims: &Value) -> Result<Identity, Problem> {
         identity(&oidc(), claims.as_object().unwrap())
     }
 
     #[test]
     fn nobody_becomes_what_kubernetes_keeps_for_itself() {
-        let ada = of(
+        let ada = read_identity(
             &json!({"email": "ada@acme.io", "groups": ["team", "system:masters", "", 3, "a\nb"]}),
         )
         .unwrap();
         assert_eq!((ada.username.as_str(), ada.groups), ("ada@acme.io", vec!["team".to_owned()]));
         for email in ["system:admin", "", "a\r\nImpersonate-Group: system:masters", " ada"] {
-            assert!(of(&json!({"email": email})).is_err(), "{email}");
+            assert!(read_identity(&json!({"email": email})).is_err(), "{email}");
         }
         let mut prefixed = oidc();
         prefixed.groups_prefix = "oidc:".into();
@@ -355,7 +355,7 @@ mod tests {
             [(json!(true), true), (json!(false), false), (json!("false"), false)]
         {
             assert_eq!(
-                of(&json!({"email": "ada@acme.io", "email_verified": verified})).is_ok(),
+                read_identity(&json!({"email": "ada@acme.io", "email_verified": verified})).is_ok(),
                 fits
             );
         }

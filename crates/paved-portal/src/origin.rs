@@ -27,8 +27,8 @@ pub(super) struct Origins {
 }
 
 impl Origins {
-    /// Of a portal at this URL.
-    pub(super) fn of(config: &Config, url: &Url) -> Self {
+    /// Creates the origins of a portal at this URL.
+    pub(super) fn new(config: &Config, url: &Url) -> Self {
         let mut own = vec![url.origin().ascii_serialization()];
         if config::is_loopback(url) {
             for host in ["localhost", "127.0.0.1", "[::1]"] {

@@ -30,8 +30,8 @@ pub(super) struct Streams {
 /// A place for a socket of which nobody knows yet whose it is, for as long as it is held.
 pub(super) struct Stranger(#[allow(dead_code)] OwnedSemaphorePermit);
 
-/// A place among the streams, for as long as it is held.
-pub(super) struct Slot {
+/// A permit for one stream. Dropping the permit frees its place.
+pub(super) struct StreamPermit {
     counts: Arc<Mutex<Counts>>,
     person: (String, String),
     open: Gauge,
@@ -39,7 +39,7 @@ pub(super) struct Slot {
     _stop: watch::Receiver<bool>,
 }
 
-impl Drop for Slot {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.person) {
@@ -100,8 +100,8 @@ impl Streams {
         })
     }
 
-    /// A place for one more of this person.
-    pub(super) fn take(&self, person: &Person) -> Result<Slot, Problem> {
+    /// Takes a permit for one more stream of this person.
+    pub(super) fn take(&self, person: &Person) -> Result<StreamPermit, Problem> {
         let (each, all) = self.most;
         let crowded = |detail: String| Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,7 @@ impl Streams {
         }
         counts.insert(person.clone(), own + 1);
         self.open.inc();
-        Ok(Slot {
+        Ok(StreamPermit {
             counts: Arc::clone(&self.counts),
             person,
             open: self.open.clone(),
@@ -180,13 +180,14 @@ mod tests {
     fn person_gets_no_more_than_a_share_of_the_streams() {
         let streams = streams();
         let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
-        let mut slots: Vec<Slot> = (0..LIMITS.0).map(|_| streams.take(&ada).unwrap()).collect();
+        let mut permits: Vec<StreamPermit> =
+            (0..LIMITS.0).map(|_| streams.take(&ada).unwrap()).collect();
         assert_eq!(
             streams.take(&ada).map(drop).unwrap_err().status(),
             StatusCode::TOO_MANY_REQUESTS
         );
         assert!(streams.take(&bob).is_ok());
-        slots.pop();
+        permits.pop();
         assert!(streams.take(&ada).is_ok());
     }
 
@@ -198,12 +199,12 @@ mod tests {
     fn tokens_of_one_person_share_that_persons_streams() {
         let streams = streams();
         let by = |token: String| person(Credential::Bearer(Token::new(&token)));
-        let slots: Vec<Slot> =
+        let permits: Vec<StreamPermit> =
             (0..LIMITS.0).map(|number| streams.take(&by(number.to_string())).unwrap()).collect();
         let detail = streams.take(&by("another".into())).map(drop).unwrap_err().detail().to_owned();
         assert_eq!(
             detail,
-            format!("You have {} open streams. Close some, and try again.", slots.len())
+            format!("You have {} open streams. Close some, and try again.", permits.len())
         );
     }
 
@@ -212,13 +213,13 @@ mod tests {
         let streams = streams();
         let person =
             |number: usize| Person::for_tests(&format!("person-{}", number / LIMITS.0), &[]);
-        let slots: Vec<Slot> =
+        let permits: Vec<StreamPermit> =
             (0..LIMITS.1).map(|number| streams.take(&person(number)).unwrap()).collect();
         let late = streams.take(&Person::for_tests("late", &[])).map(drop).unwrap_err();
         assert!(late.detail().contains("limit of 7 open streams"), "{}", late.detail());
         assert_eq!(streams.counts.lock().unwrap().len(), LIMITS.1.div_ceil(LIMITS.0));
         assert!(streams.closed().now_or_never().is_none());
-        drop(slots);
+        drop(permits);
         assert!(
             streams.closed().now_or_never().is_some() && streams.counts.lock().unwrap().is_empty()
         );

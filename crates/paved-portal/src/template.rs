@@ -12,8 +12,8 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// Reads a template; an error says what is allowed.
-    pub(super) fn of(text: &str) -> Result<Self, String> {
+    /// Parses a template. The error says what is allowed.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let plain = text.replace("{group}", "g").replace("{user}", "u");
         if slug(&plain) == plain && !plain.is_empty() {
             return Ok(Self { text: text.to_owned() });
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn a_template_becomes_names_of_namespaces() {
         let person = Person::for_tests("ada@acme.io", &["Vision", "ops"]);
-        let names = |text: &str| Template::of(text).unwrap().namespaces(&person);
+        let names = |text: &str| Template::parse(text).unwrap().namespaces(&person);
         assert_eq!(names("team-{group}"), ["team-vision", "team-ops"]);
         assert_eq!(names("{user}"), ["ada-acme-io"]);
         assert_eq!(names("shared"), ["shared"]);
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_is_no_template_is_refused() {
         for text in ["", "Team", "a_{user}", "{team}", "-{user}", "{user}-", "a/b"] {
-            assert!(Template::of(text).is_err(), "{text}");
+            assert!(Template::parse(text).is_err(), "{text}");
         }
     }
 

@@ -102,8 +102,8 @@ impl std::fmt::Debug for Token {
 }
 
 impl Person {
-    /// Somebody whom the API server knows.
-    pub(super) fn of_kubernetes(
+    /// Returns the person with this username and these groups in the API server.
+    pub(super) fn from_kubernetes(
         naming: &Naming,
         username: &str,
         groups: Vec<String>,

@@ -68,9 +68,9 @@ impl Subject {
 pub type Surrounded = (Value, Vec<Value>);
 
 impl Stored {
-    /// Applies defaults and checks; the one violation of a document of which nothing more can be
-    /// said.
-    pub fn of(document: &Value, seen: &Observed) -> Result<Self, Violation> {
+    /// Applies defaults and validates. Fails with one violation if the document cannot be checked
+    /// further.
+    pub fn from_document(document: &Value, seen: &Observed) -> Result<Self, Violation> {
         Self::in_flavour(document, seen, None)
     }
 
@@ -84,7 +84,7 @@ impl Stored {
         let xrd = target.xrd();
         let violation = |path: &str, message: String| Violation { path: path.to_owned(), message };
         let schemas = Schemas::new([&xrd]).map_err(|error| violation("", error.to_string()))?;
-        let Some(definition) = schemas.of(document) else {
+        let Some(definition) = schemas.for_object(document) else {
             let known: Vec<String> =
                 schemas.iter().map(|one| format!("{} {}", one.api_version(), one.kind())).collect();
             return Err(violation("apiVersion", format!("allowed: {}", known.join(", "))));
@@ -114,7 +114,7 @@ impl Stored {
     /// what the function does.
     pub fn make_readable(&mut self) {
         let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
-        if let Some(definition) = schemas.of(&self.object) {
+        if let Some(definition) = schemas.for_object(&self.object) {
             readable::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
         }
     }

@@ -64,7 +64,7 @@ impl World {
     /// `composition render` gives it, one without an observed composition stays so until
     /// [`World::select`].
     pub fn new(composite: Value) -> Self {
-        let scope = Scope::of_composite(&composite);
+        let scope = Scope::from_composite(&composite);
         let mut world = Self {
             given: composite.clone(),
             composite,
@@ -125,7 +125,7 @@ impl World {
     /// Takes what core takes from the XRD: the scope, and the keys it lets out of the connection
     /// details.
     pub fn defined_by(mut self, xrd: &Value) -> Self {
-        self.scope = Scope::of_xrd(xrd);
+        self.scope = Scope::from_xrd(xrd);
         if !self.resources.is_empty() {
             self.refer_to_resources();
         }

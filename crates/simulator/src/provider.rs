@@ -125,13 +125,13 @@ impl Provider {
     /// created.
     pub fn restart(&mut self, world: &World) {
         for (slot, object) in world.resources() {
-            let manner = registry::of(object);
+            let manner = registry::for_object(object);
             let is_making = self.ages.get(slot).is_some_and(|age| *age > 0) && !is_ready(object);
             if !is_making || !manner.mirrors || self.clouds.has(slot) {
                 continue;
             }
             if manner.assigns_names() {
-                self.clouds.leak(slot, manner.id.of(object));
+                self.clouds.leak(slot, manner.id.for_object(object));
                 self.ages.remove(slot);
             } else {
                 self.clouds.put(slot, clouds::completed(&manner, object, world));
@@ -161,7 +161,7 @@ impl Provider {
         self.ages.iter().any(|(slot, age)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));
             object.is_some_and(|object| {
-                !self.failing.contains_key(slot) && *age < registry::of(object).rounds
+                !self.failing.contains_key(slot) && *age < registry::for_object(object).rounds
             })
         })
     }
@@ -183,7 +183,7 @@ impl Provider {
     /// Works on one resource: of the others it sees what they were when the round began.
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
-        let manner = registry::of(&object);
+        let manner = registry::for_object(&object);
         if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
             return State::Creating;
         }

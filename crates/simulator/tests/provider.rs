@@ -277,7 +277,7 @@ fn a_kind_answers_piece_by_piece_too() {
         "role": aws("Role", json!({})), "profile": aws("InstanceProfile", json!({"roleSelector": SIBLING()})),
     }));
     let mut profile = world.resources()["profile"].clone();
-    let model = Model::of(&profile);
+    let model = Model::for_object(&profile);
     assert_eq!((model.rounds(), model.is_asynchronous(), model.assigns_names()), (1, true, false));
     let waits = model.prepare(&mut profile, &world);
     assert!(waits.is_err_and(|why| why.contains("referenced field was empty")));
@@ -292,14 +292,14 @@ fn a_kind_answers_piece_by_piece_too() {
 
 #[test]
 fn a_kind_says_what_its_provider_writes() {
-    let written = Model::of(&gcp("container", "NodePool", json!({}))).written();
+    let written = Model::for_object(&gcp("container", "NodePool", json!({}))).written();
     let params = &written["spec"]["forProvider"];
     assert_eq!((&params["cluster"], &params["clusterRef"]), (&json!("x"), &json!({"name": "x"})));
     assert_eq!((&params["maxPodsPerNode"], &params["project"]), (&json!(110), &json!("acme-dev")));
     let distribution =
         json!({"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution"});
     let origin = json!([{"originAccessControlId": "x", "originAccessControlIdRef": {"name": "x"}}]);
-    let written = Model::of(&distribution).written();
+    let written = Model::for_object(&distribution).written();
     assert_eq!(written["spec"]["forProvider"]["origin"], origin);
     assert!(written["status"]["atProvider"]["domainName"].is_string());
 }

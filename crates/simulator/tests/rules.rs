@@ -9,7 +9,7 @@ use simulator::provider::{Pace, Provider};
 use support::{aws, message, status, world};
 
 fn model(group: &str, kind: &str) -> Model {
-    Model::of(&json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind}))
+    Model::for_object(&json!({"apiVersion": format!("{group}/v1beta1"), "kind": kind}))
 }
 
 fn existing<'a>(

@@ -69,7 +69,7 @@ impl Cloud {
         let mut at_work = false;
         for slot in slots {
             let Some(mut object) = world.resources().get(&slot).cloned() else { continue };
-            let model = Model::of(&object);
+            let model = Model::for_object(&object);
             let state = self.state(&slot, &mut object, &model, world, quota, now);
             if state == State::Ready {
                 model.finish(&mut object, world);

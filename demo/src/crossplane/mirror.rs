@@ -43,7 +43,7 @@ impl Mirror {
 fn put(object: &Value, around: &Around, now: Timestamp) -> Option<Key> {
     let metadata = &object["metadata"];
     let namespace = metadata["namespace"].as_str().unwrap_or_default();
-    let key = around.kinds.of(object)?.key(namespace, metadata["name"].as_str()?);
+    let key = around.kinds.for_object(object)?.key(namespace, metadata["name"].as_str()?);
     around.store.put(&key, now, |_| Some(object.clone()));
     Some(key)
 }

@@ -25,7 +25,7 @@ pub struct Breakers {
 impl Breakers {
     /// As they are now. An error where core does not count: then nobody knows whether one has
     /// opened.
-    pub async fn of(plane: &ControlPlane) -> Result<Self> {
+    pub async fn from_plane(plane: &ControlPlane) -> Result<Self> {
         if plane.options.core != CoreVersion::Old {
             do_count(plane).await?;
         }

@@ -31,7 +31,7 @@ pub async fn start(
     let start = Instant::now();
     providers::bound(cluster, NAME).await?;
     cluster.apply(&rights()).await?;
-    cluster.apply(&configs::of_the_guide()?).await?;
+    cluster.apply(&configs::from_guide()?).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
     let mut program = Program::new(NAME, &std::env::current_exe()?)
         .args(["stand-in", "--kubeconfig"])

@@ -75,7 +75,10 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
         .await?;
     ground.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
-    Ok(Core { authority: Authority::of(&root.chain, &root.key)?, metrics: Metrics::at(metrics)? })
+    Ok(Core {
+        authority: Authority::from_pem(&root.chain, &root.key)?,
+        metrics: Metrics::at(metrics)?,
+    })
 }
 
 /// The chart's objects but for what runs in pods, as processes are run instead, and the arguments

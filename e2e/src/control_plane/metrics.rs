@@ -19,8 +19,8 @@ impl Metrics {
         Ok(Self { client: Client::try_from(Config::new(address))? })
     }
 
-    /// Those of an API server.
-    pub fn of(client: Client) -> Self {
+    /// The metrics of the API server that a client reaches.
+    pub fn from_client(client: Client) -> Self {
         Self { client }
     }
 

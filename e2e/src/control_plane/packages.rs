@@ -233,7 +233,7 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
     let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
         let family = Package::family(package.cloud()).and_then(|family| names.get(&family));
-        let provider = Provider::of(&package, family, slices)?;
+        let provider = Provider::from_package(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
         provider.build(ground, &output.join(&package.name), &file).await?;
         registry
@@ -252,7 +252,11 @@ struct Provider {
 }
 
 impl Provider {
-    fn of(package: &Package, family: Option<&Package>, slices: Vec<Value>) -> Result<Self> {
+    fn from_package(
+        package: &Package,
+        family: Option<&Package>,
+        slices: Vec<Value>,
+    ) -> Result<Self> {
         match package.name.as_str() {
             "provider-kubernetes" => Self::real(&package.name, &tools::PROVIDER_KUBERNETES),
             "provider-helm" => Self::real(&package.name, &tools::PROVIDER_HELM),

@@ -37,8 +37,8 @@ impl Authority {
         Ok(Self { issuer: Issuer::new(params, key), pem })
     }
 
-    /// One that exists: its certificate and its key.
-    pub fn of(certificate: &str, key: &str) -> Result<Self> {
+    /// An existing authority, from its certificate and its key in PEM.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Self> {
         let key = KeyPair::from_pem(key).context("the authority's key")?;
         let issuer =
             Issuer::from_ca_cert_pem(certificate, key).context("the authority's certificate")?;

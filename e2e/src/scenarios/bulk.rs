@@ -42,7 +42,7 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
             stage.example(api.info().name, flavour, own)
         })
         .collect::<Result<_>>()?;
-    let user = stage.of_user().await?;
+    let user = stage.user_objects().await?;
     let (begin, time) = (Instant::now(), processor_time(&stage));
     try_join_all(environments.iter().map(|environment| user.apply(&environment.manifest))).await?;
     let applied = begin.elapsed();

@@ -68,7 +68,7 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
             std::fs::create_dir_all(path.parent().context("a folder")?)?;
             std::fs::write(path, text)?;
         }
-        let paved = Paved::of(&stage)?;
+        let paved = Paved::from_stage(&stage)?;
         let whose = [("NAME", name), ("NAMESPACE", stage.namespace.clone())];
         let variables: Vec<_> = edge.variables().into_iter().chain(whose).collect();
         let run = async || paved.script(&script, folder.path(), &variables).await;
@@ -89,7 +89,7 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
 }
 
 pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     in_both_flavours(async |flavour| {
         let ada = workspace(&stage, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
@@ -120,7 +120,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
 }
 
 pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
@@ -134,7 +134,7 @@ pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
 }
 
 pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let poor = workspace(&stage, flavour, "poor", json!({}))?;
@@ -146,7 +146,7 @@ pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> R
 }
 
 pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     in_both_flavours(async |flavour| {
         let small = workspace(&stage, flavour, "grown", json!({}))?;
         paved.apply(&small, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])
@@ -164,7 +164,7 @@ pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) ->
 }
 
 pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
     let environments = environments.into_iter().collect::<Result<Vec<_>>>()?;
@@ -187,7 +187,7 @@ pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Resu
 }
 
 pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
@@ -198,7 +198,7 @@ pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()
 }
 
 pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     in_both_flavours(async |flavour| {
         let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
         let wrong = workspace(&stage, flavour, "wrong", odd)?;
@@ -225,7 +225,7 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
 }
 
 pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
     let bad =
         workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
@@ -259,7 +259,7 @@ pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Resul
 }
 
 pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     let ours = workspace(&stage, Flavour::Claims, "shared", json!({}))?;
     ours.apply().await?;
     let text = json!({"spec": {"parameters": {"allowedCidrs": ["198.51.100.0/24"]}}});
@@ -279,7 +279,7 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
 }
 
 pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     in_both_flavours(async |flavour| {
         let twice = workspace(&stage, flavour, "twice", json!({}))?;
         let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "8m"]));
@@ -289,7 +289,7 @@ pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> 
 }
 
 pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
     let stranger = paved.by(Some("stranger"));
     stranger.apply(&ada, &[]).await?.is(6, &["you may not", "paved-road-user"])?;
@@ -307,7 +307,7 @@ pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
 }
 
 pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
         let doomed = workspace(&stage, flavour, "doomed", json!({}))?;
@@ -321,7 +321,7 @@ pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -
 }
 
 pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
     let waits = paved.start(&["apply", "-", "--wait"], &kept.manifest.to_string()).await?;
@@ -337,7 +337,7 @@ pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) ->
 }
 
 pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     let operator = paved.by(stage.operator().person.as_deref());
     for flavour in Flavour::ALL {
         let held = workspace(&stage, flavour, "held", json!({}))?;
@@ -363,7 +363,7 @@ pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Re
 }
 
 pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
     let server = stage.plane.process("kube-apiserver")?;
     let slow = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "slow", json!({})));

@@ -203,7 +203,7 @@ async fn killed(function: &Function) -> Result<()> {
 
 /// A claim says that it is synced and ready although its composite cannot be composed any more.
 pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::of(&stage)?;
+    let paved = Paved::from_stage(&stage)?;
     let pools = Flavour::ALL.map(|flavour| {
         let name = format!("edited-{flavour}");
         stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
@@ -248,7 +248,7 @@ const SEVERAL: f64 = 20.0;
 pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
     let core = stage.plane.process("crossplane")?;
     // What it has counted goes with it.
-    Breakers::of(&stage.plane).await?.have_not_opened_since(&Breakers::default())?;
+    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&Breakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {

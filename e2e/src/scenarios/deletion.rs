@@ -33,7 +33,7 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
     let (examples, clusters) =
         try_join(stage.standing_examples(), stage.standing_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
-        let traces = Traces::of(environment).await?;
+        let traces = Traces::from_environment(environment).await?;
         let usages = usages(api.info().name, *flavour);
         let goes = goes_by_its_usages(&stage, environment, &usages);
         if api.info().name == "unified-environment" {
@@ -52,7 +52,7 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
                 "nothing of the app is inside {cluster}"
             );
         }
-        let traces = Traces::of(environment).await?;
+        let traces = Traces::from_environment(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
         if has_app {
             let left = stage.app_inside(environment).await?;
@@ -114,7 +114,7 @@ pub(super) async fn goes_by_its_usages(
 
 /// Deletes it, and looks on whether what its Usages protect is asked to go last.
 async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
-    let order = Order::of(&stage.objects, environment).await?;
+    let order = Order::new(&stage.objects, environment).await?;
     goes(stage, environment).await?;
     order.was_kept().await.with_context(|| environment.resource())
 }
@@ -135,8 +135,8 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
         if environment.name() == cluster.name() {
             ensure!(!stage.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
         }
-        let traces = Traces::of(environment).await?;
-        let order = Order::of(&stage.objects, environment).await?;
+        let traces = Traces::from_environment(environment).await?;
+        let order = Order::new(&stage.objects, environment).await?;
         let (composite, parts) =
             begins_to_go(environment, environment.delete_in_background()).await?;
         environment.gone().await?;
@@ -180,8 +180,8 @@ async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Trac
 /// Deletes one that is being made; what could be left of it.
 pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> Result<Traces> {
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let traces = Traces::of(environment).await?;
-    let order = Order::of_half_made(&stage.objects, environment).await?;
+    let traces = Traces::from_environment(environment).await?;
+    let order = Order::from_unfinished(&stage.objects, environment).await?;
     let freed =
         leaves_nothing(stage, environment, environment.delete(), stage.gone_or_freed(environment))
             .await?;
@@ -226,7 +226,7 @@ pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Resu
         async move {
             environment.apply().await?;
             fails(api, &environment).await?;
-            let traces = Traces::of(&environment).await?;
+            let traces = Traces::from_environment(&environment).await?;
             goes_in_order(stage, &environment).await?;
             anyhow::Ok(traces)
         }

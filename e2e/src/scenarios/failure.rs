@@ -120,7 +120,7 @@ async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
     stage.rule(&name, &rule).await?;
     let workspace = stage.example("gpu-workspace", flavour, own)?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
-    let ran = Paved::of(stage)?.apply(&workspace, &flags).await?;
+    let ran = Paved::from_stage(stage)?.apply(&workspace, &flags).await?;
     let part = format!("has failed: {} ({}", cause.slot, cause.kind);
     let says: String = cause.says.split(':').next().unwrap_or_default().to_owned();
     ran.is(4, &[&part, &says, cause.helps]).with_context(|| format!("{name}: {}", cause.says))

@@ -25,13 +25,13 @@ use crate::stage::Stage;
 pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
     for (api, flavour) in examples::all() {
         let info = api.info();
-        let before = Counts::of(&stage.plane, api, flavour).await?;
+        let before = Counts::from_plane(&stage.plane, api, flavour).await?;
         let begin = Instant::now();
         let add_ons = stage.add_ons().await?;
         let change = if info.name == "virtual-environment" { add_ons.change() } else { json!({}) };
         let environment = stage.ready(info.name, flavour, change).await?;
         let seconds = begin.elapsed().as_secs_f64();
-        let after = Counts::of(&stage.plane, api, flavour).await?;
+        let after = Counts::from_plane(&stage.plane, api, flavour).await?;
         let resources = environment.composed().await?.len();
         println!(
             "    {:24} {flavour:?}: {resources} resources, ready after {seconds:.1} s, {} reconciles, {} events",
@@ -53,7 +53,7 @@ struct Counts {
 }
 
 impl Counts {
-    async fn of(plane: &ControlPlane, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
+    async fn from_plane(plane: &ControlPlane, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let info = api.info();
         let names = match flavour {
             Flavour::Claims => &info.composite,
@@ -103,7 +103,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
     let json = ["list", "-o", "json"].map(str::to_owned).to_vec();
     let wait = [&["wait", "--for=deleted", "--timeout=5s"].map(str::to_owned)[..], &names].concat();
     for (what, args, code) in [("list", list, 0), ("list -o json", json, 0), ("wait", wait, 5)] {
-        let cost = Cost::of(&stage, &program, &args).await?;
+        let cost = Cost::measure(&stage, &program, &args).await?;
         println!(
             "    paved {what}, {} environments: first output after {:.2} s, {:.1} MiB at most, {:?}",
             names.len(),
@@ -210,9 +210,9 @@ impl Cost {
         Ok(())
     }
 
-    async fn of(stage: &Stage, program: &Path, args: &[String]) -> Result<Self> {
+    async fn measure(stage: &Stage, program: &Path, args: &[String]) -> Result<Self> {
         let inner = &stage.plane.inner;
-        let metrics = Metrics::of(inner.client.clone());
+        let metrics = Metrics::from_client(inner.client.clone());
         let before = requests(&metrics).await?;
         let begin = Instant::now();
         let mut child = Command::new(program)

@@ -209,7 +209,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) ->
         examples::selecting(Flavour::Claims, "nobody"),
     )?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
-    Paved::of(&stage)?
+    Paved::from_stage(&stage)?
         .apply(&claim, &flags)
         .await?
         .is(4, &["Crossplane does not compose this environment"])?;
@@ -274,7 +274,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         environment.manifest["apiVersion"] =
             function_paved_road::manifests::api_version(group).into();
         // The command line finds the kinds by what the cluster says of them.
-        let paved = Paved::of(&stage)?;
+        let paved = Paved::from_stage(&stage)?;
         let address = address(&environment);
         paved
             .apply(&environment, &["--wait", "--timeout", "8m"])
@@ -293,7 +293,8 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
             .is(0, &["deleted after"])
     });
     try_join_all(own).await?;
-    let doctor = Paved::of(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;
+    let doctor =
+        Paved::from_stage(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;
     doctor.is(
         0,
         &[

@@ -38,7 +38,7 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
         team.installs_one_api().await.context("docs/how-to/install.md")?;
-        Breakers::of(&plane).await?.have_not_opened_since(&Breakers::default())
+        Breakers::from_plane(&plane).await?.have_not_opened_since(&Breakers::default())
     };
     let result = match result.await {
         Err(error) => {

@@ -172,7 +172,7 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
     for (api, flavour) in examples::all() {
-        let mut contents = Contents::of(args, api, flavour)?;
+        let mut contents = Contents::new(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
         let input = &mut contents.composition["spec"]["pipeline"][0]["input"];

@@ -34,7 +34,7 @@ impl Stage {
     pub async fn standing_examples(
         &self,
     ) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
-        let stage = self.of_standing().await?;
+        let stage = self.standing_stage().await?;
         let standing = examples::all().map(async |(api, flavour)| {
             let info = api.info();
             let mut change = examples::beside(info.name, flavour);
@@ -47,7 +47,7 @@ impl Stage {
 
     /// The managed clusters among those that stand, by their types.
     pub async fn standing_clusters(&self) -> Result<Vec<(&'static str, Flavour, Environment)>> {
-        let stage = self.of_standing().await?;
+        let stage = self.standing_stage().await?;
         let standing = examples::clusters().map(async |(cluster, flavour)| {
             anyhow::Ok((cluster, flavour, stage.stands(stage.cluster(cluster, flavour)?).await?))
         });
@@ -56,11 +56,11 @@ impl Stage {
 
     /// How many of them are applied by now.
     pub async fn applied_of_standing(&self) -> Result<usize> {
-        Ok(self.of_standing().await?.environments().await?.len())
+        Ok(self.standing_stage().await?.environments().await?.len())
     }
 
-    /// The stage of those that stand.
-    pub(super) async fn of_standing(&self) -> Result<Self> {
+    /// The stage of the standing environments.
+    pub(super) async fn standing_stage(&self) -> Result<Self> {
         self.looks_at_standing.store(true, Ordering::Relaxed);
         let stage = Self::set(self.plane.clone(), "standing").await?.with_rights().await?;
         Ok(Self { freed: self.freed.clone(), ..stage })

@@ -75,7 +75,7 @@ impl Behaviour {
     }
 
     /// What holds for an object: of several rules that say the same thing, the first by name.
-    pub fn of(&self, object: &Value) -> Rule {
+    pub fn for_object(&self, object: &Value) -> Rule {
         self.0.values().filter(|rule| rule.is_about(object)).fold(Rule::default(), |all, rule| {
             Rule {
                 create: all.create.or_else(|| rule.create.clone()),
@@ -177,8 +177,11 @@ mod tests {
             "quota",
             "{kind: Instance, labels: {crossplane.io/composite: demo}, create: VcpuLimitExceeded}",
         )]);
-        assert_eq!(rules.of(&instance("demo")).create.as_deref(), Some("VcpuLimitExceeded"));
-        assert_eq!(rules.of(&instance("other")), Rule::default());
+        assert_eq!(
+            rules.for_object(&instance("demo")).create.as_deref(),
+            Some("VcpuLimitExceeded")
+        );
+        assert_eq!(rules.for_object(&instance("other")), Rule::default());
     }
 
     #[test]
@@ -188,7 +191,7 @@ mod tests {
             ("b", "{group: ec2.aws.upbound.io, delete: no, seconds: 9}"),
             ("c", "{kind: Instance, creat: misspelt}"),
         ]);
-        let rule = rules.of(&instance("demo"));
+        let rule = rules.for_object(&instance("demo"));
         assert_eq!(
             (rule.seconds, rule.delete.as_deref(), rule.create),
             (Some(2.5), Some("no"), None)

@@ -204,7 +204,7 @@ impl External {
     }
 
     /// What a ConfigMap of [`NAMESPACE`] says; nothing where it is about something else.
-    pub fn of(map: &Value) -> Option<Self> {
+    pub fn from_config_map(map: &Value) -> Option<Self> {
         serde_json::from_str(map["data"][ENTRY].as_str()?).ok()
     }
 

@@ -50,7 +50,7 @@ impl Configs {
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 let Named { group, kind, name, .. } = named;
-                if Model::of(object).is_silent_without_config() {
+                if Model::for_object(object).is_silent_without_config() {
                     return Err(Trouble::Silent);
                 }
                 Err(Trouble::Refused(missing_config(&format!("{kind}.{group}"), &name)))
@@ -101,7 +101,7 @@ impl Named {
 
 /// The provider configs of the clouds and of PostgreSQL that the operator's guide has a platform
 /// team apply, in both flavours.
-pub fn of_the_guide() -> anyhow::Result<Vec<Value>> {
+pub fn from_guide() -> anyhow::Result<Vec<Value>> {
     let text = guide::text(OPERATIONS)?;
     let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
     let blocks: Vec<_> =
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_guide_has_one_for_each_that_is_played() {
-        let configs = of_the_guide().unwrap();
+        let configs = from_guide().unwrap();
         let groups: Vec<_> = configs.iter().map(|config| text(config, "/apiVersion")).collect();
         assert_eq!(
             groups,

@@ -166,7 +166,7 @@ async fn look<O: Outside>(
         }
         _ => Api::all_with(client.clone(), &context.resource),
     };
-    let rule = behaviour.borrow().of(&object);
+    let rule = behaviour.borrow().for_object(&object);
     let mut resource = Resource::new(object, world, context.schema.clone(), api);
     let next = reconcile(&mut resource, &*context.outside, configs, &secrets, &rule).await;
     context.note(&resource, matches!(next, Ok(Next::Never)));

@@ -22,7 +22,7 @@ pub struct Policies {
 impl Policies {
     /// The rights as Crossplane's runtime reads them: a deletion needs both fields' consent, unless
     /// the policies name it themselves.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         let listed = object["spec"]["managementPolicies"].as_array();
         let has = |right: &str| listed.is_none_or(|all| all.iter().any(|one| one == right));
         let all = has("*");
@@ -42,32 +42,32 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(spec: &Value) -> (bool, bool, bool) {
-        let Policies { create, update, delete, .. } = Policies::of(&json!({"spec": spec}));
+    fn rights(spec: &Value) -> (bool, bool, bool) {
+        let Policies { create, update, delete, .. } = Policies::from_object(&json!({"spec": spec}));
         (create, update, delete)
     }
 
     #[test]
     fn everything_is_allowed_unless_the_object_says_otherwise() {
-        assert_eq!(of(&json!({})), (true, true, true));
+        assert_eq!(rights(&json!({})), (true, true, true));
         assert_eq!(
-            of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})),
+            rights(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})),
             (true, true, true)
         );
         assert_eq!(
-            of(&json!({"managementPolicies": ["*"], "deletionPolicy": "Orphan"})),
+            rights(&json!({"managementPolicies": ["*"], "deletionPolicy": "Orphan"})),
             (true, true, false)
         );
     }
 
     #[test]
     fn what_is_not_named_is_not_done() {
-        assert_eq!(of(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
+        assert_eq!(rights(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
         let but_deleting =
             json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});
-        assert_eq!(of(&but_deleting), (true, true, false));
+        assert_eq!(rights(&but_deleting), (true, true, false));
         let named =
             json!({"managementPolicies": ["Observe", "Delete"], "deletionPolicy": "Orphan"});
-        assert_eq!(of(&named), (false, false, true));
+        assert_eq!(rights(&named), (false, false, true));
     }
 }

@@ -102,7 +102,7 @@ async fn step(
         return Ok(Next::Poll);
     }
     configs.check(&resource.object).await?;
-    let policies = Policies::of(&resource.object);
+    let policies = Policies::from_object(&resource.object);
     if resource.is_deleted() {
         return delete(resource, outside, policies, rule).await;
     }

@@ -38,7 +38,14 @@ impl Resource {
     /// A resource as it was read; `schema` is the CRD's, of which everything else is left out
     /// before it is written.
     pub fn new(object: Value, world: World, schema: Value, api: Api<DynamicObject>) -> Self {
-        Self { model: Model::of(&object), stored: object.clone(), object, world, schema, api }
+        Self {
+            model: Model::for_object(&object),
+            stored: object.clone(),
+            object,
+            world,
+            schema,
+            api,
+        }
     }
 
     /// A text at a JSON pointer; empty where there is none.
@@ -88,7 +95,7 @@ impl Resource {
 
     /// Fills fields of `spec.forProvider` that are absent, where the object allows it.
     pub fn initialise_late<const N: usize>(&mut self, fields: [(&str, Value); N]) {
-        if !Policies::of(&self.object).late {
+        if !Policies::from_object(&self.object).late {
             return;
         }
         for (field, value) in fields {

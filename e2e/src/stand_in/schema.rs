@@ -16,7 +16,8 @@ pub fn widen(crd: &mut Value) {
             group.as_str().unwrap_or_default(),
             version["name"].as_str().unwrap_or_default()
         );
-        let written = Model::of(&json!({"apiVersion": api_version, "kind": kind})).written();
+        let written =
+            Model::for_object(&json!({"apiVersion": api_version, "kind": kind})).written();
         if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema")
             && schema.pointer("/properties/spec/properties/forProvider").is_some()
         {

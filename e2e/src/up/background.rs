@@ -40,15 +40,20 @@ pub struct State {
 }
 
 impl State {
-    /// That of this process, which keeps `plane`.
-    pub fn of_this(plane: &ControlPlane) -> Result<Self> {
+    /// The state of this process, which keeps `plane`.
+    pub fn from_plane(plane: &ControlPlane) -> Result<Self> {
         let folder = Some(plane.folder().to_owned());
         let postgres = plane.postgres.as_ref().map(|postgres| postgres.folder().to_owned());
-        Ok(Self { folder, postgres, keep: plane.keeps_folder(), ..Self::of(std::process::id())? })
+        Ok(Self {
+            folder,
+            postgres,
+            keep: plane.keeps_folder(),
+            ..Self::from_pid(std::process::id())?
+        })
     }
 
-    /// That of a process that has only been started: it removes by itself what it has on disk.
-    fn of(pid: u32) -> Result<Self> {
+    /// The state of a process that has just started. It removes its own files from the disk.
+    fn from_pid(pid: u32) -> Result<Self> {
         let started =
             started(pid).context("finding out when the control plane's process was started")?;
         Ok(Self { pid, started, folder: None, postgres: None, keep: false })
@@ -144,7 +149,7 @@ pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     }
     let log = background().join("log");
     let child = spawn(args, fs::File::create(&log)?)?;
-    let state = State::of(child.id())?;
+    let state = State::from_pid(child.id())?;
     state.write()?;
     drop(starting);
     let followed = tokio::select! {

@@ -55,7 +55,7 @@ impl Bench {
         let mut bench =
             Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
         bench.install().await;
-        for config in configs::of_the_guide().unwrap() {
+        for config in configs::from_guide().unwrap() {
             bench.create(config).await;
         }
         Some(bench)

@@ -34,9 +34,9 @@ pub(super) enum Source {
 type Verdict = (Vec<String>, Option<&'static str>);
 
 impl Source {
-    /// Each step's source: files that are named, else what the cluster has. What the cluster does
-    /// not tell is no reason to end.
-    pub(super) async fn of(
+    /// Finds the source of each step: the named files, or else the cluster. A source that cannot be
+    /// read from the cluster does not end the command.
+    pub(super) async fn for_steps(
         steps: &[Step],
         args: &Apply,
         inputs: &Inputs,
@@ -59,7 +59,7 @@ impl Source {
         let mut settings = Settings::default();
         let mut sources = Vec::new();
         for step in steps {
-            let source = of_cluster(step, &all, &mut settings, cluster).await;
+            let source = source_from_cluster(step, &all, &mut settings, cluster).await;
             sources.push(source.unwrap_or_else(Self::Unknown));
         }
         sources
@@ -156,9 +156,9 @@ pub(super) fn check(
 /// What was read of Settings so far, by name.
 type Settings = BTreeMap<String, Option<Value>>;
 
-/// The step of the Composition that the environment asks for, with the cluster's Settings; or why
-/// nobody knows.
-async fn of_cluster(
+/// Returns the step of the environment's Composition, with the cluster's Settings. The error says
+/// why the step is not known.
+async fn source_from_cluster(
     step: &Step,
     all: &[Composition],
     settings: &mut Settings,
@@ -191,7 +191,7 @@ async fn of_cluster(
             composition.name()
         )));
     }
-    let mut pipeline = pipeline::Step::of(document).map_err(|why| why.to_string())?;
+    let mut pipeline = pipeline::Step::from_composition(document).map_err(|why| why.to_string())?;
     if let Some(name) = pipeline.input["settingsFrom"]["name"].as_str() {
         if !settings.contains_key(name) {
             settings.insert(name.to_owned(), read_settings(name, cluster).await?);
@@ -204,7 +204,7 @@ async fn of_cluster(
 async fn read_settings(name: &str, cluster: &Cluster) -> Result<Option<Value>, String> {
     let config =
         json!({"apiVersion": pipeline::CONFIG_VERSION, "kind": pipeline::CONFIG, "name": name});
-    let Some(reference) = Reference::of(&config) else { return Ok(None) };
+    let Some(reference) = Reference::from_value(&config) else { return Ok(None) };
     match reference.read(&cluster.client, None).await {
         Ok(config) => Ok(config.as_ref().map(document)),
         Err(error) if is_denied(&error) => Err(denied("EnvironmentConfigs")),

@@ -102,5 +102,5 @@ fn documents(subject: &Subject) -> Observed {
     let world = &subject.world;
     let all =
         std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());
-    Observed::of(all.cloned().collect())
+    Observed::new(all.cloned().collect())
 }

@@ -68,7 +68,7 @@ async fn ask(cluster: &Cluster) -> Option<Owner> {
     let user = review.status?.user_info?.username?;
     Some(user)
         .filter(|user| !user.is_empty() && user != "system:anonymous")
-        .map(|user| Owner::of_kubernetes(&user))
+        .map(|user| Owner::from_kubernetes(&user))
 }
 
 /// The owner that this program applied before.

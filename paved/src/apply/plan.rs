@@ -88,7 +88,7 @@ pub(super) fn steps(
             Err(failure) => failures.push(failure),
         }
     }
-    Failure::of_all(failures)?;
+    Failure::combine(failures)?;
     if steps.is_empty() {
         return Err(Failure::Usage(
             "the files have no environment. Pass files with claims or composites".to_owned(),
@@ -105,7 +105,7 @@ fn step(
 ) -> Result<Step, Failure> {
     let text = |path: &str| document.value.pointer(path).and_then(Value::as_str);
     let kind = kinds
-        .of_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
+        .for_document(text("/apiVersion").unwrap_or_default(), text("/kind").unwrap_or_default())
         .map_err(|(field, message)| refused(document, field, &message))?;
     let missing = || refused(document, "metadata.name", "is missing; allowed: a string");
     let name = text("/metadata/name").filter(|name| !name.is_empty()).ok_or_else(missing)?;

@@ -27,7 +27,7 @@ pub(super) async fn connect(
     args: &Connect,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let way = Way::of(&target.details().await?)?;
+    let way = Way::from_details(&target.details().await?)?;
     if let Some(format) = args.export {
         let variables = way.variables();
         // A file of variables has no quotes that every reader knows, and a stream breaks such a
@@ -73,8 +73,8 @@ pub(super) async fn connect(
 }
 
 impl Way {
-    /// The Secret's keys are those of the unified environment, or of the application environment.
-    fn of(details: &Details) -> Result<Self, Failure> {
+    /// Reads a Secret with the keys of a unified environment, or of an application environment.
+    fn from_details(details: &Details) -> Result<Self, Failure> {
         let text = |keys: &[&str]| details.line(keys).map(str::to_owned);
         let port = text(&["port", "db_port"])?;
         let address = text(&["endpoint", "db_address"])?;

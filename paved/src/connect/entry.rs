@@ -88,7 +88,7 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
         entry.user = user;
         return Ok((entry, None));
     }
-    let place = target.field("url").and_then(forward::Place::of);
+    let place = target.field("url").and_then(forward::Place::from_url);
     let place = place.ok_or_else(|| target.missing("url inside the cluster"))?;
     let endpoint = target.field("endpoint").filter(|endpoint| !endpoint.is_empty());
     let endpoint = endpoint.ok_or_else(|| target.missing("endpoint"))?;

@@ -23,8 +23,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Of `https://NAME.NAMESPACE.svc`.
-    pub(super) fn of(url: &str) -> Option<Self> {
+    /// Parses `https://NAME.NAMESPACE.svc`.
+    pub(super) fn from_url(url: &str) -> Option<Self> {
         let host = url.strip_prefix("https://")?.split([':', '/']).next()?;
         let (name, namespace) = host.strip_suffix(".svc")?.split_once('.')?;
         let whole = !name.is_empty() && !namespace.is_empty() && !namespace.contains('.');
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn a_place_stands_in_the_url_inside() {
         let place = Place { name: "preview-x".into(), namespace: "team-preview".into() };
-        assert_eq!(Place::of("https://preview-x.team-preview.svc"), Some(place.clone()));
-        assert_eq!(Place::of("https://preview-x.team-preview.svc:443/"), Some(place.clone()));
+        assert_eq!(Place::from_url("https://preview-x.team-preview.svc"), Some(place.clone()));
+        assert_eq!(Place::from_url("https://preview-x.team-preview.svc:443/"), Some(place.clone()));
         assert_eq!(
             (place.host().as_str(), place.pod().as_str()),
             ("preview-x.team-preview.svc", "preview-x-0")
@@ -159,7 +159,7 @@ mod tests {
             "http://a.b.svc",
             "https://.b.svc",
         ] {
-            assert_eq!(Place::of(other), None, "{other}");
+            assert_eq!(Place::from_url(other), None, "{other}");
         }
     }
 }

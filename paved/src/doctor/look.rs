@@ -161,7 +161,7 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
 
 /// Every object of a kind that has these labels, whatever its namespace.
 async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
-    let api = Api::of(&cluster.client, None, resource);
+    let api = Api::for_resource(&cluster.client, None, resource);
     match api.list(&ListParams::default().labels(labels)).await {
         Ok(list) => Seen::All(list.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Seen::NoSuchKind,

@@ -76,7 +76,7 @@ fn guarded(definition: &DynamicObject) -> Vec<(String, Guarded)> {
         let names = if *guarded == Guarded::Claims { "claimNames" } else { "names" };
         Some((format!("{}.{group}", spec[names]["plural"].as_str()?), *guarded))
     };
-    Guarded::of(flavour).iter().filter_map(of).collect()
+    Guarded::for_flavour(flavour).iter().filter_map(of).collect()
 }
 
 /// Whether a policy checks the fields of a resource when it is created and updated.

@@ -20,7 +20,7 @@ pub(super) fn check(world: &World) -> Vec<Check> {
         let what = format!("Settings of Composition {}", used.composition);
         match wrong(&violations(used.input)) {
             Some(found) => Some(Check::bad(what, found, HELPS)),
-            None => placeholder::of_settings(used.input)
+            None => placeholder::find_in_settings(used.input)
                 .first()
                 .map(|advice| Check::open(what, harmless(advice))),
         }
@@ -40,7 +40,7 @@ fn config(named: &str, configs: &Seen) -> Check {
     match configs.iter().find(|one| name(one) == named) {
         Some(config) => match wrong(&violations(&config.data["data"])) {
             Some(found) => Check::bad(what, found, HELPS),
-            None => match placeholder::of_settings(&config.data["data"]).first() {
+            None => match placeholder::find_in_settings(&config.data["data"]).first() {
                 Some(advice) => Check::open(what, harmless(advice)),
                 None => Check::good(what, "EnvironmentConfig"),
             },

@@ -151,5 +151,5 @@ impl<'p> Follow<'p> {
 
 /// What a row shows of an object now.
 fn line(object: &DynamicObject) -> Line {
-    Line::of(&Environment::of(object), Timestamp::now())
+    Line::from_environment(&Environment::from_object(object), Timestamp::now())
 }

@@ -29,7 +29,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(seen: &Environment, now: Timestamp) -> Self {
+    pub(super) fn from_environment(seen: &Environment, now: Timestamp) -> Self {
         Self {
             namespace: seen.namespace.clone(),
             name: seen.name.clone(),
@@ -155,7 +155,10 @@ mod tests {
         failed["metadata"]["name"] = json!("grace");
         failed["status"]["phase"] = json!("Failed");
         let now = "2026-01-01T12:00:00Z".parse().unwrap();
-        vec![Line::of(&environment(&failed), now), Line::of(&environment(&ready()), now)]
+        vec![
+            Line::from_environment(&environment(&failed), now),
+            Line::from_environment(&environment(&ready()), now),
+        ]
     }
 
     #[test]

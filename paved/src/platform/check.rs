@@ -34,7 +34,7 @@ pub(super) fn run(
         }
     }
     prepare::tell_unused(&seen, console)?;
-    Failure::of_all(failures)
+    Failure::combine(failures)
 }
 
 /// The claims and XRs of all files.

@@ -31,7 +31,7 @@ pub(crate) fn find(
     let built_in_only = given.is_none();
     let settled = given.is_some() || sources.settings.is_some() || !own.is_empty();
     let built_in = || manifests::composition(target.api, target.flavour, &target.group);
-    let mut step = Step::of(given.unwrap_or_else(built_in))?;
+    let mut step = Step::from_composition(given.unwrap_or_else(built_in))?;
     step.settled = settled;
     step.given = !built_in_only;
     if let Some(path) = &sources.settings {

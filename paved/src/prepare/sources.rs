@@ -18,7 +18,7 @@ pub(crate) struct Sources {
 
 impl Sources {
     /// The files that the flags name. Reads none of them.
-    pub(crate) fn of(flags: &cli::Sources) -> Self {
+    pub(crate) fn from_flags(flags: &cli::Sources) -> Self {
         let cli::Sources { settings, composition } = flags.clone();
         Self { settings, composition, inputs: Inputs::default() }
     }

@@ -8,9 +8,9 @@ use crate::cli::{Format, Preview};
 use crate::documents;
 use crate::failure::Failure;
 
-/// The composite and its resources; the function's results, which no cluster takes, only when they
-/// are asked for.
-pub(crate) fn of(rendered: &Rendered, args: &Preview) -> Vec<Value> {
+/// Selects the composite and its resources. The function's results are included only on request,
+/// because a cluster does not accept them.
+pub(crate) fn select(rendered: &Rendered, args: &Preview) -> Vec<Value> {
     let wanted = |document: &&Value| args.include_function_results || document["kind"] != "Result";
     rendered.documents().filter(wanted).cloned().collect()
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(
             return Ok(if format == Format::Tree {
                 Vec::new()
             } else {
-                documents::of(&shown, args)
+                documents::select(&shown, args)
             });
         }
         answered = provider.answer(&mut subject.world);

@@ -58,7 +58,7 @@ impl Folder {
         let mut folder = Self { root, files: Vec::new(), hidden: Vec::new() };
         let mut failures = Vec::new();
         folder.walk(Path::new(""), &mut failures);
-        Failure::of_all(
+        Failure::combine(
             failures.into_iter().map(|why| Failure::Usage(format!("{named}: {why}"))).collect(),
         )?;
         if folder.files.is_empty() {

@@ -39,8 +39,8 @@ pub(super) struct Part {
     length: usize,
 }
 
-/// The parts of a file of that size; one, where it is uploaded whole.
-pub(super) fn of(size: u64) -> Vec<Part> {
+/// Splits a file of that size into parts. A file that is uploaded whole has one part.
+pub(super) fn split(size: u64) -> Vec<Part> {
     let count = if is_whole(size) { 1 } else { size.div_ceil(PART) };
     let part = |index: u64| {
         let offset = index * PART;
@@ -129,7 +129,7 @@ impl Body for Chunks {
 
 /// The `ETag` that S3 gives a file of that size.
 pub(super) fn etag(file: &fs::File, size: u64) -> io::Result<String> {
-    let parts = of(size);
+    let parts = split(size);
     let sums = parts.iter().map(|part| part.sum(file)).collect::<io::Result<Vec<Sum>>>()?;
     Ok(match sums.as_slice() {
         [only] if is_whole(size) => hexadecimal(*only),
@@ -167,11 +167,11 @@ mod tests {
         for (size, count) in
             [(0, 1), (1, 1), (PART - 1, 1), (PART, 1), (PART + 1, 2), (3 * PART, 3)]
         {
-            let parts = of(size);
+            let parts = split(size);
             assert_eq!(parts.len(), count, "{size}");
             assert_eq!(parts.iter().map(|part| part.bytes()).sum::<u64>(), size);
         }
-        assert_eq!(of(LARGEST).len(), 10_000);
+        assert_eq!(split(LARGEST).len(), 10_000);
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(etag(&file(0), 0).unwrap(), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(etag(&file(5), 5).unwrap(), "ea3a5881afb55ec285ac278f45d11836");
         let (size, file) = (PART + 1, file(PART + 1));
-        let sums: Vec<u8> = of(size).iter().flat_map(|part| part.sum(&file).unwrap()).collect();
+        let sums: Vec<u8> = split(size).iter().flat_map(|part| part.sum(&file).unwrap()).collect();
         let whole: Sum = Md5::digest(sums).into();
         assert_eq!(etag(&file, size).unwrap(), format!("{}-2", hexadecimal(whole)));
     }
@@ -189,7 +189,7 @@ mod tests {
         let (size, file) = (PART + 300_000, Arc::new(file(PART + 300_000)));
         file.write_all_at(b"end", size - 3).unwrap();
         let mut sent = Vec::new();
-        for part in of(size) {
+        for part in split(size) {
             sent.extend(part.body(Arc::clone(&file)).collect().await.unwrap().to_vec());
         }
         assert_eq!(sent.len() as u64, size);

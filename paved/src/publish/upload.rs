@@ -100,7 +100,7 @@ impl Hands<'_> {
         let file =
             Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
         if parts::is_whole(upload.file.size) {
-            for part in parts::of(upload.file.size) {
+            for part in parts::split(upload.file.size) {
                 self.whole(upload, &file, part).await?;
             }
         } else {
@@ -133,7 +133,7 @@ impl Hands<'_> {
         let key = &upload.file.key;
         let id = self.bucket.begin(key, &upload.headers).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
-        let sent = stream::iter(parts::of(upload.file.size))
+        let sent = stream::iter(parts::split(upload.file.size))
             .map(|part| self.part(upload, file, part, &id));
         let sent: Vec<CompletedPart> = sent.buffered(AT_ONCE).try_collect().await?;
         self.bucket.complete(key, &id, sent).await?;

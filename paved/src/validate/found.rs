@@ -7,7 +7,7 @@ use paved_render::subject::kind;
 
 use super::environment::Check;
 use super::sort::{self, Sort};
-use super::{Problem, Skipped, Valid, add_failure, of_settings, problem, settings, title};
+use super::{Problem, Skipped, Valid, add_failure, problem, settings, settings_problems, title};
 use crate::Console;
 use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source, shown};
@@ -63,12 +63,12 @@ impl Found {
         let index = self.sources.len();
         self.syntax(index, &source);
         let mut ours = source.broken.len();
-        let own = settings::of_file(&source);
+        let own = settings::find_in_file(&source);
         let settings_refused = self.settings_refused
             || source
                 .documents
                 .iter()
-                .any(|document| !of_settings(index, &source, document).is_empty());
+                .any(|document| !settings_problems(index, &source, document).is_empty());
         for document in &source.documents {
             let name = title(&document.value);
             let check = |value| Check {
@@ -80,7 +80,7 @@ impl Found {
                 own: &own,
                 settings_refused,
             };
-            let problems = match sort::of(document, source.found) {
+            let problems = match sort::classify(document, source.found) {
                 Sort::Foreign => {
                     self.skipped.push(Skipped { source: index, document: name });
                     continue;
@@ -125,7 +125,7 @@ impl Found {
             let index = self.sources.len();
             self.syntax(index, &source);
             for document in &source.documents {
-                self.problems.extend(of_settings(index, &source, document));
+                self.problems.extend(settings_problems(index, &source, document));
             }
             self.sources.push(source);
         }
@@ -180,6 +180,6 @@ impl Found {
             let plural = if count == 1 { "" } else { "s" };
             failures.push(Failure::Invalid { count: format!("{count} error{plural}"), by });
         }
-        Failure::of_all(failures)
+        Failure::combine(failures)
     }
 }

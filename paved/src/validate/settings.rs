@@ -14,8 +14,8 @@ use crate::failure::Grade;
 use crate::files::Source;
 use crate::yaml::Located;
 
-/// The Settings that stand in a file count for the claims and XRs of that file.
-pub(super) fn of_file(source: &Source) -> Vec<Value> {
+/// Returns the Settings in a file. They apply to the claims and XRs of that file.
+pub(super) fn find_in_file(source: &Source) -> Vec<Value> {
     let values = source.documents.iter().map(|document| &document.value);
     values.filter(|value| step::is_settings(value)).cloned().collect()
 }

@@ -32,8 +32,8 @@ pub(super) enum Part {
     Input(usize),
 }
 
-/// Sorts a document. In a folder anything may lie; a file that was named has something of ours.
-pub(super) fn of(document: &Located, in_folder: bool) -> Sort {
+/// Classifies a document. Foreign documents are allowed in a folder, but not in a named file.
+pub(super) fn classify(document: &Located, in_folder: bool) -> Sort {
     let value = &document.value;
     if !value.is_object() {
         let message = format!("found {}; allowed: a Kubernetes object", shape(value));

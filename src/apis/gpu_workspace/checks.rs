@@ -154,7 +154,7 @@ pub(super) fn other_cidrs(
     settings: &GpuWorkspaceSettings,
     cx: &Composition<'_>,
 ) -> Result<Vec<IpNet>, Error> {
-    if cx.settings.incomplete {
+    if cx.settings.config_not_found {
         return Ok(cx
             .slots("ssh-")
             .filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok())

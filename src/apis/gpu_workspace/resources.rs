@@ -100,7 +100,7 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<String, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(64));
-        let partition = Partition::of(&self.region);
+        let partition = Partition::for_region(&self.region);
         if !cx.exists("role") {
             settings.check_boundary(Some(partition))?;
         }
@@ -130,7 +130,8 @@ impl Parameters {
             cx.usage("role", "role-policy")?;
         }
         if !own || cx.exists("role-ssm") {
-            let (core, partition) = ("AmazonSSMManagedInstanceCore", Partition::of(&self.region));
+            let (core, partition) =
+                ("AmazonSSMManagedInstanceCore", Partition::for_region(&self.region));
             let attachment = RolePolicyAttachment {
                 role_selector: Some(SIBLING),
                 policy_arn: Some(format!("arn:{}:iam::aws:policy/{core}", partition.name)),

@@ -161,7 +161,7 @@ fn distribution(
         // minutes.
         wait_for_deployment: Some(true),
         origin: vec![Origin {
-            domain_name: Some(Partition::of(region).bucket_host(bucket, region)),
+            domain_name: Some(Partition::for_region(region).bucket_host(bucket, region)),
             origin_id: Some("bucket".to_owned()),
             origin_access_control_id_selector: Some(SIBLING),
         }],
@@ -196,7 +196,7 @@ fn policy(
         settings.check_publishers(region)?;
     }
     let known = distribution.is_some();
-    let partition = Partition::of(region);
+    let partition = Partition::for_region(region);
     let publishers = &settings.publisher_role_arns;
     let running = cx.running(POLICY, &["policy"]).and_then(Value::as_str);
     let text = distribution.map(|arn| {
@@ -214,7 +214,7 @@ fn policy(
     };
     // While the distribution is not seen, the policy stays as it is; and so it does where the
     // EnvironmentConfig that may name publishers cannot be found.
-    let follows = known && !cx.settings.incomplete;
+    let follows = known && !cx.settings.config_not_found;
     let live: &[&'static str] = if follows { &["policy"] } else { &[] };
     cx.managed(POLICY, policy)
         .live(live)

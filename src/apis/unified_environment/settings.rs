@@ -323,7 +323,7 @@ impl UnifiedEnvironmentSettings {
     /// The roles that a new policy names: AWS refuses a policy with a role of another partition.
     pub(super) fn check_publishers(&self, region: &str) -> Result<(), Error> {
         for (index, arn) in self.publisher_role_arns.iter().enumerate() {
-            Partition::of(region)
+            Partition::for_region(region)
                 .has(arn)
                 .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
@@ -380,7 +380,7 @@ const REGIONS: &str = "a public AWS region, for example us-east-1. CloudFront do
 
 /// A region of AWS's public partition.
 fn is_region(name: &str) -> bool {
-    aws::region(name).is_ok() && Partition::of(name).name == PUBLIC
+    aws::region(name).is_ok() && Partition::for_region(name).name == PUBLIC
 }
 
 /// The partition of AWS's public regions.

@@ -104,7 +104,7 @@ impl Parameters {
     fn aks_nodes(&self, settings: &VirtualEnvironmentSettings) -> DefaultNodePool {
         let machines = &settings.machine_types.aks;
         let machine =
-            machines.of(self.size, ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"]);
+            machines.for_size(self.size, ["Standard_D2s_v5", "Standard_D4s_v5", "Standard_D8s_v5"]);
         DefaultNodePool {
             name: Some("nodes".to_owned()),
             vm_size: Some(machine),

@@ -95,8 +95,10 @@ impl Parameters {
             "the ARN of the role of the \
             nodes",
         )?;
-        let machine =
-            settings.machine_types.eks.of(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
+        let machine = settings
+            .machine_types
+            .eks
+            .for_size(self.size, ["m6i.large", "m6i.xlarge", "m6i.2xlarge"]);
         let group = NodeGroup {
             region: Some(region.to_owned()),
             cluster_name_selector: Some(SIBLING),
@@ -161,7 +163,7 @@ fn driver_role(
     if !has_own && (given.is_some() || cx.exists(DRIVER)) {
         return Ok(given);
     }
-    let partition = Partition::of(region).name;
+    let partition = Partition::for_region(region).name;
     let role = Role {
         assume_role_policy: Some(ASSUMED_BY_PODS.to_owned()),
         description: Some(format!("EBS CSI driver of environment {}", cx.xr.name)),

@@ -60,7 +60,7 @@ impl Parameters {
         let machine = settings
             .machine_types
             .gke
-            .of(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
+            .for_size(self.size, ["e2-standard-2", "e2-standard-4", "e2-standard-8"]);
         let pool = NodePool {
             cluster_selector: Some(SIBLING),
             location: Some(location),

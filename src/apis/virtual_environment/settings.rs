@@ -262,7 +262,7 @@ impl VirtualEnvironmentSettings {
 
 impl BySize {
     /// The machine type for a size; `defaults` are those for small, medium and large.
-    pub(super) fn of(&self, size: Size, defaults: [&str; 3]) -> String {
+    pub(super) fn for_size(&self, size: Size, defaults: [&str; 3]) -> String {
         let (chosen, default) = match size {
             Size::Small => (&self.small, defaults[0]),
             Size::Medium => (&self.medium, defaults[1]),

@@ -180,7 +180,7 @@ impl Parameters {
         cx: &Composition<'_>,
     ) -> Value {
         let address = format!("{name}.{namespace}.svc");
-        let size = Allowance::of(self.size);
+        let size = Allowance::for_size(self.size);
         let exposed = self.expose == Expose::LoadBalancer;
         // An environment of an earlier release may have load balancers inside: it keeps room for
         // them.
@@ -256,7 +256,7 @@ struct Allowance {
 }
 
 impl Allowance {
-    fn of(size: Size) -> Self {
+    fn for_size(size: Size) -> Self {
         match size {
             Size::Small => Self {
                 api: ["200m", "512Mi", "2", "2Gi"],

@@ -21,7 +21,7 @@ fn a_resource_that_waits_is_not_created() {
 }
 
 #[test]
-fn of_several_needs_the_first_that_is_not_met_is_told() {
+fn several_unmet_needs_report_the_first() {
     let answer = legacy().compose(|cx| {
         let disk = cx.managed("disk", disk("here"));
         disk.needs(true, "nothing").needs(false, "an image").needs(false, "a key").add().map(|_| ())

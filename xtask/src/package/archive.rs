@@ -25,7 +25,7 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
         files.push((text.to_owned(), 0o644, read(&root.join(text))?));
     }
     // Only now: what is in the pages was installed when those were built, before the binary.
-    let licenses = licenses::text(args, &Graph::of(root, "paved")?)?;
+    let licenses = licenses::text(args, &Graph::for_package(root, "paved")?)?;
     files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
     files.extend(completions());
     files.extend(manual()?);

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_program_that_wants_a_loader_or_another_machine_is_refused() {
-        let this = Architecture::of_this_machine();
+        let this = Architecture::host();
         let other =
             if this == Architecture::Amd64 { Architecture::Arm64 } else { Architecture::Amd64 };
         let mut program = fs::read(env::current_exe().unwrap()).unwrap();

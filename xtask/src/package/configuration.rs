@@ -22,7 +22,7 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     for api in APIS {
         for flavour in args.flavours() {
             let file = output.join(format!("{}.xpkg", names::configuration(*api, flavour)));
-            Contents::of(args, *api, flavour)?.write(&crossplane, &file)?;
+            Contents::new(args, *api, flavour)?.write(&crossplane, &file)?;
             files.push(file);
         }
     }
@@ -54,7 +54,7 @@ pub struct Contents {
 
 impl Contents {
     /// The contents for an API in a flavour.
-    pub fn of(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
+    pub fn new(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
         Ok(Self {
             meta: meta(args, api, flavour)?,
@@ -84,7 +84,7 @@ impl Contents {
 fn meta(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Value> {
     let root = args.place.root();
     let mut dependencies = vec![function(args)];
-    for package in composed::among(composed::of(root)?, api, flavour)?.needed() {
+    for package in composed::among(composed::for_root(root)?, api, flavour)?.needed() {
         dependencies.push(dependency("Provider", &package.reference(), &package.versions()));
     }
     let info = api.info();
@@ -187,7 +187,7 @@ mod tests {
     fn a_later_pre_release_of_the_function_will_do() {
         for (release, versions) in [("v0.1.0", ">=v0.1.0-0"), ("v0.2.0-rc.1", ">=v0.2.0-rc.1")] {
             let args = Args { release: release.to_owned(), ..Args::default() };
-            let contents = Contents::of(&args, APIS[0], Flavour::Claims).unwrap();
+            let contents = Contents::new(&args, APIS[0], Flavour::Claims).unwrap();
             let function = &contents.meta["spec"]["dependsOn"][0];
             assert_eq!(
                 (&function["kind"], &function["version"]),

@@ -39,7 +39,7 @@ pub struct Graph {
 
 impl Graph {
     /// The crates of a package's binary, as the sources below a root lock them.
-    pub fn of(root: &Path, package: &str) -> Result<Self> {
+    pub fn for_package(root: &Path, package: &str) -> Result<Self> {
         let edges = "normal,no-proc-macro";
         let line = " {p}|{l}|{r}";
         let arguments =
@@ -49,9 +49,11 @@ impl Graph {
 
     /// Those of an image that is made of some crates: one of ours, whose binary is in it, and
     /// others whose data are.
-    pub fn of_image(root: &Path, image: &str, crates: &[&str]) -> Result<Self> {
-        let graphs =
-            crates.iter().map(|found| Self::of(root, found)).collect::<Result<Vec<_>>>()?;
+    pub fn for_image(root: &Path, image: &str, crates: &[&str]) -> Result<Self> {
+        let graphs = crates
+            .iter()
+            .map(|found| Self::for_package(root, found))
+            .collect::<Result<Vec<_>>>()?;
         Self::all(image, graphs)
     }
 

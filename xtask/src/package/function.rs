@@ -43,7 +43,7 @@ pub fn pack(
 ) -> Result<PathBuf> {
     let folder = tempfile::tempdir()?;
     let image = folder.path().join("image.tar");
-    let licenses = licenses::text(args, &Graph::of(args.place.root(), CRATE)?)?;
+    let licenses = licenses::text(args, &Graph::for_package(args.place.root(), CRATE)?)?;
     fs::write(&image, runtime(binary, &licenses, architecture, args)?.saved()?)?;
     let file = output.join(format!("function-paved-road-{}.xpkg", architecture.name()));
     let examples = folder.path().join("none");
@@ -76,7 +76,7 @@ fn runtime(
         entry_point: &["/function"],
         ports: &PORTS,
     };
-    Image::of(&contents, architecture, &args.release, args.effort())
+    Image::new(&contents, architecture, &args.release, args.effort())
 }
 
 fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {

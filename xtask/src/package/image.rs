@@ -42,7 +42,7 @@ pub struct Image {
 
 impl Image {
     /// Packs the contents.
-    pub fn of(
+    pub fn new(
         contents: &Contents<'_>,
         architecture: Architecture,
         version: &str,
@@ -169,7 +169,7 @@ mod tests {
             entry_point: &["/function"],
             ports: &["9443/tcp"],
         };
-        Image::of(&contents, architecture, "v1.2.3", Effort::Best).unwrap()
+        Image::new(&contents, architecture, "v1.2.3", Effort::Best).unwrap()
     }
 
     #[test]

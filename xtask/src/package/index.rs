@@ -81,7 +81,7 @@ mod tests {
             ports: &[],
         };
         let image =
-            |architecture| Image::of(&contents, architecture, "v1.2.3", Effort::Quick).unwrap();
+            |architecture| Image::new(&contents, architecture, "v1.2.3", Effort::Quick).unwrap();
         layout(&ARCHITECTURES.map(image), "v1.2.3").unwrap()
     }
 

@@ -42,10 +42,10 @@ pub fn text(args: &Args, graph: &Graph) -> Result<String> {
     if graph.embeds_pages() && !args.debug {
         components.extend(npm::components(root)?);
     }
-    of(&components)
+    from_components(&components)
 }
 
-fn of(components: &[Component]) -> Result<String> {
+fn from_components(components: &[Component]) -> Result<String> {
     let (mut with, mut without) = (BTreeSet::new(), BTreeSet::new());
     let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for component in components {
@@ -167,7 +167,7 @@ mod tests {
              {RULE}\none 1.0.0\n\nCopyright Mimic\n\n\
              {RULE}\none 1.0.0\ntwo 1.0.0\n\nDo what\nyou want.\n"
         );
-        assert_eq!(of(&components).unwrap(), expected);
+        assert_eq!(from_components(&components).unwrap(), expected);
     }
 
     #[test]
@@ -175,14 +175,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let component =
             Component { folder: home.path().join("gone"), ..component("here", home.path(), &[]) };
-        let error = of(&[component]).unwrap_err().to_string();
+        let error = from_components(&[component]).unwrap_err().to_string();
         assert!(error.starts_with("reading ") && error.ends_with("gone"), "{error}");
     }
 
     #[test]
     fn every_package_of_the_bill_is_named_and_no_folder() {
         let (root, home) = (workspace::root(), tempfile::tempdir().unwrap());
-        let graph = Graph::of(root, "paved").unwrap();
+        let graph = Graph::for_package(root, "paved").unwrap();
         let mut components = graph.components(root).unwrap();
         // What npm installs is not there wherever tests run.
         fs::create_dir(home.path().join("web")).unwrap();
@@ -193,7 +193,7 @@ mod tests {
             fs::create_dir_all(&page.folder).unwrap();
         }
         components.extend(pages);
-        let text = of(&components).unwrap();
+        let text = from_components(&components).unwrap();
 
         let bill = fs::read_to_string(sbom::write(root, &graph, home.path()).unwrap()).unwrap();
         let bill: Value = serde_json::from_str(&bill).unwrap();

@@ -38,8 +38,9 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     // Only now: what is in the pages was installed when those were built, before the binaries.
     let graph = graph(args)?;
     let licenses = licenses::text(args, &graph)?;
-    let images =
-        binaries.iter().map(|(architecture, binary)| of(binary, &licenses, *architecture, args));
+    let images = binaries.iter().map(|(architecture, binary)| {
+        image_for_architecture(binary, &licenses, *architecture, args)
+    });
     let layout = index::layout(&images.collect::<Result<Vec<_>>>()?, &args.release)?;
     let file = output.join(format!("{NAME}.oci.tar"));
     fs::write(&file, layout).with_context(|| format!("writing {}", file.display()))?;
@@ -48,12 +49,17 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
 
 /// The crates in the image.
 fn graph(args: &Args) -> Result<Graph> {
-    Graph::of_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
+    Graph::for_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
 /// It writes no file. It asks an OpenID provider who people are, whose certificate is a public
 /// authority's as a rule.
-fn of(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) -> Result<Image> {
+fn image_for_architecture(
+    binary: &[u8],
+    licenses: &str,
+    architecture: Architecture,
+    args: &Args,
+) -> Result<Image> {
     let authorities = authorities();
     let files = [
         ("paved", 0o755, binary),
@@ -67,7 +73,7 @@ fn of(binary: &[u8], licenses: &str, architecture: Architecture, args: &Args) ->
         entry_point: &["/paved", "portal"],
         ports: &["8080/tcp"],
     };
-    Image::of(&contents, architecture, &args.release, args.effort())
+    Image::new(&contents, architecture, &args.release, args.effort())
 }
 
 fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
@@ -108,9 +114,13 @@ mod tests {
 
     #[test]
     fn the_image_starts_the_portal_and_trusts_public_authorities() {
-        let image =
-            of(b"binary", "texts", Architecture::Amd64, &Args { debug: true, ..Args::default() })
-                .unwrap();
+        let image = image_for_architecture(
+            b"binary",
+            "texts",
+            Architecture::Amd64,
+            &Args { debug: true, ..Args::default() },
+        )
+        .unwrap();
         let config: Value = serde_json::from_slice(&image.config).unwrap();
         assert_eq!(config["config"]["Entrypoint"], json!(["/paved", "portal"]));
         assert_eq!(config["config"]["User"], "65532:65532");

@@ -53,7 +53,7 @@ pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
 /// The roles for people where a flavour's APIs are installed in a company's own group, for what the
 /// sources below a root compose.
 pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
-    people::roles_of(flavour, group, composed::of(root)?, &plurals(root)?)
+    people::roles_of(flavour, group, composed::for_root(root)?, &plurals(root)?)
 }
 
 /// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own

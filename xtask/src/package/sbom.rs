@@ -157,7 +157,7 @@ mod tests {
     fn pages_are_in_the_bill_of_what_embeds_them() {
         let folder = tempfile::tempdir().unwrap();
         for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
-            let graph = Graph::of(workspace::root(), package).unwrap();
+            let graph = Graph::for_package(workspace::root(), package).unwrap();
             let bill = fs::read_to_string(write(workspace::root(), &graph, folder.path()).unwrap())
                 .unwrap();
             assert_eq!(bill.contains("pkg:npm/react@"), embeds, "{package}");

@@ -21,14 +21,16 @@ pub enum Shape {
 
 impl Shape {
     /// The shape of what a JSON schema (2020-12, as schemars writes it, without `$ref`) describes.
-    pub fn of(schema: &Value) -> Self {
+    pub fn from_schema(schema: &Value) -> Self {
         let Some(object) = schema.as_object() else { return Self::Any };
         if let Some(shape) = alternative(object) {
             return shape;
         }
         match type_of(object).as_deref() {
             Some("object") => fields(object),
-            Some("array") => Self::List(Box::new(object.get("items").map_or(Self::Any, Self::of))),
+            Some("array") => {
+                Self::List(Box::new(object.get("items").map_or(Self::Any, Self::from_schema)))
+            }
             Some(scalar) => Self::Scalar(scalar.to_owned()),
             None => Self::Any,
         }
@@ -55,18 +57,21 @@ impl Shape {
 /// An `Option`, or an enum with documented variants: the first alternative that is not null.
 fn alternative(object: &Map<String, Value>) -> Option<Shape> {
     let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| object.get(*key)?.as_array())?;
-    alternatives.iter().find(|one| one["type"] != "null").map(Shape::of)
+    alternatives.iter().find(|one| one["type"] != "null").map(Shape::from_schema)
 }
 
 fn fields(object: &Map<String, Value>) -> Shape {
     if let Some(properties) = object.get("properties").and_then(Value::as_object) {
         return Shape::Fields(
-            properties.iter().map(|(name, field)| (name.clone(), Shape::of(field))).collect(),
+            properties
+                .iter()
+                .map(|(name, field)| (name.clone(), Shape::from_schema(field)))
+                .collect(),
         );
     }
     match object.get("additionalProperties") {
         None | Some(Value::Bool(false)) => Shape::Fields(BTreeMap::new()),
-        Some(values) => Shape::Map(Box::new(Shape::of(values))),
+        Some(values) => Shape::Map(Box::new(Shape::from_schema(values))),
     }
 }
 
@@ -110,6 +115,6 @@ mod tests {
             ("manifest".to_owned(), Shape::Any),
             ("nothing".to_owned(), Shape::Fields(BTreeMap::new())),
         ];
-        assert_eq!(Shape::of(&schema), Shape::Fields(expected.into()));
+        assert_eq!(Shape::from_schema(&schema), Shape::Fields(expected.into()));
     }
 }

@@ -88,7 +88,7 @@ pub fn admitted(
             None => remove(&mut object["metadata"], field),
         }
     }
-    let Some(definition) = kinds.schemas().of(&object) else { return Ok(object) };
+    let Some(definition) = kinds.schemas().for_object(&object) else { return Ok(object) };
     match before.and_then(|before| before.get("status")) {
         Some(status) => object["status"] = status.clone(),
         None => remove(&mut object, "status"),

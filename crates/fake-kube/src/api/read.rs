@@ -35,7 +35,7 @@ pub fn get(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
 /// All objects that were asked for, in one page; with `resourceVersionMatch=Exact`, as they were at
 /// that version.
 pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
-    let wanted = Wanted::of(request);
+    let wanted = Wanted::from_request(request);
     let (version, found) = if request.query.get("resourceVersionMatch") == "Exact" {
         let version = version(request)?;
         (
@@ -76,7 +76,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(request: &Request<'_>) -> Self {
+    fn from_request(request: &Request<'_>) -> Self {
         let pairs = |query: &Query, key: &str| -> Vec<(String, String)> {
             let terms = query.get(key).split(',').filter_map(|term| term.split_once('='));
             terms
@@ -122,7 +122,7 @@ struct Watching {
 
 /// All changes since a version. Without a version, the watch begins with all objects.
 pub fn watch(cluster: &Cluster, request: &Request<'_>) -> Result<Response, Refused> {
-    let (query, wanted) = (&request.query, Wanted::of(request));
+    let (query, wanted) = (&request.query, Wanted::from_request(request));
     let store = &cluster.store;
     let (newest, cuts) = (store.follow(), cluster.faults.cuts());
     let mut ready = VecDeque::new();

@@ -67,7 +67,7 @@ pub async fn compositions(cluster: &Cluster) -> Result<Option<Vec<Composition>>,
         kind: "Composition".to_owned(),
         plural: "compositions".to_owned(),
     };
-    let api = Api::of(&cluster.client, None, &resource);
+    let api = Api::for_resource(&cluster.client, None, &resource);
     match api.list(&ListParams::default()).await {
         Ok(list) => Ok(Some(list.items.into_iter().map(Composition).collect())),
         Err(error) if is_denied(&error) => Ok(None),

@@ -39,7 +39,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    fn of(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<Self> {
+    fn from_discovery(group: &str, version: &str, resource: &APIResourceDiscovery) -> Option<Self> {
         let kind = resource.response_kind.as_ref()?.kind.as_deref()?;
         Some(Self {
             resource: api_resource(group, version, kind, resource.resource.as_deref()?),
@@ -51,7 +51,7 @@ impl Kind {
 
     /// Its objects in a namespace, or in all of them.
     pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
-        Api::of(client, namespace, &self.resource)
+        Api::for_resource(client, namespace, &self.resource)
     }
 
     /// `Kind`.
@@ -66,7 +66,7 @@ impl Kind {
 
     /// The API that it is, whatever its group.
     pub fn paved_api(&self) -> Option<&'static dyn AnyApi> {
-        function_paved_road::apis::of_environment(self.name())
+        function_paved_road::apis::for_environment_kind(self.name())
     }
 
     /// `Kind.group`, which is never ambiguous.
@@ -118,7 +118,7 @@ impl Kinds {
             });
         };
         match answered {
-            Ok(groups) if !groups.items.is_empty() => Ok(Self::of(&groups)),
+            Ok(groups) if !groups.items.is_empty() => Ok(Self::from_discovery(&groups)),
             // An API server before 1.27 answers with something else.
             Ok(_) | Err(kube::Error::SerdeError(_)) => {
                 one_by_one(&cluster.client).await.map_err(|error| explain(&error))
@@ -127,7 +127,7 @@ impl Kinds {
         }
     }
 
-    pub(super) fn of(groups: &APIGroupDiscoveryList) -> Self {
+    pub(super) fn from_discovery(groups: &APIGroupDiscoveryList) -> Self {
         let mut kinds = Vec::new();
         for group in &groups.items {
             let name = group
@@ -143,8 +143,8 @@ impl Kinds {
                     .resources
                     .iter()
                     .filter(|one| one.categories.iter().any(|one| one == MARK));
-                let served =
-                    marked.filter_map(|one| Kind::of(name, version.version.as_deref()?, one));
+                let served = marked
+                    .filter_map(|one| Kind::from_discovery(name, version.version.as_deref()?, one));
                 kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
             }
         }
@@ -182,9 +182,9 @@ impl Kinds {
         Err(Failure::Usage(known))
     }
 
-    /// The kind of a document; where it is not ours, what is wrong with `kind` or `apiVersion`: the
-    /// field and what to write.
-    pub fn of_document(
+    /// Finds the kind of a document. The error names the wrong field, `kind` or `apiVersion`, and
+    /// says what to write.
+    pub fn for_document(
         &self,
         api_version: &str,
         kind: &str,
@@ -319,8 +319,8 @@ mod tests {
     #[test]
     fn a_wrong_group_suggests_the_right_ones_and_an_unknown_kind_lists_ours() {
         let kinds = kinds();
-        assert!(kinds.of_document("dev.example.org/v1alpha1", "Environment").is_ok());
-        let wrong = |version: &str, kind: &str| kinds.of_document(version, kind).unwrap_err();
+        assert!(kinds.for_document("dev.example.org/v1alpha1", "Environment").is_ok());
+        let wrong = |version: &str, kind: &str| kinds.for_document(version, kind).unwrap_err();
         assert_eq!(
             wrong("platform.m.acme.io/v1alpha1", "Environment"),
             (

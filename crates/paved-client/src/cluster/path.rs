@@ -34,8 +34,8 @@ pub struct Segment(String);
 pub struct NotASegment(String);
 
 impl Segment {
-    /// Checks a text.
-    pub fn of(text: &str) -> Result<Self, NotASegment> {
+    /// Parses a segment. Fails if the text cannot be one segment of a path.
+    pub fn parse(text: &str) -> Result<Self, NotASegment> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
         let is_one = !text.is_empty() && text.len() <= LONGEST && text.chars().all(fits);
         if is_one && text != "." && text != ".." {
@@ -98,7 +98,7 @@ where
     /// The objects of a built-in kind in a namespace.
     pub fn namespaced(client: Client, namespace: &str) -> Self {
         Self(
-            Segment::of(namespace)
+            Segment::parse(namespace)
                 .map(|namespace| kube::Api::namespaced(client, namespace.as_str())),
         )
     }
@@ -115,16 +115,16 @@ where
 }
 
 impl Api<DynamicObject> {
-    /// The objects of any kind: in a namespace, else in the whole cluster.
-    pub fn of(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Self {
+    /// The objects of a kind, in the given namespace or in the whole cluster.
+    pub fn for_resource(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Self {
         let api = || {
-            Segment::of(&resource.version)?;
-            Segment::of(&resource.plural)?;
+            Segment::parse(&resource.version)?;
+            Segment::parse(&resource.plural)?;
             // The core group has no name.
             if !resource.group.is_empty() {
-                Segment::of(&resource.group)?;
+                Segment::parse(&resource.group)?;
             }
-            let namespace = namespace.map(Segment::of).transpose()?;
+            let namespace = namespace.map(Segment::parse).transpose()?;
             Ok(match namespace {
                 Some(name) => kube::Api::namespaced_with(client.clone(), name.as_str(), resource),
                 None => kube::Api::all_with(client.clone(), resource),
@@ -140,7 +140,7 @@ impl<K: Resource + Clone + DeserializeOwned + Debug> Api<K> {
     }
 
     fn object(&self, name: &str) -> kube::Result<(&kube::Api<K>, Segment)> {
-        Ok((self.collection()?, Segment::of(name)?))
+        Ok((self.collection()?, Segment::parse(name)?))
     }
 
     /// The namespace, if there is one.
@@ -265,14 +265,14 @@ mod tests {
     #[test]
     fn segment_that_could_leave_its_place_is_rejected() {
         for text in ["a", "a.b", "system:masters", "v1alpha1", "A_b-1"] {
-            assert_eq!(Segment::of(text).unwrap().to_string(), text);
+            assert_eq!(Segment::parse(text).unwrap().to_string(), text);
         }
         for text in ESCAPING {
-            let error = Segment::of(text).unwrap_err().to_string();
+            let error = Segment::parse(text).unwrap_err().to_string();
             assert!(!error.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}: {error}");
         }
-        assert!(Segment::of(&"a".repeat(254)).is_err());
-        assert!(Segment::of(&"/".repeat(1 << 20)).unwrap_err().to_string().len() < 200);
+        assert!(Segment::parse(&"a".repeat(254)).is_err());
+        assert!(Segment::parse(&"/".repeat(1 << 20)).unwrap_err().to_string().len() < 200);
     }
 
     #[tokio::test]

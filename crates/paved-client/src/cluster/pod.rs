@@ -30,10 +30,10 @@ pub(super) struct Pod {
 impl Pod {
     /// Where this runs. The variables alone say nothing: they are inherited, and set by hand.
     pub(super) fn here() -> Option<Self> {
-        Self::of(|name| std::env::var_os(name), Path::new(FILES))
+        Self::from_env(|name| std::env::var_os(name), Path::new(FILES))
     }
 
-    fn of(variable: impl Fn(&str) -> Option<OsString>, files: &Path) -> Option<Self> {
+    fn from_env(variable: impl Fn(&str) -> Option<OsString>, files: &Path) -> Option<Self> {
         let read = |name: &str| variable(name)?.into_string().ok().filter(|text| !text.is_empty());
         let (host, port) = (read("KUBERNETES_SERVICE_HOST")?, read("KUBERNETES_SERVICE_PORT")?);
         files.join("token").exists().then(|| Self { host, port, files: files.to_owned() })
@@ -86,7 +86,7 @@ mod tests {
             "KUBERNETES_SERVICE_PORT" => Some("6443".into()),
             _ => None,
         };
-        Pod::of(variable, files)
+        Pod::from_env(variable, files)
     }
 
     fn files() -> tempfile::TempDir {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn variables_alone_make_no_pod() {
         assert!(pod("10.96.0.1", Path::new("/no/such/folder")).is_none());
-        assert!(Pod::of(|_| None, files().path()).is_none());
+        assert!(Pod::from_env(|_| None, files().path()).is_none());
     }
 
     #[test]

@@ -19,21 +19,26 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// What a value refers to, if it is a reference.
-    pub fn of(value: &Value) -> Option<Self> {
+    /// Reads a reference. Returns `None` if the value is not a valid reference.
+    pub fn from_value(value: &Value) -> Option<Self> {
         let text =
             |key: &str| value[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
         let parts: Vec<&str> = api_version.split('/').chain([kind.as_str()]).collect();
-        let is_one = parts.len() <= 3 && parts.into_iter().all(|part| Segment::of(part).is_ok());
-        let name = Segment::of(&text("name")?).ok()?;
+        let is_one = parts.len() <= 3 && parts.into_iter().all(|part| Segment::parse(part).is_ok());
+        let name = Segment::parse(&text("name")?).ok()?;
         is_one.then_some(Self { api_version, kind, name })
     }
 
     /// The references of a composite, of either flavour.
     pub fn all_of(data: &Value) -> Vec<Self> {
         let lists = [&data["spec"]["crossplane"]["resourceRefs"], &data["spec"]["resourceRefs"]];
-        lists.into_iter().filter_map(Value::as_array).flatten().filter_map(Self::of).collect()
+        lists
+            .into_iter()
+            .filter_map(Value::as_array)
+            .flatten()
+            .filter_map(Self::from_value)
+            .collect()
     }
 
     /// Group, empty for the core one, and version.
@@ -51,7 +56,7 @@ impl Reference {
         let wanted = GroupVersionKind::gvk(group, version, &self.kind);
         let (resource, capabilities): (ApiResource, _) = pinned_kind(client, &wanted).await?;
         let namespace = namespace.filter(|_| capabilities.scope == Scope::Namespaced);
-        Ok(Api::of(client, namespace, &resource))
+        Ok(Api::for_resource(client, namespace, &resource))
     }
 
     /// The object, if there is one.
@@ -82,7 +87,8 @@ mod tests {
     #[test]
     fn reference_to_another_path_is_left_out() {
         let reference = |version: &str, kind: &str, name: &str| {
-            Reference::of(&json!({"apiVersion": version, "kind": kind, "name": name})).is_some()
+            Reference::from_value(&json!({"apiVersion": version, "kind": kind, "name": name}))
+                .is_some()
         };
         assert!(reference("v1", "Secret", "a") && reference("example.org/v1", "Thing", "a.b"));
         for (version, kind, name) in [

@@ -26,7 +26,7 @@ pub fn kinds() -> Kinds {
         group("dev.example.org", &[resource("Environment", "environments", "", &["paved"])]),
         group("apps.example.org", &[resource("App", "apps", "", &["all"])]),
     ]});
-    Kinds::of(&serde_json::from_value(list).unwrap())
+    Kinds::from_discovery(&serde_json::from_value(list).unwrap())
 }
 
 /// A cluster that no test calls.

@@ -251,7 +251,7 @@ mod tests {
         Found { object: DynamicObject::new("ada", &kind.resource), kind, listed: None }
     }
 
-    fn of(kind: &str) -> (String, Found) {
+    fn candidate(kind: &str) -> (String, Found) {
         let found = found(kind);
         (found.kind.full_name(), found)
     }
@@ -263,12 +263,12 @@ mod tests {
     #[test]
     fn a_name_means_the_only_one_that_has_it() {
         assert_eq!(
-            pick("team", "ada", vec![of("gpuws")], None).unwrap().kind.name(),
+            pick("team", "ada", vec![candidate("gpuws")], None).unwrap().kind.name(),
             "GpuDevWorkspaceClaim"
         );
         let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
         assert!(
-            pick("team", "ada", vec![of("gpuws")], denied()).is_ok(),
+            pick("team", "ada", vec![candidate("gpuws")], denied()).is_ok(),
             "others that are hidden do not matter"
         );
         assert!(matches!(pick("team", "ada", none(), denied()), Err(Failure::NoAccess { .. })));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
-        let both = vec![of("gpuws"), of("environment.dev.example.org")];
+        let both = vec![candidate("gpuws"), candidate("environment.dev.example.org")];
         let told = pick("team", "ada", both, None).unwrap_err().to_string();
         for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"]
         {

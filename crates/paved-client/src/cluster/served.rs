@@ -38,7 +38,7 @@ impl Served {
         reference: &Reference,
         namespace: Option<&str>,
     ) -> kube::Result<Option<Api<DynamicObject>>> {
-        let resources = self.0.lock().await.of_version(client, &reference.api_version).await?;
+        let resources = self.0.lock().await.for_version(client, &reference.api_version).await?;
         let is_it = |one: &&APIResource| one.kind == reference.kind && !one.name.contains('/');
         let Some(found) = resources.iter().find(is_it) else { return Ok(None) };
         let (group, version) = reference.group_and_version();
@@ -49,13 +49,13 @@ impl Served {
             kind: reference.kind.clone(),
             plural: found.name.clone(),
         };
-        Ok(Some(Api::of(client, namespace.filter(|_| found.namespaced), &resource)))
+        Ok(Some(Api::for_resource(client, namespace.filter(|_| found.namespaced), &resource)))
     }
 }
 
 impl Known {
-    /// The kinds of a group and version.
-    async fn of_version(
+    /// Returns the kinds of a group and version.
+    async fn for_version(
         &mut self,
         client: &Client,
         text: &str,

@@ -23,7 +23,7 @@ pub fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
         };
     }
     match error {
-        kube::Error::Api(status) => of_status(status, server, act),
+        kube::Error::Api(status) => failure_from_status(status, server, act),
         kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
             Failure::Usage(format!("cannot {act}: {}", innermost(error)))
         }
@@ -81,7 +81,7 @@ pub fn lacks_rights(status: &Status) -> bool {
         && status.message.contains("\" cannot ")
 }
 
-fn of_status(status: &Status, server: &str, act: &str) -> Failure {
+fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
     let message = one_line(&status.message);
     match status.code {
         401 => Failure::NoAccess {

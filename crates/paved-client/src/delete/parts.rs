@@ -116,13 +116,13 @@ enum Hold {
 }
 
 impl Parts {
-    /// What an environment consists of: its references, or its composite's, where the caller may
-    /// read that. Users can write references of their own: what those name is no part, and nothing
-    /// is told of it.
-    pub async fn of(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
+    /// Finds the resources of an environment: its references, or those of its composite if the
+    /// caller may read the composite. Users can add references of their own. The objects that
+    /// these name are not parts, and nothing is shown of them.
+    pub async fn find(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let composite;
-        let bound = Reference::of(&found.object.data["spec"]["resourceRef"]);
+        let bound = Reference::from_value(&found.object.data["spec"]["resourceRef"]);
         let composite_name = bound.as_ref().map(|bound| bound.name.to_string());
         let (owner, itself) = match bound {
             None => (Some(&found.object), None),
@@ -202,8 +202,12 @@ impl Parts {
             match answer {
                 Some(Ok(Some(object))) if is_owned(&object.metadata, &self.owners) => {
                     self.owners.extend(object.metadata.uid.clone());
-                    part.state =
-                        State::of(&object).after(waited, &part.kind, &object, composite_deleted);
+                    part.state = State::from_object(&object).after(
+                        waited,
+                        &part.kind,
+                        &object,
+                        composite_deleted,
+                    );
                 }
                 Some(Ok(Some(object))) => others.push((index, object)),
                 Some(Ok(None)) => part.state = State::Gone,
@@ -222,7 +226,8 @@ impl Parts {
             let (index, object) = others.swap_remove(next);
             let part = &mut self.all[index];
             self.owners.extend(object.metadata.uid.clone());
-            part.state = State::of(&object).after(waited, &part.kind, &object, composite_deleted);
+            part.state =
+                State::from_object(&object).after(waited, &part.kind, &object, composite_deleted);
         }
         // Nobody's are those only once nobody is left who might own them.
         let is_other = |index| others.iter().any(|(other, _)| *other == index);
@@ -361,7 +366,7 @@ fn is_owned(metadata: &ObjectMeta, owners: &BTreeSet<String>) -> bool {
 }
 
 impl State {
-    fn of(object: &DynamicObject) -> Self {
+    fn from_object(object: &DynamicObject) -> Self {
         let metadata = &object.metadata;
         let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT));
         let slot = slot.map_or(COMPOSITE, String::as_str).to_owned();
@@ -469,7 +474,7 @@ mod tests {
             kind: "Instance".into(),
             name: "ada-x-1".into(),
             api: None,
-            state: State::of(&object),
+            state: State::from_object(&object),
         }
     }
 
@@ -542,7 +547,7 @@ mod tests {
             metadata["creationTimestamp"] = json!(made);
             let object = object(&metadata, &json!([]));
             let deleted = deleted.map(|time| time.parse().unwrap());
-            match State::of(&object).after(waited, kind, &object, deleted) {
+            match State::from_object(&object).after(waited, kind, &object, deleted) {
                 State::There { holds, .. } => holds,
                 other => panic!("{other:?}"),
             }

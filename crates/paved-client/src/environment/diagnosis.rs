@@ -1,7 +1,7 @@
 //! Why an environment is not ready: decided here for the command line and the portal.
 
 use function_paved_road::compose::ResourceStatus;
-use function_paved_road::diagnosis::{Cause, Code, Line, causes, of_composite};
+use function_paved_road::diagnosis::{Cause, Code, Line, causes, composite_cause};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 
@@ -68,7 +68,7 @@ impl Environment {
         match whole {
             _ if self.paused => vec![Blocker::Whole(Cause::new(Code::Paused, []), String::new())],
             Some(synced) => {
-                vec![Blocker::Whole(of_composite(&synced.message), synced.message.clone())]
+                vec![Blocker::Whole(composite_cause(&synced.message), synced.message.clone())]
             }
             None if self.is_uncomposed() => uncomposed(Code::Uncomposed),
             None if self.is_overdue => uncomposed(Code::Overdue),

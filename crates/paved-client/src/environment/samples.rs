@@ -90,5 +90,5 @@ pub fn set(object: &mut Value, kind: &str, status: &str, reason: &str, message: 
 
 /// The environment of an object.
 pub fn environment(object: &Value) -> Environment {
-    Environment::of(&serde_json::from_value(object.clone()).unwrap())
+    Environment::from_object(&serde_json::from_value(object.clone()).unwrap())
 }

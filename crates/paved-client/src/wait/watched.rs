@@ -60,7 +60,7 @@ impl Watched {
                 .iter()
                 .position(|group| group.kind == found.kind && group.namespace == namespace);
             let known = known.unwrap_or_else(|| {
-                groups.push(Group::of(&found, namespace));
+                groups.push(Group::new(&found, namespace));
                 groups.len() - 1
             });
             groups[known].members.insert(found.object.uid.clone(), index);
@@ -180,8 +180,8 @@ impl Watched {
 }
 
 impl Group {
-    /// One like this, without members.
-    fn of(found: &Found<Environment>, namespace: String) -> Self {
+    /// Creates a group without members for the kind of `found`.
+    fn new(found: &Found<Environment>, namespace: String) -> Self {
         Self {
             kind: found.kind.clone(),
             namespace,
@@ -217,7 +217,7 @@ mod tests {
     fn two() -> Watched {
         let kind = kinds().called("gpuws").unwrap().remove(0);
         let found = |name, uid| {
-            let object = Environment::of(&object(name, uid));
+            let object = Environment::from_object(&object(name, uid));
             Found { kind: kind.clone(), object, listed: None }
         };
         Watched::new(vec![found("ada", "1"), found("grace", "2")])

@@ -61,7 +61,7 @@ pub(crate) async fn create(
     Query(how): Query<How>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let draft = Draft::of(&writer, &person, document, None).await?;
+    let draft = Draft::from_document(&writer, &person, document, None).await?;
     let object = draft.create(&writer.environments, &person, how.dry_run).await?;
     let whole = writer.environments.whole(&draft.kind, object);
     if how.dry_run {
@@ -108,9 +108,11 @@ pub(crate) async fn drafted(
             metadata.insert(field.to_owned(), json!(value));
         }
     }
-    let before =
-        kind.api(&writer.environments.clients.of(person)?, Some(namespace)).get(name).await?;
-    let draft = Draft::of(writer, person, document, Some(&before)).await?;
+    let before = kind
+        .api(&writer.environments.clients.for_person(person)?, Some(namespace))
+        .get(name)
+        .await?;
+    let draft = Draft::from_document(writer, person, document, Some(&before)).await?;
     if draft.kind != *kind {
         return Err(Problem::field(
             "kind",
@@ -142,7 +144,7 @@ pub(crate) async fn patch(
     {
         return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
     }
-    let api = kind.api(&writer.environments.clients.of(&person)?, Some(namespace));
+    let api = kind.api(&writer.environments.clients.for_person(&person)?, Some(namespace));
     if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
         write::keeps_binding(spec, &api.get(name).await?.data["spec"])?;
     }

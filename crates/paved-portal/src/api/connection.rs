@@ -69,16 +69,16 @@ async fn read(
     namespace: &str,
     name: &str,
 ) -> Result<Connection, Problem> {
-    let client = clients.of(person)?;
+    let client = clients.for_person(person)?;
     let object = kind.api(&client, Some(namespace)).get(name).await?;
-    let view = View::of(&object, &kind.resource.plural);
+    let view = View::from_object(&object, &kind.resource.plural);
     let secret = secret_of(&object, kind.name(), &view.name).ok_or_else(|| {
         Problem::not_found(
             "This environment has no Secret for connection details. Set \
              spec.writeConnectionSecretToRef.name.",
         )
     })?;
-    Segment::of(&secret).map_err(|error| {
+    Segment::parse(&secret).map_err(|error| {
         Problem::field("spec.writeConnectionSecretToRef.name", error.to_string())
     })?;
     let answer = Api::<Secret>::namespaced(client, namespace).get_opt(&secret).await;

@@ -171,7 +171,7 @@ impl Environments {
             kind: kind.name().to_owned(),
         };
         object.types.get_or_insert_with(types);
-        let mut view = View::of(&object, &kind.resource.plural);
+        let mut view = View::from_object(&object, &kind.resource.plural);
         if view.deleted_at.is_some() {
             let key = Key {
                 kind: kind.full_name(),
@@ -276,7 +276,8 @@ pub(crate) async fn get(
     Path(place): Path<Place>,
 ) -> Result<Answer<Whole>, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
-    let object = kind.api(&environments.clients.of(&person)?, Some(namespace)).get(name).await?;
+    let object =
+        kind.api(&environments.clients.for_person(&person)?, Some(namespace)).get(name).await?;
     Ok(Answer(environments.whole(&kind, object)))
 }
 

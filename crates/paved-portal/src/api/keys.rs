@@ -47,7 +47,7 @@ pub(crate) async fn get(
     State(clients): State<Clients>,
     SignedIn(person): SignedIn,
 ) -> Result<Answer<Keys>, Problem> {
-    Ok(Answer(Keys { keys: of(&clients, &person.owner()).await? }))
+    Ok(Answer(Keys { keys: find(&clients, &person.owner()).await? }))
 }
 
 /// Replace my keys.
@@ -115,8 +115,8 @@ async fn may_use_keys(writer: &Writer, person: &Person) -> Result<(), Problem> {
     Err(why.unwrap_or_else(|| Problem::forbidden("This cluster has no kind that uses SSH keys.")))
 }
 
-/// An owner's keys.
-pub(crate) async fn of(clients: &Clients, owner: &Owner) -> Result<Vec<String>, Problem> {
+/// Returns an owner's keys.
+pub(crate) async fn find(clients: &Clients, owner: &Owner) -> Result<Vec<String>, Problem> {
     let map = maps(clients).get_opt(&name(owner)).await?;
     let text = map.and_then(|map| map.data?.remove(DATA)).unwrap_or_default();
     Ok(text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect())

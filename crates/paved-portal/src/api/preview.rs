@@ -176,7 +176,7 @@ pub(crate) async fn preview(
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
-    let draft = Draft::of(&writer, &person, document, None).await?;
+    let draft = Draft::from_document(&writer, &person, document, None).await?;
     // What the platform's settings make of a claim is for those who may make one.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
@@ -187,7 +187,7 @@ pub(crate) async fn preview(
     let step = step(&writer.environments.clients.own(), &draft).await?;
     let document = draft.document();
     let made =
-        move || Composed::of(&document, None, &step).map(Previewed::from).map_err(Problem::from);
+        move || Composed::new(&document, None, &step).map(Previewed::from).map_err(Problem::from);
     preview.answer(waits, made).await
 }
 
@@ -217,10 +217,10 @@ pub(crate) async fn change(
     let mut now = after.clone();
     now["spec"] = before.data["spec"].clone();
     let made = move || {
-        let now_composed = Composed::of(&now, None, &step);
+        let now_composed = Composed::new(&now, None, &step);
         let known =
             now_composed.as_ref().err().map(|rejected| rejected.fields.clone()).unwrap_or_default();
-        match Composed::of(&after, Some(&now), &step) {
+        match Composed::new(&after, Some(&now), &step) {
             Ok(composed) => Ok(composed.since(now_composed.ok())),
             Err(mut rejected) => {
                 rejected.fields.retain(|field| !known.contains(field));
@@ -247,7 +247,8 @@ async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
     let spec = draft.object.get("spec").cloned().unwrap_or_default();
     let suited = all.iter().find(|one| one.serves(&draft.kind) && one.suits(&spec));
     let suited = suited.ok_or_else(|| no_composition(&draft.kind))?;
-    let mut step = Step::of(suited.document()).map_err(|failure| unreadable(&failure))?;
+    let mut step =
+        Step::from_composition(suited.document()).map_err(|failure| unreadable(&failure))?;
     step.configs = configs(cluster).await?;
     Ok(step)
 }
@@ -267,7 +268,7 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
         kind: CONFIG.to_owned(),
         plural: "environmentconfigs".to_owned(),
     };
-    let api = Api::of(&cluster.client, None, &resource);
+    let api = Api::for_resource(&cluster.client, None, &resource);
     let list = match api.list(&kube::api::ListParams::default()).await {
         Ok(list) => list.items,
         // A cluster without the kind has no Settings there.
@@ -314,10 +315,9 @@ impl From<Rejected> for Problem {
 }
 
 impl Composed {
-    /// Composes a claim; where it is a change, of what there is `before`. The random numbers are
-    /// nobody's, as what is generated is not shown, and always the same, so that a change differs
-    /// in nothing else.
-    fn of(document: &Value, before: Option<&Value>, step: &Step) -> Result<Self, Rejected> {
+    /// Composes a claim. For a change, `before` is the existing object. The random numbers are
+    /// fixed, so that a change differs in nothing else. Generated values are not shown.
+    fn new(document: &Value, before: Option<&Value>, step: &Step) -> Result<Self, Rejected> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let title = format!("{} {}", text(&document["kind"]), text(&document["metadata"]["name"]));
         let fatal = |fields: Vec<FieldError>| Rejected { words: String::new(), fields };
@@ -329,8 +329,9 @@ impl Composed {
                 .map(|one| FieldError::new(one.path, one.message))
                 .collect(),
         };
-        let seen = Observed::of(before.cloned().into_iter().collect());
-        let stored = Stored::of(document, &seen).map_err(|violation| refused(vec![violation]))?;
+        let seen = Observed::new(before.cloned().into_iter().collect());
+        let stored =
+            Stored::from_document(document, &seen).map_err(|violation| refused(vec![violation]))?;
         if !stored.violations.is_empty() {
             return Err(refused(stored.violations));
         }

@@ -81,16 +81,16 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// From a document as people write it. Its owner is whoever writes, or somebody that they may
-    /// act for; what is there `before` stays whose it is, if anybody's, where the document names no
-    /// other, and keeps what others wrote into its metadata.
-    pub(crate) async fn of(
+    /// Reads a document that a user wrote. The owner is the user, or a person for whom the user may
+    /// act. If the document names no owner, a change keeps the owner of `before`. A change also
+    /// keeps the metadata that others wrote.
+    pub(crate) async fn from_document(
         writer: &Writer,
         person: &Person,
         document: Value,
         before: Option<&DynamicObject>,
     ) -> Result<Self, Problem> {
-        let kind = writer.environments.catalog.seen().of_document(&document)?;
+        let kind = writer.environments.catalog.seen().for_document(&document)?;
         let Value::Object(mut document) = document else {
             return Err(Problem::field("body", "allowed: an object"));
         };
@@ -194,7 +194,7 @@ impl Draft {
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
-        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
+        let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.create(&params, &self.dynamic()?).await?;
         if !dry_run {
             let uid = object.metadata.uid.clone().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Draft {
             return Err(Problem::field("metadata.resourceVersion", message));
         }
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
-        let api = self.kind.api(&environments.clients.of(person)?, Some(&self.namespace));
+        let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.replace(&self.name, &params, &self.dynamic()?).await?;
         if !dry_run {
             told("replaced", person, &self.key());
@@ -367,7 +367,9 @@ pub(crate) async fn delete(
         preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
         ..DeleteParams::default()
     };
-    kind.api(&environments.clients.of(person)?, Some(namespace)).delete(name, &params).await?;
+    kind.api(&environments.clients.for_person(person)?, Some(namespace))
+        .delete(name, &params)
+        .await?;
     let key =
         Key { kind: kind.full_name(), namespace: namespace.to_owned(), name: name.to_owned() };
     let patience = environments.limits.own_write;

@@ -39,9 +39,9 @@ pub(crate) struct Diagnosis {
 }
 
 impl Cause {
-    /// A cause with its words. `message` is where it was found, and `names` are the names in it
-    /// that are of one environment only.
-    pub(crate) fn of(cause: diagnosis::Cause, message: &str, names: &[&str]) -> Self {
+    /// Creates a cause with its texts. `message` is the message in which the cause was found.
+    /// `names` are the names in it that belong to one environment only.
+    pub(crate) fn new(cause: diagnosis::Cause, message: &str, names: &[&str]) -> Self {
         let (headline, remediation) = (cause.headline(), cause.remediation().to_owned());
         let diagnosis::Cause { code, params } = cause;
         // Of an unknown cause the message is all that tells it from others.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn group(code: Code, message: &str, name: &str) -> String {
-        Cause::of(diagnosis::Cause::new(code, []), message, &[name]).group
+        Cause::new(diagnosis::Cause::new(code, []), message, &[name]).group
     }
 
     #[test]

@@ -135,5 +135,5 @@ async fn find(cluster: &Cluster, served: &Served, entry: &Entry) -> Option<Parts
     let api = entry.kind.api(&cluster.client, Some(&entry.key.namespace));
     let object = api.get_opt(&entry.key.name).await.ok()??;
     let found = Found { kind: (*entry.kind).clone(), object, listed: None };
-    Parts::of(cluster, served, &found).await.ok()
+    Parts::find(cluster, served, &found).await.ok()
 }

@@ -21,8 +21,8 @@ pub(super) struct Id {
 }
 
 impl Known {
-    /// One environment alone.
-    pub(super) fn of(text: &str) -> Self {
+    /// Hashes the text of one environment.
+    pub(super) fn new(text: &str) -> Self {
         let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
         Self(hash[..16].iter().fold(0, |number, byte| (number << 8) | u128::from(*byte)))
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn whoever_knows_the_same_has_the_same_sum_by_whichever_way() {
-        let [a, b, newer] = ["a", "b", "newer"].map(Known::of);
+        let [a, b, newer] = ["a", "b", "newer"].map(Known::new);
         assert_eq!(a.with(b), b.with(a));
         assert_eq!(a.with(b).with(newer.without(a)), newer.with(b));
         assert_eq!(a.with(b).without(a), b);
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn an_id_is_read_as_it_is_written() {
-        let mut id = Id::first("4f2a", Known::of("a"));
-        id.go_on(Known::of("b"));
+        let mut id = Id::first("4f2a", Known::new("a"));
+        id.go_on(Known::new("b"));
         let text = id.to_string();
         assert!(text.starts_with("4f2a-1-") && text.len() == 7 + 32, "{text}");
         assert_eq!(Id::read(&text).unwrap(), id);

@@ -16,7 +16,7 @@ use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::problem::Problem;
 use crate::session::Sessions;
-use crate::streams::{End, Slot, Streams};
+use crate::streams::{End, StreamPermit, Streams};
 use crate::who::Person;
 
 /// How many namespaces in which nothing is any more a reader that comes back may cost a question
@@ -48,7 +48,7 @@ pub(crate) struct Reader {
     beat: tokio::time::Interval,
     /// Whether what is old is to be asked again.
     due: bool,
-    _slot: Slot,
+    _permit: StreamPermit,
 }
 
 /// What comes next.
@@ -74,7 +74,7 @@ impl Reader {
         last: Option<&str>,
     ) -> Result<Self, Problem> {
         feed.live.seen_whole()?;
-        let slot = feed.streams.take(person)?;
+        let permit = feed.streams.take(person)?;
         if feed.live.unseen() > feed.limits.interrupted_streams {
             return Err(Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -95,7 +95,7 @@ impl Reader {
             sees: HashMap::new(),
             beat,
             due: false,
-            _slot: slot,
+            _permit: permit,
         };
         feed.access.ask_ahead(person, entries.iter().map(|entry| entry.place())).await?;
         let mut visible: Vec<Arc<Entry>> = Vec::new();

@@ -132,8 +132,8 @@ impl Entry {
     }
 
     /// Reads an object.
-    fn of(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
-        let mut view = View::of(object, &kind.resource.plural);
+    fn from_object(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
+        let mut view = View::from_object(object, &kind.resource.plural);
         if let Some(left) = &left {
             view = view.with_left(left);
         }
@@ -149,7 +149,7 @@ impl Entry {
                 name: view.name.clone(),
             },
             kind: Arc::clone(kind),
-            known: Known::of(&text),
+            known: Known::new(&text),
             view,
             spec,
             text,
@@ -200,7 +200,7 @@ impl Live {
         }
         let left = same.as_ref().and_then(|known| known.left.clone());
         let left = left.filter(|_| object.metadata.deletion_timestamp.is_some());
-        let entry = Arc::new(Entry::of(object, kind, left));
+        let entry = Arc::new(Entry::from_object(object, kind, left));
         inner.entries.insert(key, Arc::clone(&entry));
         self.tell(&mut inner, same, Some(entry));
     }

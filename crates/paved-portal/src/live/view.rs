@@ -112,7 +112,7 @@ impl From<ResourceStatus> for Part {
         let names: Vec<&str> =
             [&name, &external_name].into_iter().filter_map(Option::as_deref).collect();
         let cause =
-            cause.map(|cause| Cause::of(cause, message.as_deref().unwrap_or_default(), &names));
+            cause.map(|cause| Cause::new(cause, message.as_deref().unwrap_or_default(), &names));
         Self { slot, kind, name, external_name, ready, since, reason, message, cause }
     }
 }
@@ -183,9 +183,9 @@ pub(crate) struct Left {
 }
 
 impl View {
-    /// Reads an object, whose kind has this plural.
-    pub(crate) fn of(object: &DynamicObject, plural: &str) -> Self {
-        let seen = Environment::of(object);
+    /// Reads an object of the kind with this plural.
+    pub(crate) fn from_object(object: &DynamicObject, plural: &str) -> Self {
+        let seen = Environment::from_object(object);
         let metadata = &object.metadata;
         let api_version =
             object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
@@ -236,7 +236,7 @@ fn diagnosis(found: environment::Diagnosis, seen: &Environment) -> Diagnosis {
     let cause = match part.cloned().map(Part::from).and_then(|part| part.cause) {
         // The same as of its part.
         Some(of_part) => of_part,
-        None => Cause::of(found.cause, &found.message, &[&seen.name, &seen.namespace]),
+        None => Cause::new(found.cause, &found.message, &[&seen.name, &seen.namespace]),
     };
     Diagnosis { cause, slot: found.slot, from: found.from.map(|time| time.to_string()) }
 }
@@ -268,7 +268,7 @@ mod tests {
             ]},
         }))
         .unwrap();
-        let view = View::of(&object, "gpudevworkspaceclaims");
+        let view = View::from_object(&object, "gpudevworkspaceclaims");
         let told = view.diagnosis.unwrap();
         assert_eq!((told.slot.as_deref(), told.from), (Some("instance"), None));
         assert_eq!(Some(&told.cause), view.parts[1].cause.as_ref());
@@ -282,11 +282,11 @@ mod tests {
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {}, "status": {"progress": "3/7"}}),
         )
         .unwrap();
-        assert_eq!(View::of(&object, "stockpools").progress, "3/7");
+        assert_eq!(View::from_object(&object, "stockpools").progress, "3/7");
         object.metadata.deletion_timestamp =
             Some(serde_json::from_value(json!("2026-01-01T10:00:00Z")).unwrap());
-        assert_eq!(View::of(&object, "stockpools").progress, "0/7");
+        assert_eq!(View::from_object(&object, "stockpools").progress, "0/7");
         object.data["status"] = json!({});
-        assert_eq!(View::of(&object, "stockpools").progress, "");
+        assert_eq!(View::from_object(&object, "stockpools").progress, "");
     }
 }

@@ -42,8 +42,8 @@ pub(crate) struct Revoked {
 }
 
 impl Revoked {
-    /// Those of all replicas.
-    pub(crate) fn of(cluster: &Cluster) -> Self {
+    /// Creates the record of revoked sessions that all replicas share.
+    pub(crate) fn for_cluster(cluster: &Cluster) -> Self {
         let maps = Api::namespaced(cluster.client.clone(), &cluster.namespace);
         Self { maps: Some(maps), synced: AtomicBool::new(false), ..Self::local() }
     }

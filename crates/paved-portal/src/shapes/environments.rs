@@ -49,7 +49,7 @@ pub(crate) struct Creating {
 
 /// The kinds of application environment that the cluster has: claims first.
 pub(super) fn kinds(catalog: &Catalog) -> Vec<Kind> {
-    api(KIND).map(|api| catalog.seen().of_api(api)).unwrap_or_default()
+    api(KIND).map(|api| catalog.seen().for_api(api)).unwrap_or_default()
 }
 
 /// Create an application environment.

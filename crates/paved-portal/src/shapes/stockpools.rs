@@ -108,11 +108,11 @@ pub(crate) async fn health() -> Answer<Health> {
 }
 
 fn kinds(catalog: &Catalog) -> Vec<Kind> {
-    api(KIND).map(|api| catalog.seen().of_api(api)).unwrap_or_default()
+    api(KIND).map(|api| catalog.seen().for_api(api)).unwrap_or_default()
 }
 
 impl StockPool {
-    fn of(entry: &Entry) -> Self {
+    fn from_entry(entry: &Entry) -> Self {
         let spec = &entry.spec;
         let text = |name: &str| spec[name].as_str().map(str::to_owned);
         let number = |name: &str| entry.view.status.get(name).and_then(Value::as_i64);
@@ -143,7 +143,7 @@ pub(crate) async fn list(
 ) -> Result<Answer<Vec<StockPool>>, Problem> {
     let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
     let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
-    Ok(Answer(all.iter().map(|entry| StockPool::of(entry)).collect()))
+    Ok(Answer(all.iter().map(|entry| StockPool::from_entry(entry)).collect()))
 }
 
 /// Create a stock pool.
@@ -172,7 +172,7 @@ struct Wanted<'b> {
 }
 
 impl<'b> Wanted<'b> {
-    fn of(body: &'b Value) -> Result<Self, Problem> {
+    fn from_body(body: &'b Value) -> Result<Self, Problem> {
         let body: &Map<String, Value> =
             body.as_object().ok_or_else(|| Problem::field("body", "allowed: an object"))?;
         only(body, &["name", "namespace", "specName", "image", "memory", "gpu", "replicas"])?;
@@ -233,7 +233,7 @@ async fn make(
     body: &Value,
 ) -> Result<Job, Problem> {
     let environments = &writer.environments;
-    let wanted = Wanted::of(body)?;
+    let wanted = Wanted::from_body(body)?;
     let owner = person.owner();
     let key = key(headers)?;
     let job_id = match &key {
@@ -271,7 +271,7 @@ async fn make(
         }
         // The same request may have come at the same time, here or to another replica.
         Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
-            let client = environments.clients.of(person)?;
+            let client = environments.clients.for_person(person)?;
             let there = kind.api(&client, Some(&namespace)).get_opt(&name).await?;
             let same = there.filter(|there| label(there, REQUEST) == Some(&job_id));
             same.map_or(Err(problem), |there| again(&job_id, &wanted, &there))
@@ -371,7 +371,7 @@ mod tests {
             (json!({"specName": 3, "replicas": 1}), "specName"),
             (json!([]), "body"),
         ] {
-            let problem = Wanted::of(&body).map(|_| ()).unwrap_err();
+            let problem = Wanted::from_body(&body).map(|_| ()).unwrap_err();
             assert!(
                 problem.status().is_client_error() && problem.detail().starts_with(field),
                 "{body}: {problem:?}"
@@ -381,7 +381,8 @@ mod tests {
 
     #[test]
     fn the_order_of_fields_makes_no_other_request() {
-        let hash = |text: &str| Wanted::of(&serde_json::from_str(text).unwrap()).unwrap().hash();
+        let hash =
+            |text: &str| Wanted::from_body(&serde_json::from_str(text).unwrap()).unwrap().hash();
         let one = hash(r#"{"specName": "g1.1", "replicas": 1, "memory": "2Gi"}"#);
         assert_eq!(one, hash(r#"{"memory": "2Gi", "replicas": 1, "specName": "g1.1"}"#));
         assert_ne!(one, hash(r#"{"memory": "2Gi", "replicas": 2, "specName": "g1.1"}"#));

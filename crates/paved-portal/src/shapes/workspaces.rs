@@ -66,7 +66,7 @@ pub(crate) struct Status {
 }
 
 impl Workspace {
-    fn of(entry: &Entry) -> Self {
+    fn from_entry(entry: &Entry) -> Self {
         let field =
             |name: &str| entry.view.status.get(name).and_then(Value::as_str).map(str::to_owned);
         let spec = |name: &str| entry.spec["parameters"][name].as_str().map(str::to_owned);
@@ -120,7 +120,7 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
             .into_iter()
             .for_each(|value| drop(parameters.insert(field.to_owned(), json!(value))));
     }
-    let keys = keys::of(&writer.environments.clients, &owner).await?;
+    let keys = keys::find(&writer.environments.clients, &owner).await?;
     if !keys.is_empty() {
         parameters.insert("sshPublicKeys".to_owned(), json!(keys));
     }
@@ -162,7 +162,7 @@ pub(crate) async fn list(
 ) -> Result<Answer<Vec<Workspace>>, Problem> {
     let names: Vec<String> = kinds(&environments.catalog).iter().map(Kind::full_name).collect();
     let all = environments.visible(&person, |entry| names.contains(&entry.key.kind)).await?;
-    Ok(Answer(all.iter().map(|entry| Workspace::of(entry)).collect()))
+    Ok(Answer(all.iter().map(|entry| Workspace::from_entry(entry)).collect()))
 }
 
 /// Delete a workspace.

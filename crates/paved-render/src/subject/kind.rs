@@ -61,7 +61,7 @@ pub fn find(document: &Value) -> Result<Target, Violation> {
 /// The same where a cluster or a Composition tells the flavour that the document [leaves
 /// open](is_open).
 pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
-    let target = of_kind(document, told)?;
+    let target = target_for_kind(document, told)?;
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
     let allowed = manifests::api_version(&target.group);
     if api_version == allowed {
@@ -79,13 +79,13 @@ pub fn as_meant(document: &Value) -> Option<Value> {
     if !known.contains(&kind) {
         meant["kind"] = crossplane::nearest(kind, known)?.into();
     }
-    let target = of_kind(&meant, None).ok()?;
+    let target = target_for_kind(&meant, None).ok()?;
     meant["apiVersion"] = manifests::api_version(&target.group).into();
     Some(meant)
 }
 
-/// What a document asks for by its kind, in the group that it can be in.
-fn of_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
+/// Finds what a document asks for by its kind, in the group that the kind can have.
+fn target_for_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let group = api_version::group_of(document);
     let claim = APIS.iter().find(|api| api.info().claim.kind == kind).copied();

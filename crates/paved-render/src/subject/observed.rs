@@ -40,8 +40,8 @@ pub(super) struct Whose<'a> {
 }
 
 impl Observed {
-    /// Documents that come from elsewhere than files.
-    pub fn of(documents: Vec<Value>) -> Self {
+    /// Creates observed documents that do not come from files.
+    pub fn new(documents: Vec<Value>) -> Self {
         let seen = |value| Seen { value, title: String::new(), used: Cell::new(false) };
         Self(documents.into_iter().map(seen).collect())
     }

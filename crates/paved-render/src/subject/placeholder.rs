@@ -15,8 +15,8 @@ pub fn advice(field: &str, region: &str) -> String {
     )
 }
 
-/// Advice for each machine that a response asks for with the image.
-pub fn of_response(response: &RunFunctionResponse) -> Vec<String> {
+/// Returns advice for each machine in a response that uses the placeholder image.
+pub fn find_in_response(response: &RunFunctionResponse) -> Vec<String> {
     let resources = response.desired.iter().flat_map(|desired| desired.resources.values());
     let objects =
         resources.filter_map(|resource| serde_json::to_value(resource.resource.as_ref()?).ok());
@@ -32,8 +32,8 @@ pub fn of_response(response: &RunFunctionResponse) -> Vec<String> {
         .collect()
 }
 
-/// Advice for each field of Settings that has the image.
-pub fn of_settings(settings: &Value) -> Vec<String> {
+/// Returns advice for each field of Settings that has the placeholder image.
+pub fn find_in_settings(settings: &Value) -> Vec<String> {
     let regions = settings["gpuWorkspace"]["amis"].as_object();
     let mut all = Vec::new();
     for (region, images) in regions.into_iter().flatten() {
@@ -60,11 +60,11 @@ mod tests {
             "us-east-1": {"default": PLACEHOLDER_IMAGE, "byFamily": {"p3": PLACEHOLDER_IMAGE, "p3dn": "ami-00000000000000001"}},
             "eu-west-1": {"default": "ami-00000000000000001"},
         }}});
-        let all = of_settings(&settings);
+        let all = find_in_settings(&settings);
         assert_eq!(all.len(), 2, "{all:?}");
         assert!(all[0].starts_with("gpuWorkspace.amis.us-east-1.default is ami-"), "{all:?}");
         assert!(all[1].starts_with("gpuWorkspace.amis.us-east-1.byFamily.p3 is ami-"), "{all:?}");
         assert!(all[0].contains("--region us-east-1 "), "{all:?}");
-        assert_eq!(of_settings(&json!({})), Vec::<String>::new());
+        assert_eq!(find_in_settings(&json!({})), Vec::<String>::new());
     }
 }

@@ -64,9 +64,9 @@ pub fn is_our_config(document: &Value) -> bool {
 }
 
 impl Step {
-    /// The step of ours: by its function's name, else by its input's kind; the only one is ours in
-    /// any case.
-    pub fn of(composition: Value) -> Result<Self, NoStep> {
+    /// Finds our step in a Composition: by its function's name, else by its input's kind. If there
+    /// is only one step, that step is ours.
+    pub fn from_composition(composition: Value) -> Result<Self, NoStep> {
         let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
         let ours = steps
             .iter()
@@ -98,6 +98,10 @@ impl Step {
 
     /// A step with Settings that work, for where nobody knows the platform team's.
     pub fn example(target: &Target) -> Result<Self, NoStep> {
-        Self::of(manifests::example_composition(target.api, target.flavour, &target.group))
+        Self::from_composition(manifests::example_composition(
+            target.api,
+            target.flavour,
+            &target.group,
+        ))
     }
 }

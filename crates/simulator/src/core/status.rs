@@ -44,7 +44,7 @@ pub(super) fn fatal(response: &RunFunctionResponse) -> Option<&FunctionResult> {
 
 /// The composite's conditions with the one that says that core watches.
 pub(super) fn with_responsive(world: &World) -> Value {
-    let mut conditions = Conditions::of(world);
+    let mut conditions = Conditions::from_world(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
     conditions.0.into()
 }
@@ -61,7 +61,7 @@ pub(super) fn composed(
         .map(struct_to_json)
         .unwrap_or_default();
     let mut status = resource.get("status").cloned().unwrap_or_else(|| json!({}));
-    let mut conditions = Conditions::of(world);
+    let mut conditions = Conditions::from_world(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
     let for_claim = conditions.take(world, response);
     conditions.mark(world, "Synced", "True", "ReconcileSuccess", "");
@@ -92,7 +92,7 @@ pub(super) fn composed(
 /// The XR's status after composing failed: conditions only. Those of ours that the response did not
 /// set become Unknown.
 pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -> Value {
-    let mut conditions = Conditions::of(world);
+    let mut conditions = Conditions::from_world(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
     conditions.mark(
         world,
@@ -136,7 +136,7 @@ pub(super) fn events(
     prepared: &BTreeMap<String, Prepared>,
 ) -> Vec<Event> {
     let mut events: Vec<Event> = selected(world).into_iter().collect();
-    events.extend(response.results.iter().map(|result| of_result(world, result)));
+    events.extend(response.results.iter().map(|result| result_event(world, result)));
     for (slot, asked) in
         prepared.iter().filter_map(|(slot, resource)| Some((slot, resource.overridden.as_ref()?)))
     {
@@ -172,7 +172,7 @@ fn selected(world: &World) -> Option<Event> {
     Some(Event { severity: Severity::Normal, reason: "SelectComposition".to_owned(), message })
 }
 
-fn of_result(world: &World, result: &FunctionResult) -> Event {
+fn result_event(world: &World, result: &FunctionResult) -> Event {
     let step = format!("Pipeline step {:?}", world.step);
     let reason = result.reason.clone().filter(|reason| !reason.is_empty());
     let (severity, message) = match result.severity() {
@@ -205,7 +205,7 @@ pub(super) fn claim_condition_types(world: &World) -> Vec<String> {
 struct Conditions(Vec<Value>);
 
 impl Conditions {
-    fn of(world: &World) -> Self {
+    fn from_world(world: &World) -> Self {
         let conditions = at(&world.composite, &["status", "conditions"]).and_then(Value::as_array);
         Self(conditions.cloned().unwrap_or_default())
     }

@@ -37,7 +37,7 @@ static SLICE: LazyLock<Slice> = LazyLock::new(|| {
 });
 
 /// The facts about a kind; `group` is its group, in either scope.
-pub(super) fn of(group: &str, kind: &str) -> Option<&'static Behaviour> {
+pub(super) fn for_kind(group: &str, kind: &str) -> Option<&'static Behaviour> {
     let group: Vec<&str> = group.split('.').filter(|label| *label != "m").collect();
     SLICE.kinds.get(&format!("{}/{kind}", group.join(".")))
 }

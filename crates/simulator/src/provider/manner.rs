@@ -205,7 +205,7 @@ impl<'a> Facts<'a> {
 }
 
 impl Id {
-    pub(super) fn of(self, object: &Value) -> String {
+    pub(super) fn for_object(self, object: &Value) -> String {
         let hash = hash(object);
         match self {
             Self::None => String::new(),

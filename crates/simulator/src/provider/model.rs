@@ -19,8 +19,8 @@ pub struct Model(Manner);
 
 impl Model {
     /// The model of an object's kind; one that no table names is an ordinary managed resource.
-    pub fn of(object: &Value) -> Self {
-        Self(registry::of(object))
+    pub fn for_object(object: &Value) -> Self {
+        Self(registry::for_object(object))
     }
 
     /// How many rounds the cloud takes to make one, at least 1.

@@ -7,12 +7,12 @@ use super::{addons, aws, azure, behaviour, builtin, crossplane, gcp, helm, objec
 use ::crossplane::json::text;
 
 /// The manner of an object's kind, with the facts about it.
-pub(super) fn of(object: &Value) -> Manner {
+pub(super) fn for_object(object: &Value) -> Manner {
     let group = text(object, &["apiVersion"])
         .and_then(|version| version.split_once('/'))
         .map_or("", |(group, _)| group);
     let kind = text(object, &["kind"]).unwrap_or_default();
-    let (manner, facts) = (in_table(group, kind), behaviour::of(group, kind));
+    let (manner, facts) = (in_table(group, kind), behaviour::for_kind(group, kind));
     let asynchronous = facts.map_or(manner.asynchronous, |facts| facts.asynchronous);
     Manner { asynchronous, facts, ..manner }
 }
@@ -37,7 +37,9 @@ fn in_table(group: &str, kind: &str) -> Manner {
 
 /// An Object contains an object of any kind, which this table finds.
 const OBJECT: Manner = Manner {
-    effects: |object, before, world, details| object::create(object, before, world, details, of),
+    effects: |object, before, world, details| {
+        object::create(object, before, world, details, for_object);
+    },
     ..object::OBJECT
 };
 

@@ -16,7 +16,7 @@ pub(super) const EXTERNAL_NAME: [&str; 3] =
 pub(super) fn name(manner: &Manner, object: &mut Value) {
     let is_named = matches!(manner.id, Id::None) || manner.assigns_names();
     if !is_named && text(object, &EXTERNAL_NAME).is_none() {
-        let name = manner.id.of(object);
+        let name = manner.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn identify(manner: &Manner, object: &mut Value) {
         _ => named.is_some(),
     };
     if !stays {
-        let name = manner.id.of(object);
+        let name = manner.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
     if manner.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {

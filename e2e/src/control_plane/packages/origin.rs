@@ -38,7 +38,7 @@ mod tests {
     fn packages_for_another_registry_or_of_another_release_are_refused() {
         let here = Args::default();
         let checked = |built: &Args| {
-            let configuration = Contents::of(built, APIS[0], Flavour::Claims).unwrap();
+            let configuration = Contents::new(built, APIS[0], Flavour::Claims).unwrap();
             check(&[configuration.meta, configuration.xrd], &here)
         };
         checked(&here).unwrap();

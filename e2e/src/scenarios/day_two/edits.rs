@@ -51,15 +51,15 @@ fn parameters(change: &Value) -> Value {
 /// themselves.
 fn edits(api: &str) -> Vec<Edit> {
     match api {
-        "gpu-workspace" => of_workspaces(),
-        "application-environment" => of_applications(),
-        "unified-environment" => of_unified(),
-        "stock-pool" => of_pools(),
-        _ => of_virtual(),
+        "gpu-workspace" => workspace_edits(),
+        "application-environment" => application_edits(),
+        "unified-environment" => unified_edits(),
+        "stock-pool" => pool_edits(),
+        _ => virtual_edits(),
     }
 }
 
-fn of_workspaces() -> Vec<Edit> {
+fn workspace_edits() -> Vec<Edit> {
     let all = json!({
         "allowedCidrs": ["203.0.113.0/24", "198.51.100.7/32"],
         "instanceType": "g4dn.2xlarge",
@@ -87,7 +87,7 @@ fn of_workspaces() -> Vec<Edit> {
     ]
 }
 
-fn of_applications() -> Vec<Edit> {
+fn application_edits() -> Vec<Edit> {
     let all =
         json!({"nodeCount": 2, "nodeSize": "large", "storageGB": 30, "deletionPolicy": "Orphan"});
     vec![
@@ -107,7 +107,7 @@ fn of_applications() -> Vec<Edit> {
     ]
 }
 
-fn of_unified() -> Vec<Edit> {
+fn unified_edits() -> Vec<Edit> {
     let all = json!({"spec": {
         "backend": {
             "replicas": 3,
@@ -137,7 +137,7 @@ fn of_unified() -> Vec<Edit> {
     )]
 }
 
-fn of_pools() -> Vec<Edit> {
+fn pool_edits() -> Vec<Edit> {
     const LIMITS: [&str; 2] = [
         "/spec/template/spec/containers/0/resources/limits/memory",
         "/spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
@@ -155,7 +155,7 @@ fn of_pools() -> Vec<Edit> {
     )]
 }
 
-fn of_virtual() -> Vec<Edit> {
+fn virtual_edits() -> Vec<Edit> {
     let others = json!("https://stefanprodan.github.io/others");
     let other = json!({"repository": others, "name": "hello", "version": "1.0.0"});
     vec![
@@ -191,16 +191,16 @@ fn of_virtual() -> Vec<Edit> {
     ]
 }
 
-/// Of GKE, the only managed cluster whose nodes may become others.
-fn of_gke() -> Edit {
+/// The edit of GKE, the only managed cluster whose nodes can be replaced.
+fn gke_edit() -> Edit {
     Edit::new(
         parameters(&json!({"size": "large"})),
         [("node-pool", "/spec/forProvider/nodeConfig/machineType", json!("e2-standard-8"))],
     )
 }
 
-/// Of add-ons, which are there.
-fn of_add_ons() -> Edit {
+/// The edit of existing add-ons.
+fn add_on_edit() -> Edit {
     let other = ["https://git.example.org/team-shop/other.git", "deploy/other", "other-branch"];
     let followed = json!({"repoURL": other[0], "path": other[1], "targetRevision": other[2]});
     Edit::new(
@@ -217,7 +217,8 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
         others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
     let mut clusters = stage.standing_clusters().await?;
     clusters.retain(|(cluster, _, _)| *cluster == "gke");
-    let clusters = clusters.iter().map(|(_, _, environment)| changes(environment, vec![of_gke()]));
+    let clusters =
+        clusters.iter().map(|(_, _, environment)| changes(environment, vec![gke_edit()]));
     let hosts = async {
         try_join_all(
             hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))),
@@ -229,7 +230,7 @@ pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Resul
             let add_ons = stage.add_ons().await?;
             add_ons.join(environment).await?;
             tells_its_status(api.info().name, &environment.object().await?)?;
-            arrives(environment, &of_add_ons()).await?;
+            arrives(environment, &add_on_edit()).await?;
             add_ons.leave(environment).await?;
         }
         Ok(())
@@ -340,7 +341,7 @@ mod tests {
                 let (name, fields) = (api.info().name, fields(*api, flavour));
                 let mut edits = edits(name);
                 if name == "virtual-environment" {
-                    edits.push(of_add_ons());
+                    edits.push(add_on_edit());
                 }
                 let changed = edits.iter().flat_map(|edit| changed(&edit.patch, &fields));
                 assert_eq!(changed.cloned().collect::<BTreeSet<_>>(), fields, "{name}");

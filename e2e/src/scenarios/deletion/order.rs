@@ -90,7 +90,7 @@ struct Usage {
 
 impl Order {
     /// Looks on from now on, at whatever a Usage names.
-    pub async fn of(objects: &Objects, environment: &Environment) -> Result<Self> {
+    pub async fn new(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let usages = composed.iter().filter(|object| is_usage(object)).map(Usage::read).collect();
         Self::watched(objects, composed, usages).await
@@ -98,7 +98,7 @@ impl Order {
 
     /// The same while the environment is being made: at what Usages name that are in force already,
     /// of what is there already.
-    pub async fn of_half_made(objects: &Objects, environment: &Environment) -> Result<Self> {
+    pub async fn from_unfinished(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let is_in_force = |object: &&Value| {
             is_usage(object) && conditions::get(object, "Ready")["status"] == "True"

@@ -24,8 +24,8 @@ pub(in crate::scenarios) struct Traces {
 }
 
 impl Traces {
-    /// Of one that is not deleted yet.
-    pub(super) async fn of(environment: &Environment) -> Result<Self> {
+    /// The traces of an environment that is not deleted yet.
+    pub(super) async fn from_environment(environment: &Environment) -> Result<Self> {
         let (object, composite) = (environment.object().await?, environment.composite().await?);
         let composed = environment.composed().await?;
         let uid =

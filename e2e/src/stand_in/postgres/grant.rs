@@ -21,7 +21,7 @@ struct Grant {
 
 impl Postgres {
     pub(super) async fn observe_grant(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
-        let Some(grant) = Grant::of(resource) else { return Ok(Seen::Missing) };
+        let Some(grant) = Grant::from_resource(resource) else { return Ok(Seen::Missing) };
         let session = self.session(grant.connects_to()).await?;
         let (query, object) = match (&grant.member_of, &grant.schema, &grant.database) {
             (Some(group), _, _) => (MEMBERSHIP, group),
@@ -39,7 +39,7 @@ impl Postgres {
     }
 
     pub(super) async fn create_grant(&self, resource: &mut Resource) -> Result<(), Trouble> {
-        let Some(grant) = Grant::of(resource) else {
+        let Some(grant) = Grant::from_resource(resource) else {
             return Err(Trouble::Refused("a grant needs a role".to_owned()));
         };
         let (role, object) = (quoted(&grant.role), grant.object()?);
@@ -55,7 +55,7 @@ impl Postgres {
     }
 
     pub(super) async fn delete_grant(&self, resource: &mut Resource) -> Result<(), Trouble> {
-        let Some(grant) = Grant::of(resource) else { return Ok(()) };
+        let Some(grant) = Grant::from_resource(resource) else { return Ok(()) };
         let statement =
             format!("REVOKE {}{} FROM {}", grant.words(), grant.object()?, quoted(&grant.role));
         self.session(grant.connects_to()).await?.run(&statement).await
@@ -63,7 +63,7 @@ impl Postgres {
 }
 
 impl Grant {
-    fn of(resource: &Resource) -> Option<Self> {
+    fn from_resource(resource: &Resource) -> Option<Self> {
         let name = |field| param(resource, field).as_str().map(str::to_owned);
         let listed = param(resource, "privileges").as_array();
         let mut privileges: Vec<String> =

@@ -182,8 +182,8 @@ fn kinds() -> Kinds {
             "spec": {"group": "platform.acme.io", "scope": "Namespaced", "names": names, "versions": [version]}})
     });
     let names = json!({"kind": "XStockPool", "plural": "xstockpools"});
-    let composite = Kind::of("platform.acme.io", "v1alpha1", &names, false);
-    let kinds = definitions.iter().flat_map(Kind::of_crd).chain([composite]);
+    let composite = Kind::from_names("platform.acme.io", "v1alpha1", &names, false);
+    let kinds = definitions.iter().flat_map(Kind::from_crd).chain([composite]);
     Kinds::new(kinds, Schemas::new(&definitions).unwrap(), Vec::new())
 }
 

@@ -175,7 +175,7 @@ impl VirtualEnvironmentSettings {
             ("ebsCsiRoleArn", &eks.ebs_csi_role_arn),
         ] {
             let Some(arn) = arn else { continue };
-            Partition::of(region)
+            Partition::for_region(region)
                 .has(arn)
                 .map_err(|refused| wrong(&format!("eks.{field}"), refused))?;
         }

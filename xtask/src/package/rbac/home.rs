@@ -19,7 +19,7 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for object in composed.iter().flat_map(Composed::objects).filter(|object| is_native(object)) {
-        rights.allow(api_version::group_of(object), &plurals.of(object)?, &WRITE);
+        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &WRITE);
     }
     rights.allow("", "namespaces", &READ);
     let mut role = rights.role(
@@ -80,7 +80,7 @@ fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
         if object["spec"]["managementPolicies"] != json!(["Observe"]) {
             verbs.extend(["create", "delete"]);
         }
-        rights.allow(api_version::group_of(wrapped), &plurals.of(wrapped)?, &verbs);
+        rights.allow(api_version::group_of(wrapped), &plurals.for_object(wrapped)?, &verbs);
     }
     Ok(rights)
 }

@@ -132,7 +132,7 @@ fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
         composed.iter().flat_map(Composed::objects).filter(|object| object["kind"] != "Secret")
     {
         let verbs: &[&str] = if is_native(object) { &TIDY } else { &TEND };
-        rights.allow(api_version::group_of(object), &plurals.of(object)?, verbs);
+        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, verbs);
     }
     Ok(rights)
 }

@@ -69,7 +69,7 @@ fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<R
     let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
     for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret")
     {
-        rights.allow(api_version::group_of(object), &plurals.of(object)?, &GET);
+        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &GET);
     }
     Ok(rights)
 }
@@ -93,7 +93,7 @@ mod tests {
         Flavour::ALL.map(|flavour| (flavour, format!("{flavour}.example.org"))).to_vec()
     }
 
-    fn of(group: &str, rules: &[Value]) -> Vec<Value> {
+    fn for_group(group: &str, rules: &[Value]) -> Vec<Value> {
         rules.iter().filter(|rule| rule["apiGroups"] == json!([group])).cloned().collect()
     }
 
@@ -115,13 +115,13 @@ mod tests {
     #[test]
     fn it_watches_environments_and_gets_what_is_beneath() {
         let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
-        let claims = of("claims.example.org", &rules);
+        let claims = for_group("claims.example.org", &rules);
         let [claims, composites] = claims.as_slice() else { panic!("{claims:?}") };
         assert_eq!(claims["verbs"], json!(READ));
         assert_eq!(composites["verbs"], json!(GET));
         assert_eq!(claims["resources"].as_array().unwrap().len(), APIS.len());
         assert_eq!(composites["resources"].as_array().unwrap().len(), APIS.len());
-        let namespaced = of("namespaced.example.org", &rules);
+        let namespaced = for_group("namespaced.example.org", &rules);
         assert_eq!(
             namespaced.iter().map(|rule| &rule["verbs"]).collect::<Vec<_>>(),
             [&json!(READ)]

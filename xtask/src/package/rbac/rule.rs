@@ -86,7 +86,7 @@ impl Plurals {
 
     /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must
     /// be known.
-    pub fn of(&self, object: &Value) -> Result<String> {
+    pub fn for_object(&self, object: &Value) -> Result<String> {
         let (group, kind) =
             (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());
         if let Some(plural) = self.0.get(&(group.to_owned(), kind.to_owned())) {
@@ -140,6 +140,6 @@ mod tests {
     #[test]
     fn an_unknown_kind_of_somebody_elses_is_an_error() {
         let object = json!({"apiVersion": "example.org/v1", "kind": "Thing"});
-        assert!(Plurals::default().of(&object).is_err());
+        assert!(Plurals::default().for_object(&object).is_err());
     }
 }

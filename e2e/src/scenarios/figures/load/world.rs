@@ -179,7 +179,7 @@ impl World {
 
     /// Watches that the API server has open of the kinds of environment.
     pub async fn watches(&self) -> Result<Watches> {
-        let metrics = Metrics::of(self.stage.plane.inner.client.clone());
+        let metrics = Metrics::from_client(self.stage.plane.inner.client.clone());
         let mut watches = Watches::new();
         for (labels, count) in metrics.samples("apiserver_longrunning_requests").await? {
             let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
