@@ -23,7 +23,8 @@ use table::{Effect, TABLE};
 pub struct Cause {
     /// The cause in one word: QuotaExceeded, NoCapacity, Throttled, CredentialsInvalid,
     /// AccessDenied, NameTaken, SettingsReference, ProviderConfigMissing, ProviderMissing,
-    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, or Unknown. Later releases may add words.
+    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, or Unknown. For an environment as a whole also
+    /// Uncomposed or Overdue. Later releases may add words.
     #[schemars(with = "String")]
     pub code: Code,
     /// What the cause is about, as far as it is known: for example `slot`, the resource that this

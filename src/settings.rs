@@ -22,18 +22,19 @@ pub const KIND: &str = "Settings";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Common {
-    /// Revision of the schemas that came with the Composition: status fields, kinds and slots of
-    /// later revisions are left out.
+    /// Schema revision that the Composition was released with. Status fields, kinds and slots of
+    /// later revisions are omitted.
     #[schemars(range(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema_revision: Option<u32>,
-    /// An EnvironmentConfig whose `data` is laid over this input: maps merge deeply, lists replace.
+    /// EnvironmentConfig to merge over this input. Maps in its `data` merge deeply, and lists
+    /// replace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings_from: Option<SettingsFrom>,
-    /// Tags, or labels, added to every resource in a cloud that carries them.
+    /// Tags or labels to add to every cloud resource that supports them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// Which provider configs the resources use, per provider family.
+    /// Provider configs of the resources, by provider family.
     pub provider_configs: ProviderConfigs,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
     #[serde(skip)]
@@ -108,7 +109,7 @@ fn is_visible(text: &str) -> bool {
     !text.chars().any(check::is_invisible)
 }
 
-/// Where more settings are.
+/// Reference to additional settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsFrom {
@@ -117,7 +118,7 @@ pub struct SettingsFrom {
     pub name: String,
 }
 
-/// Provider configs per provider family; `default` where none is given.
+/// Provider configs by provider family. Default: `default` for each family.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfigs {
@@ -130,10 +131,10 @@ pub struct ProviderConfigs {
     /// For Azure resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub azure: Option<ProviderConfig>,
-    /// For objects in the cluster that Crossplane runs in.
+    /// For objects in Crossplane's own cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<ProviderConfig>,
-    /// For Helm releases in the cluster that Crossplane runs in.
+    /// For Helm releases in Crossplane's own cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub helm: Option<ProviderConfig>,
     /// For databases on the shared PostgreSQL server.
@@ -141,17 +142,17 @@ pub struct ProviderConfigs {
     pub sql: Option<ProviderConfig>,
 }
 
-/// A provider config, and others for the namespaces that have accounts of their own.
+/// A provider config, with overrides for namespaces that have their own accounts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// Its name.
+    /// Name of the provider config.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its kind, in the namespaced flavour only. Default: ClusterProviderConfig.
+    /// Kind of the provider config, in the namespaced API only. Default: ClusterProviderConfig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ProviderConfigKind>,
-    /// By the namespace of the claim, or of the namespaced composite.
+    /// Provider configs by the namespace of the claim or of the namespaced composite.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_namespace: BTreeMap<String, NamespaceProviderConfig>,
 }
@@ -160,21 +161,21 @@ pub struct ProviderConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamespaceProviderConfig {
-    /// Its name.
+    /// Name of the provider config.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its kind, in the namespaced flavour only. Default: ClusterProviderConfig.
+    /// Kind of the provider config, in the namespaced API only. Default: ClusterProviderConfig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ProviderConfigKind>,
 }
 
-/// Kinds of provider config in the namespaced flavour.
+/// Kinds of provider config in the namespaced API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ProviderConfigKind {
-    /// One for the whole cluster.
+    /// Provider config for the whole cluster.
     #[default]
     ClusterProviderConfig,
-    /// One in the composite's namespace.
+    /// Provider config in the composite's namespace.
     ProviderConfig,
 }
 

@@ -21,30 +21,31 @@ pub use settings::ApplicationEnvironmentSettings;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationEnvironment {
-    /// What the environment is like.
+    /// Parameters of the environment.
     pub parameters: Parameters,
 }
 
-/// What an environment is like.
+/// Parameters of an environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
-    /// Size of the cluster's nodes. A change replaces them, one after another.
+    /// Size of the cluster's nodes. A change replaces the nodes one after another.
     pub node_size: NodeSize,
-    /// Nodes per zone; a cluster has three zones unless the platform team says otherwise.
+    /// Number of nodes per zone. A cluster has three zones unless the platform team configures
+    /// other zones.
     #[serde(default = "default_node_count")]
     #[schemars(range(min = 1, max = 100))]
     pub node_count: i64,
-    /// Size of the database's disk in GB. It can only grow.
+    /// Size of the database's disk in GB. The disk can only grow.
     #[serde(rename = "storageGB", default = "default_storage_gb")]
     #[schemars(range(min = 10, max = 65536))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can only grow"))]
     pub storage_gb: i64,
-    /// What deleting the environment does to the cluster, the database and the bucket with all that
-    /// is in them: Delete, or Orphan, which leaves them in the cloud.
+    /// Effect of deleting the environment on the cluster, the database and the bucket. Delete
+    /// removes them with all their data. Orphan leaves them in the cloud with all their data.
     #[serde(default)]
     pub deletion_policy: DeletionPolicy,
-    /// Google Cloud region. It cannot be changed.
+    /// Google Cloud region. The region cannot be changed later.
     #[serde(default = "default_region")]
     #[schemars(length(min = 1, max = 32), regex(pattern = gcp::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: create a new environment"))]
@@ -56,11 +57,11 @@ pub struct Parameters {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum NodeSize {
-    /// e2-small: 2 GiB, of which about 1.3 GiB are left for pods.
+    /// e2-small: 2 GiB of memory, with about 1.3 GiB available to pods.
     Small,
-    /// e2-medium: 4 GiB.
+    /// e2-medium: 4 GiB of memory.
     Medium,
-    /// e2-standard-4: 4 vCPUs, 16 GiB.
+    /// e2-standard-4: 4 vCPUs and 16 GiB of memory.
     Large,
 }
 
@@ -75,24 +76,24 @@ impl NodeSize {
     }
 }
 
-/// What deleting an environment does to what it is made of.
+/// Effect of deleting an environment on its resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum DeletionPolicy {
-    /// Everything goes.
+    /// All resources are deleted.
     #[default]
     Delete,
-    /// Everything stays in the cloud.
+    /// All resources stay in the cloud.
     Orphan,
 }
 
-/// What is known of an environment.
+/// Status of an environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationEnvironmentStatus {
     /// Address of the cluster's API server.
     pub gke_endpoint: Option<String>,
-    /// Connection name of the database, for Cloud SQL's connectors: project:region:instance.
+    /// Connection name of the database for the Cloud SQL connectors: project:region:instance.
     pub db_endpoint: Option<String>,
     /// IP address of the database.
     pub db_address: Option<String>,

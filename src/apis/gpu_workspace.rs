@@ -31,68 +31,67 @@ pub const MOST_KEYS: usize = 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GpuDevWorkspace {
-    /// What the workspace is like.
+    /// Parameters of the workspace.
     pub parameters: Parameters,
 }
 
-/// What a workspace is like.
+/// Parameters of a workspace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
-    /// Who the workspace is for: an e-mail address or a login.
+    /// User of the workspace: an e-mail address or a login name.
     #[schemars(length(min = 1, max = 128), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._+@-]*$"))]
     pub owner: String,
-    /// EC2 machine type with a GPU. Changing it stops and starts the machine. A volume that was
-    /// attached by hand blocks the change: the provider then tries to manage the volume, too.
+    /// EC2 machine type with a GPU. A change stops and starts the machine. A manually attached
+    /// volume blocks the change, because the provider then also tries to manage that volume.
     #[serde(default = "default_instance_type")]
     #[schemars(length(min = 1, max = 32))]
     pub instance_type: String,
-    /// AWS region. It cannot be changed.
+    /// AWS region. The region cannot be changed later.
     #[serde(default = "default_region")]
     #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("region cannot be changed: create a new workspace"))]
     pub region: String,
-    /// Release of OpenCV to install, in three or four parts, such as 4.8.0. It cannot be changed.
-    /// Its wheels on PyPI use the CPU only: for OpenCV on the GPU run a container that has it, or
-    /// build OpenCV with the image's CUDA.
+    /// OpenCV release with three or four numbers, for example 4.8.0. The release cannot be changed
+    /// later. The PyPI wheels use the CPU only. For OpenCV on the GPU, run a container with GPU
+    /// support or build OpenCV with the image's CUDA.
     #[serde(default = "default_opencv_version")]
     #[schemars(length(max = 20), regex(pattern = r"^[0-9]+(\.[0-9]+){2,3}$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("opencvVersion cannot be changed: install another release with pip, or create a new workspace"))]
     pub opencv_version: String,
-    /// SSH public keys of the people who log in, as lines of OpenSSH (ed25519, ecdsa, rsa of 2048
-    /// bits or more, sk-*). They cannot be changed.
+    /// SSH public keys for login, one OpenSSH line per key. Allowed types: ed25519, ecdsa, sk-* and
+    /// rsa with at least 2048 bits. The keys cannot be changed later.
     #[serde(default)]
     #[schemars(length(max = MOST_KEYS), inner(length(max = LONGEST_SSH_KEY)))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("sshPublicKeys cannot be changed: edit ~/.ssh/authorized_keys, or create a new workspace"))]
     pub ssh_public_keys: Vec<String>,
-    /// Networks from which SSH is let in, in CIDR notation. Default: those of the platform team's
-    /// settings, else none.
+    /// Networks that may connect by SSH, in CIDR notation. Default: the networks in the platform
+    /// team's Settings. Without networks in either place, SSH is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(max = 43)))]
     pub allowed_cidrs: Option<Vec<String>>,
-    /// Size of the disk in GiB. It can only grow. A volume that was attached by hand blocks the
-    /// change.
+    /// Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.
     #[serde(rename = "diskGB", default = "default_disk_gb")]
     #[schemars(range(min = 75, max = 16384))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("diskGB can only grow"))]
     pub disk_gb: i64,
 }
 
-/// What is known of a workspace.
+/// Status of a workspace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuDevWorkspaceStatus {
-    /// Id of the machine in EC2.
+    /// EC2 instance ID of the machine.
     pub instance_id: Option<String>,
-    /// Public IPv4 address, while it has one.
+    /// Public IPv4 address of the machine. Absent if the machine has no public address.
     pub public_ip: Option<String>,
-    /// Private IPv4 address.
+    /// Private IPv4 address of the machine.
     pub private_ip: Option<String>,
-    /// IPv6 address, where the subnet has IPv6.
+    /// IPv6 address of the machine. Absent if the subnet has no IPv6.
     pub ipv6_address: Option<String>,
-    /// How to get in: an ssh command, or one for an SSM session.
+    /// Command that connects to the machine, by SSH or through an SSM session.
     pub connection: Option<String>,
-    /// What the machine is, in one line: GPU, memory, vCPUs.
+    /// One-line description of the machine: GPU, memory, vCPUs.
     pub machine: Option<String>,
 }
 

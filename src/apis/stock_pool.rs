@@ -13,71 +13,71 @@ use crate::compose::{Composition, Scope, State};
 use crate::error::Error;
 use deployment::SLOT;
 
-/// A number of pods of one specification, each with its memory and GPUs.
+/// A pool of identical pods, each with its own memory and GPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StockPool {
-    /// Name of the specification that the pool stocks, such as g1.1.
+    /// Name of the specification that the pool stocks, for example g1.1.
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL_VALUE))]
     pub spec_name: String,
-    /// Image of the pods. Default: one that does nothing.
+    /// Container image of the pods. Default: an image that does nothing.
     #[serde(default = "default_image")]
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,
-    /// Memory of each pod, which is asked for and never exceeded: a Kubernetes quantity such as
-    /// 16Gi. Default: as the namespace has it.
+    /// Memory request and limit of each pod, for example 16Gi. The value is a Kubernetes quantity.
+    /// Default: the namespace's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,
-    /// GPUs of each pod.
+    /// Number of GPUs of each pod.
     #[serde(default)]
     #[schemars(range(min = 0, max = 16))]
     pub gpu: i64,
-    /// How many pods to keep in stock.
+    /// Number of pods to keep in stock.
     #[schemars(range(min = 0, max = 2_147_483_647))]
     pub replicas: i64,
 }
 
-/// What the platform team decides about stock pools.
+/// Settings of stock pools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct StockPoolSettings {
-    /// RuntimeClass of pods with GPUs, where the cluster's nodes need one. Default: none.
+    /// RuntimeClass of pods with GPUs, if the cluster's nodes need one. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
     pub runtime_class_name: Option<String>,
 }
 
-/// What is known of a pool.
+/// Status of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StockPoolStatus {
-    /// ScaledToZero, Progressing, Ready or Failed.
+    /// Phase of the pool: ScaledToZero, Progressing, Ready or Failed.
     pub phase: PoolPhase,
-    /// Pods that are available.
+    /// Number of available pods.
     pub available: Option<i64>,
-    /// Pods that are not yet available: replicas less available.
+    /// Number of pods that are not available yet: replicas minus available.
     pub allocated: Option<i64>,
-    /// Generation of the composite that the pods were last seen to follow, or that the cluster gave
-    /// up on. In the namespaced API only: deprecated in the claims API, which no longer writes it,
-    /// because a claim has a generation of its own.
+    /// Last generation of the composite that the pods followed, or that the cluster gave up on.
+    /// Only the namespaced API writes this field. In the claims API the field is deprecated,
+    /// because a claim has its own generation.
     pub observed_generation: Option<i64>,
-    /// When any other field of the status changed last (RFC 3339).
+    /// Time of the last change to any other status field (RFC 3339).
     pub last_sync_time: Option<String>,
 }
 
-/// Where a pool stands.
+/// Phase of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum PoolPhase {
-    /// No pods are wanted, and none are left.
+    /// Zero pods are requested, and no pods are left.
     ScaledToZero,
-    /// Pods are on their way, or the newest change was not seen yet.
+    /// Pods are starting, or the newest change has not been observed yet.
     #[default]
     Progressing,
     /// All pods are available.
     Ready,
-    /// The cluster gave up on the pods, or refused them.
+    /// The cluster gave up on the pods or rejected them.
     Failed,
 }
 

@@ -21,36 +21,38 @@ use crate::error::Error;
 use place::Place;
 pub use settings::UnifiedEnvironmentSettings;
 
-/// A site, a backend and a database that belong together.
+/// A website with its backend and its database.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnifiedEnvironment {
-    /// The service that answers.
+    /// Backend service.
     pub backend: Backend,
-    /// The database of the service.
+    /// Database of the backend.
     pub database: Database,
-    /// The site.
+    /// Website.
     pub frontend: Frontend,
 }
 
-/// A service, made of one image.
+/// A backend service that runs one container image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backend {
-    /// Image of the service. It must not run as root, and name its user by number.
+    /// Container image of the backend. The image must run as a non-root user and specify that user
+    /// by number.
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,
-    /// TCP port on which it listens.
+    /// TCP port that the backend listens on.
     #[serde(default = "default_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: i64,
-    /// How many of it run.
+    /// Number of backend replicas.
     #[serde(default = "default_replicas")]
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i64,
-    /// Environment variables, beside those that lead to the database: PGHOST, PGPORT, PGUSER,
-    /// PGPASSWORD, PGDATABASE, DATABASE_URL, and PGSSLMODE (require, unless it is given here). No
-    /// secrets: everyone who may read claims can read them.
+    /// Additional environment variables. The backend always gets PGHOST, PGPORT, PGUSER,
+    /// PGPASSWORD, PGDATABASE and DATABASE_URL for the database. The backend also gets PGSSLMODE,
+    /// which is require unless set here. Do not put secrets here: every user who may read claims
+    /// can read the variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = checks::MOST_VARIABLES), inner(length(max = checks::LONGEST_VALUE)))]
     pub env: BTreeMap<String, String>,
@@ -60,8 +62,9 @@ pub struct Backend {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Database {
-    /// How many connections it takes, or which machine it is given where it has a server of its
-    /// own; and what the backend gets of CPU and memory.
+    /// Size of the database and of the backend. On a shared server, the size sets the database's
+    /// connections. On a dedicated server, the size sets the machine type. The size also sets the
+    /// backend's CPU and memory.
     pub size: Size,
 }
 
@@ -70,11 +73,11 @@ pub struct Database {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Size {
-    /// 20 connections on a shared server, or db.t4g.micro.
+    /// 20 connections on a shared server, or a dedicated db.t4g.micro.
     Small,
-    /// 50 connections on a shared server, or db.t4g.medium.
+    /// 50 connections on a shared server, or a dedicated db.t4g.medium.
     Medium,
-    /// 200 connections on a shared server, or db.m7g.large.
+    /// 200 connections on a shared server, or a dedicated db.m7g.large.
     Large,
 }
 
@@ -89,51 +92,51 @@ impl Size {
     }
 }
 
-/// A site of static files.
+/// A website of static files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Frontend {
-    /// Name of the site, of which its bucket's name is made. It cannot be changed.
+    /// Name of the website. The bucket's name contains this name. The name cannot be changed later.
     #[schemars(length(min = 1, max = checks::LONGEST_APP), regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("appName cannot be changed: create a new environment"))]
     pub app_name: String,
-    /// Whether deleting the environment leaves the bucket with the site's files in the cloud.
-    /// Without it they are deleted.
+    /// Keep the bucket with the website's files in the cloud when the environment is deleted. If
+    /// false, the files are deleted with the environment.
     #[serde(default = "default_retain_files")]
     pub retain_files: bool,
 }
 
-/// What is known of an environment.
+/// Status of an environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnifiedEnvironmentStatus {
-    /// Host of the database's server.
+    /// Host name of the database server.
     pub database_host: Option<String>,
-    /// Bucket that holds the site's files.
+    /// Name of the bucket with the website's files.
     pub frontend_bucket_name: Option<String>,
-    /// Address of the site: https://…
+    /// URL of the website: https://…
     pub frontend_url: Option<String>,
-    /// Id of the site's CloudFront distribution, for invalidations.
+    /// ID of the website's CloudFront distribution, for invalidations.
     pub frontend_distribution_id: Option<String>,
-    /// What becomes of the site's files when the environment is deleted, once they have a bucket:
-    /// Retained or Deleted.
+    /// Effect of deleting the environment on the website's files: Retained or Deleted. Absent until
+    /// the bucket exists.
     pub frontend_files_on_deletion: Option<FilesOnDeletion>,
-    /// AWS region of the bucket, and of the database where it has a server of its own.
+    /// AWS region of the bucket and of a dedicated database server.
     pub region: Option<String>,
-    /// Address of the backend: that of its Ingress where it has one, else one inside the cluster.
+    /// URL of the backend. With an Ingress, the URL is the Ingress's. Otherwise the URL is only
+    /// reachable inside the cluster.
     pub backend_url: Option<String>,
-    /// Whether a request to the backend's Service would be answered, and the site is served
-    /// everywhere.
+    /// True if the backend's Service can answer requests and the website is served everywhere.
     pub ready: Option<bool>,
 }
 
-/// What becomes of files when their environment is deleted.
+/// Effect of deleting the environment on its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum FilesOnDeletion {
-    /// They stay in the cloud, in their bucket.
+    /// The files stay in their bucket in the cloud.
     Retained,
-    /// They go with the environment.
+    /// The files are deleted with the environment.
     Deleted,
 }
 

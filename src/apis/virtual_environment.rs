@@ -20,15 +20,15 @@ use crate::error::Error;
 use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;
 
-/// A Kubernetes cluster of one's own, and what is installed inside.
+/// A dedicated Kubernetes cluster with optional software inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VirtualEnvironment {
-    /// What the environment is like.
+    /// Parameters of the environment.
     pub parameters: Parameters,
 }
 
-/// What an environment is like.
+/// Parameters of an environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
@@ -41,37 +41,38 @@ pub struct VirtualEnvironment {
                   managed cluster")
 )]
 pub struct Parameters {
-    /// What kind of cluster. Default: what the platform team chose for the size, else vcluster. It
-    /// cannot be changed.
+    /// Cluster type. Default: the platform team's type for the size, otherwise vcluster. The type
+    /// cannot be changed later.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("type cannot be changed: create a new environment"))]
     pub cluster_type: Option<ClusterType>,
-    /// How much the environment may use: resources and quotas of a virtual cluster, the nodes of a
-    /// managed one. It cannot be changed on eks and aks, whose nodes stay what they are.
+    /// Size of the environment. For a virtual cluster, the size sets resources and quotas. For a
+    /// managed cluster, the size sets the nodes. On eks and aks the size cannot be changed later,
+    /// because their nodes are fixed.
     #[serde(default)]
     pub size: Size,
-    /// An application to install from a Helm chart. Default: none.
+    /// Application to install from a Helm chart. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<App>,
-    /// A Git repository that Argo CD, which is installed for it, keeps the cluster in step with.
-    /// Default: none.
+    /// Git repository that Argo CD deploys into the cluster. Argo CD is installed automatically and
+    /// keeps the cluster in sync with the repository. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gitops: Option<GitOps>,
-    /// Knative Serving, with Kourier as its ingress.
+    /// Knative Serving, with Kourier as the ingress.
     #[serde(default)]
     pub knative: Knative,
-    /// From where a virtual cluster's API is reached: from within the cluster that hosts it, or
-    /// through a load balancer of its own. For type vcluster only.
+    /// Access to a virtual cluster's API. The API is reachable from inside the host cluster, or
+    /// through a dedicated load balancer. Only for type vcluster.
     #[serde(default)]
     pub expose: Expose,
 }
 
-/// Kinds of cluster.
+/// Cluster types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ClusterType {
-    /// A virtual cluster in the one that Crossplane runs in: there in a minute.
+    /// A virtual cluster in Crossplane's own cluster, ready in about a minute.
     #[default]
     Vcluster,
     /// Google Kubernetes Engine.
@@ -90,7 +91,7 @@ pub enum Size {
     /// For one application.
     #[default]
     Small,
-    /// For several.
+    /// For several applications.
     Medium,
     /// For a team's whole system.
     Large,
@@ -107,30 +108,31 @@ impl Size {
     }
 }
 
-/// From where a virtual cluster's API is reached.
+/// Access to a virtual cluster's API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
 pub enum Expose {
-    /// From within the cluster that hosts it.
+    /// The API is reachable from inside the host cluster.
     #[default]
     Cluster,
-    /// Through a load balancer of its own.
+    /// The API is reachable through a dedicated load balancer.
     LoadBalancer,
 }
 
-/// An application.
+/// An application, installed from a Helm chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
-    /// Its chart.
+    /// Helm chart of the application.
     pub chart: Chart,
-    /// The namespace that it is installed in. It cannot be changed.
+    /// Namespace of the application. The namespace cannot be changed later.
     #[serde(default = "default_namespace")]
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("namespace cannot be changed: a Helm release cannot move"))]
     pub namespace: String,
-    /// The chart's values. Everybody who may read Releases sees them: no secrets.
+    /// Values of the chart. Do not put secrets here: every user who may read Releases can read the
+    /// values.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[schemars(schema_with = "free_form")]
     pub values: Object,
@@ -140,30 +142,30 @@ pub struct App {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// URL of its repository: https://… or oci://…, without credentials.
+    /// URL of the chart repository: https://… or oci://…, without credentials.
     #[schemars(length(min = 1, max = location::LONGEST_URL), regex(pattern = location::CHART_REPOSITORY))]
     pub repository: String,
-    /// Its name there.
+    /// Name of the chart in the repository.
     #[schemars(length(min = 1, max = 128), regex(pattern = checks::CHART))]
     pub name: String,
-    /// Its version, all three parts of it.
+    /// Exact chart version, with all three numbers.
     #[schemars(length(min = 1, max = 64), regex(pattern = settings::VERSION))]
     pub version: String,
 }
 
-/// What Argo CD keeps the cluster in step with.
+/// Git source that Argo CD keeps the cluster in sync with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GitOps {
-    /// URL of a Git repository, without credentials.
+    /// URL of the Git repository, without credentials.
     #[serde(rename = "repoURL")]
     #[schemars(length(min = 1, max = location::LONGEST_URL), regex(pattern = location::GIT_REPOSITORY))]
     pub repo_url: String,
-    /// The folder in it that holds the manifests.
+    /// Folder with the manifests in the Git repository.
     #[serde(default = "default_path")]
     #[schemars(length(min = 1, max = 1024), regex(pattern = checks::FOLDER))]
     pub path: String,
-    /// A branch, a tag or a commit.
+    /// Branch, tag or commit of the Git repository.
     #[serde(default = "default_revision")]
     #[schemars(length(min = 1, max = 255), regex(pattern = checks::REVISION))]
     pub target_revision: String,
@@ -173,35 +175,35 @@ pub struct GitOps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Knative {
-    /// Whether it is installed.
+    /// Install Knative Serving.
     #[serde(default)]
     pub enabled: bool,
 }
 
-/// What is known of an environment.
+/// Status of an environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VirtualEnvironmentStatus {
-    /// What kind of cluster it is: vcluster, gke, eks or aks.
+    /// Cluster type: vcluster, gke, eks or aks.
     #[serde(rename = "type")]
     pub cluster_type: Option<ClusterType>,
-    /// URL at which the cluster's API is reached: through the load balancer where there is one.
+    /// URL of the cluster's API. With a load balancer, the URL is the load balancer's.
     pub endpoint: Option<String>,
-    /// URL at which the cluster's API is reached from within the cluster that hosts it; for a
-    /// managed cluster the endpoint.
+    /// URL of the cluster's API inside the host cluster. For a managed cluster, the URL is the same
+    /// as the endpoint.
     pub url: Option<String>,
-    /// The Secret with the cluster's kubeconfig, once there is one.
+    /// Secret with the cluster's kubeconfig. Absent until the Secret exists.
     pub kubeconfig_secret: Option<KubeconfigSecret>,
 }
 
-/// Where a kubeconfig is.
+/// Reference to the Secret with a kubeconfig.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KubeconfigSecret {
     /// Name of the Secret.
     pub name: String,
-    /// Its namespace.
+    /// Namespace of the Secret.
     pub namespace: String,
-    /// The key in its data.
+    /// Key of the kubeconfig in the Secret's data.
     pub key: String,
 }
 

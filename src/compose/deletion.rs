@@ -12,15 +12,16 @@ use super::{Composition, Desired};
 use crate::models::Provider;
 use crate::value::{Object, at, text};
 
-/// What a deletion of the environment deletes, and what it keeps: `{deletes: [{slot, kind, name,
-/// hasData}], keeps: [{slot, kind, name, until}]}`, both sorted by slot. Every resource of the
-/// environment is in one of the two lists. Usages, provider configs and objects that are only
-/// observed are in neither list, and so is a resource that still waits to be created.
+/// Resources that a deletion of the environment deletes, and resources that it keeps. The form is
+/// `{deletes: [{slot, kind, name, hasData}], keeps: [{slot, kind, name, until}]}`. Both lists are
+/// sorted by slot. Every created resource is in one of the two lists. Neither list contains Usages,
+/// provider configs, objects that are only observed, and resources that still wait to be created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnDeletion {
-    /// What is deleted.
+    /// Deleted resources.
     pub deletes: Vec<Deleted>,
-    /// What stays when the environment is deleted. In a cloud it may go on costing money.
+    /// Resources that stay when the environment is deleted. Resources in a cloud may continue to
+    /// cost money.
     pub keeps: Vec<Kept>,
 }
 
@@ -28,32 +29,32 @@ pub struct OnDeletion {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
-    /// Its permanent name in the environment.
+    /// Permanent name of the resource in the environment.
     pub slot: String,
-    /// Its Kubernetes kind.
+    /// Kubernetes kind of the resource.
     pub kind: String,
-    /// Its name or id in the cloud; for a Kubernetes object, its name there. Absent until it is
-    /// known.
+    /// Name or ID of the resource in the cloud. For a Kubernetes object, the name in its cluster.
+    /// Absent until the name is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether people's data is deleted with it: true for databases, buckets, machines with a disk,
-    /// and clusters.
+    /// True if user data is deleted with the resource. True for databases, buckets, machines with a
+    /// disk, and clusters.
     pub has_data: bool,
 }
 
-/// What stays when the environment is deleted: a resource, or what the deletion of one leaves
-/// behind, such as a last snapshot.
+/// An item that stays when the environment is deleted. The item is a resource, or a leftover of a
+/// deleted resource, for example a final snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Kept {
-    /// The permanent name of the resource in the environment.
+    /// Permanent name of the resource in the environment.
     pub slot: String,
-    /// The kind of what stays: the resource's Kubernetes kind, or for example Snapshot.
+    /// Kind of the kept item: the resource's Kubernetes kind, or for example Snapshot.
     pub kind: String,
-    /// The name or id of what stays, in the cloud. Absent until it is known.
+    /// Name or ID of the kept item in the cloud. Absent until the name is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Until when it stays, in words that follow "until": "deleted by hand", or for example "7 days
-    /// after the deletion". Absent where that is not known.
+    /// End of the retention, in words that follow "until": "deleted by hand", or for example "7
+    /// days after the deletion". Absent if the end is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }

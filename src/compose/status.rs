@@ -21,33 +21,34 @@ use crate::value::{Object, at, text};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommonStatus {
-    /// Pending (nothing exists yet), Provisioning, Ready or Failed.
+    /// Phase of the environment: Pending, Provisioning, Ready or Failed. Pending means that no
+    /// resource exists yet.
     pub phase: Phase,
-    /// How many resources are ready, of how many, as in `4/6`.
+    /// Number of ready resources and total number of resources, in the form `4/6`.
     pub progress: String,
-    /// Every resource of the environment, sorted by slot.
+    /// All resources of the environment, sorted by slot.
     pub resources: Vec<ResourceStatus>,
-    /// Sixteen hexadecimal digits that stand for the spec that was composed last, without what
-    /// Crossplane adds to it: a claim, whose status is its composite's, has the same of its own
-    /// spec once its newest is composed. Absent in a preview.
+    /// Hash of the last composed spec: sixteen hexadecimal digits. The hash ignores fields that
+    /// Crossplane adds. A claim shares its composite's status. The hash matches the claim's own
+    /// spec once the newest spec is composed. Absent in a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
-    /// What a deletion of the environment deletes, and what it keeps.
+    /// Resources that a deletion of the environment deletes, and resources that it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_deletion: Option<OnDeletion>,
 }
 
-/// Where an environment stands.
+/// Phase of an environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// Nothing exists yet.
+    /// No resource exists yet.
     #[default]
     Pending,
-    /// Its resources are being made.
+    /// The resources are being created.
     Provisioning,
     /// Every resource is ready.
     Ready,
-    /// A resource was refused, or its provider gave up.
+    /// A resource was rejected, or its provider gave up.
     Failed,
 }
 
@@ -55,29 +56,31 @@ pub enum Phase {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceStatus {
-    /// Its permanent name in the environment.
+    /// Permanent name of the resource in the environment.
     pub slot: String,
-    /// Its Kubernetes kind.
+    /// Kubernetes kind of the resource.
     pub kind: String,
-    /// Its object's name in the cluster.
+    /// Name of the resource's object in the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its name or id in the cloud.
+    /// Name or ID of the resource in the cloud.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_name: Option<String>,
-    /// Whether it is ready.
+    /// True if the resource is ready.
     pub ready: bool,
-    /// Since when readiness and reason have been what they are (RFC 3339).
+    /// Time of the last change of readiness or reason (RFC 3339).
     pub since: String,
-    /// What it is doing, where it is not as it should be: Creating, Waiting, Failed, Unavailable,
-    /// Deleting, Paused, or NotAccepted by the API server.
+    /// Reason why the resource is not in its expected state: Creating, Waiting, Failed,
+    /// Unavailable, Deleting, Paused or NotAccepted. NotAccepted means that the API server has not
+    /// accepted the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What there is to say of it: where its provider refused something, in the provider's own
-    /// words.
+    /// Details about the resource. If the provider rejected a request, the message quotes the
+    /// provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Why it is not ready, or why a change of it failed: a code, and what the code is about.
+    /// Cause why the resource is not ready, or why a change to it failed. The cause has a code and
+    /// parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
 }

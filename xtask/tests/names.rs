@@ -40,7 +40,8 @@ fn add_command(prefix: &str, command: &Command, names: &mut BTreeSet<String>) {
         for alias in arg.get_all_aliases().into_iter().flatten() {
             names.insert(format!("{flag}, --{alias}"));
         }
-        for value in arg.get_possible_values() {
+        let values = arg.get_action().takes_values().then(|| arg.get_possible_values());
+        for value in values.into_iter().flatten() {
             names.insert(format!("{flag}={}", value.get_name()));
         }
         names.insert(flag);

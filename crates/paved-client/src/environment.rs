@@ -9,6 +9,7 @@ pub(crate) mod samples;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, Info};
 use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
@@ -41,9 +42,6 @@ pub const OWNER_LABEL: &str = "owner";
 
 /// The annotation with the owner's login.
 pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
-
-/// The annotation by which somebody told Crossplane to leave an object alone.
-const PAUSED: &str = "crossplane.io/paused";
 
 /// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
 /// environments are created at once, Crossplane comes to one of them after minutes.

@@ -15,52 +15,52 @@ use crate::models::gcp::IpAllocationPolicy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ApplicationEnvironmentSettings {
-    /// Machine types by node size: small, medium, large. Default: e2-small, e2-medium,
+    /// Machine types by node size: small, medium and large. Default: e2-small, e2-medium and
     /// e2-standard-4.
     pub machine_types: MachineTypes,
-    /// Version of PostgreSQL, as Cloud SQL names it.
+    /// PostgreSQL version in Cloud SQL's notation.
     #[schemars(regex(pattern = r"^POSTGRES_[0-9]+(_[0-9]+)?$"))]
     pub database_version: String,
-    /// Machine type of the database server, as Cloud SQL names it for PostgreSQL. It decides the
-    /// edition: shared and custom machines (db-g1-small, db-custom-2-7680) are Enterprise, others
-    /// (db-perf-optimized-N-2) Enterprise Plus.
+    /// Machine type of the database server, in Cloud SQL's notation for PostgreSQL. The machine
+    /// type decides the edition. Shared and custom machines (db-g1-small, db-custom-2-7680) are
+    /// Enterprise. Other machines (db-perf-optimized-N-2) are Enterprise Plus.
     #[schemars(length(max = cloudsql::LONGEST_TIER), regex(pattern = cloudsql::TIER))]
     pub database_tier: String,
-    /// VPC network of cluster and database: projects/PROJECT/global/networks/NAME, with private
-    /// services access. Default: the project's default network; the database then has a public
-    /// address that only Cloud SQL's connectors may use.
+    /// VPC network of the cluster and the database: projects/PROJECT/global/networks/NAME. The
+    /// network needs private services access. Default: the project's default network. The database
+    /// then has a public address that only the Cloud SQL connectors may use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^projects/[a-z0-9.:-]+/global/networks/[a-z0-9-]+$"))]
     pub network: Option<String>,
-    /// Subnet of the nodes: its name, or projects/PROJECT/regions/REGION/subnetworks/NAME. Networks
-    /// in custom mode and shared networks need one. Default: the region's subnet of a network in
-    /// automatic mode.
+    /// Subnet of the nodes: a name, or projects/PROJECT/regions/REGION/subnetworks/NAME. Required
+    /// for networks in custom mode and for shared networks. Default: the region's subnet in an
+    /// automatic-mode network.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = SUBNETWORK))]
     pub subnetwork: Option<String>,
-    /// Subnets of regions whose subnet differs from `subnetwork`.
+    /// Subnets by region, for regions with a subnet other than `subnetwork`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(inner(length(max = 512), regex(pattern = SUBNETWORK)))]
     pub subnetworks: BTreeMap<String, String>,
-    /// Name of the subnet's secondary range for pods. Shared networks need one. Default: GKE makes
-    /// a range.
+    /// Name of the subnet's secondary range for pods. Required for shared networks. Default: GKE
+    /// creates a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = RANGE))]
     pub cluster_secondary_range_name: Option<String>,
-    /// Name of the subnet's secondary range for services. Shared networks need one. Default: GKE
-    /// makes a range.
+    /// Name of the subnet's secondary range for services. Required for shared networks. Default:
+    /// GKE creates a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = RANGE))]
     pub services_secondary_range_name: Option<String>,
-    /// Boot disk of each node in GB.
+    /// Size of each node's boot disk in GB.
     #[schemars(range(min = 20, max = 65536))]
     pub disk_size_gb: i64,
-    /// Google Cloud project. Where it is known, pods get identities of their own (workload
-    /// identity), and those of the environment's cluster may use its database and its bucket.
+    /// Google Cloud project. If set, pods get their own identities (workload identity). The
+    /// identities in the environment's cluster may then use the environment's database and bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[a-z][a-z0-9.:-]*$"))]
     pub project_id: Option<String>,
-    /// Zones of the nodes by region. Default: three that Google chooses.
+    /// Zones of the nodes by region. Default: Google chooses three zones.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub zones: BTreeMap<String, Vec<String>>,
 }
@@ -76,15 +76,15 @@ const RANGE: &str = r"^[a-z]([a-z0-9-]*[a-z0-9])?$";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MachineTypes {
-    /// For small. Default: e2-small.
+    /// Machine type for size small. Default: e2-small.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub small: Option<String>,
-    /// For medium. Default: e2-medium.
+    /// Machine type for size medium. Default: e2-medium.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub medium: Option<String>,
-    /// For large. Default: e2-standard-4.
+    /// Machine type for size large. Default: e2-standard-4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = gcp::MACHINE))]
     pub large: Option<String>,

@@ -15,51 +15,53 @@ use crate::error::Error;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GpuWorkspaceSettings {
-    /// Machine images by region. AWS's Deep Learning Base images carry driver, Docker and the
-    /// container toolkit; the newest one's id is in the public parameter
-    /// /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id.
+    /// Machine images by region. AWS's Deep Learning Base images include the driver, Docker and the
+    /// container toolkit. The public parameter
+    /// /aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id
+    /// contains the newest image's ID.
     pub amis: BTreeMap<String, Images>,
-    /// Networks by region. Default: the account's default VPC.
+    /// Networks by region. Default: the default VPC of the account.
     pub networks: BTreeMap<String, Network>,
-    /// Networks from which SSH is let in where a claim names none. Default: none.
+    /// Networks that may connect by SSH if a claim sets no networks. Default: none.
     pub allowed_cidrs: Vec<String>,
-    /// Networks in which all networks must be from which SSH is let in, in CIDR notation. Default:
-    /// no limit. Networks that are let in already stay.
+    /// Ranges that limit the networks allowed to connect by SSH, in CIDR notation. Every allowed
+    /// network must lie inside one of the ranges. Default: no limit. Networks that are already
+    /// allowed stay allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), inner(length(max = 43)))]
     pub allowed_cidrs_within: Vec<String>,
-    /// Machine types on offer. Default: the sizes of g4dn, g5, g6 and g6e that have one GPU. A
-    /// workspace keeps the type that it has.
+    /// Machine types that users can choose. Default: the sizes of g4dn, g5, g6 and g6e with one
+    /// GPU. An existing workspace keeps its type.
     pub instance_types: Vec<String>,
-    /// ARN of a policy that caps what the machines' roles can ever be given.
+    /// ARN of the IAM policy that limits the permissions of the machines' roles.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::POLICY))]
     pub permissions_boundary: Option<String>,
 }
 
-/// The machine images of one region.
+/// Machine images of one region.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Images {
-    /// Id of the image for every family that is not named below.
+    /// ID of the image for all families without an entry in `byFamily`.
     #[schemars(regex(pattern = r"^ami-[0-9a-f]{8,17}$"))]
     pub default: String,
-    /// Ids of images for families that need another one: `p3` and `p3dn`, whose V100 needs NVIDIA's
-    /// proprietary driver.
+    /// IDs of the images for families that need a different image. These families are `p3` and
+    /// `p3dn`, because their V100 needs NVIDIA's proprietary driver.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(inner(regex(pattern = r"^ami-[0-9a-f]{8,17}$")))]
     pub by_family: BTreeMap<String, String>,
 }
 
-/// Where machines start in one region.
+/// Network of the machines in one region.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Network {
-    /// Id of the VPC.
+    /// ID of the VPC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^vpc-[0-9a-f]{8,17}$"))]
     pub vpc_id: Option<String>,
-    /// Id of a subnet of that VPC; it decides whether machines get a public address.
+    /// ID of a subnet of that VPC. The subnet decides whether machines get a public address.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^subnet-[0-9a-f]{8,17}$"))]
     pub subnet_id: Option<String>,

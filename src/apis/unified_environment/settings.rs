@@ -17,18 +17,19 @@ use crate::models::aws::{cloudfront, rds, s3};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnifiedEnvironmentSettings {
-    /// AWS region of buckets, and of databases that have a server of their own.
+    /// AWS region of buckets and of dedicated database servers.
     #[schemars(length(min = 1, max = aws::LONGEST_REGION), regex(pattern = r"^[a-z]{2}(-[a-z]+)+-[0-9]$"))]
     pub region: String,
-    /// Where databases are.
+    /// Placement of databases.
     pub database: DatabaseSettings,
-    /// Where database servers stand; needed where every environment gets one of its own.
+    /// Settings of dedicated database servers. Required if every environment gets a dedicated
+    /// server.
     pub rds: RdsSettings,
-    /// What each replica of a backend gets, by the size of its database.
+    /// CPU and memory of each backend replica, by the size of the database.
     pub resources: Resources,
-    /// How backends are reached from outside of their cluster.
+    /// Access to backends from outside their cluster.
     pub ingress: IngressSettings,
-    /// ARNs of the IAM roles that may upload sites: arn:aws:iam::123456789012:role/…
+    /// ARNs of the IAM roles that may upload websites: arn:aws:iam::123456789012:role/…
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 20),
@@ -40,45 +41,44 @@ pub struct UnifiedEnvironmentSettings {
     pub publisher_role_arns: Vec<String>,
 }
 
-/// Where databases are.
+/// Placement of databases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// On the shared server that providerConfigs.sql reaches, or each on an RDS instance of its
-    /// own.
+    /// Placement of the databases. Databases are on the shared server of providerConfigs.sql, or
+    /// each on a dedicated RDS instance.
     pub mode: Mode,
 }
 
-/// Where databases are.
+/// Placement of databases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Mode {
-    /// On a shared server.
+    /// All databases are on a shared server.
     #[default]
     Shared,
-    /// Each on an RDS instance of its own.
+    /// Each database is on a dedicated RDS instance.
     Rds,
 }
 
-/// Where database servers stand, and how they grow and go.
+/// Network, disk growth and deletion of dedicated database servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RdsSettings {
-    /// Name of the group of subnets.
+    /// Name of the DB subnet group.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255), regex(pattern = r"^[a-z0-9][a-z0-9 ._-]*$"))]
     pub subnet_group: Option<String>,
-    /// Ids of the security groups, which let the cluster's pods in.
+    /// IDs of the security groups. The groups must allow connections from the cluster's pods.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5), inner(regex(pattern = r"^sg-[0-9a-f]{8,17}$")))]
     pub security_group_ids: Vec<String>,
-    /// Whether deleting an environment leaves a last snapshot of its server. AWS keeps such
-    /// snapshots until somebody deletes them, counts them against a quota, and refuses to take one
-    /// of a server that has failed.
+    /// Keep a final snapshot of the server when an environment is deleted. AWS keeps the snapshots
+    /// until they are deleted manually, and counts them against a quota. AWS does not take a
+    /// snapshot of a failed server.
     pub final_snapshot: bool,
-    /// Disk in GiB up to which AWS grows the disk of a server by itself. Default: a disk never
-    /// grows.
+    /// Maximum disk size in GiB for automatic growth by AWS. Default: the disk never grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 110, max = 65536))]
     pub max_allocated_storage: Option<i64>,
@@ -95,17 +95,17 @@ impl Default for RdsSettings {
     }
 }
 
-/// What each replica of a backend gets.
+/// CPU and memory of each backend replica.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Resources {
-    /// For small. Default: 100m and 256Mi.
+    /// CPU and memory for size small. Default: 100m and 256Mi.
     #[serde(skip_serializing_if = "Amounts::is_default")]
     pub small: Amounts,
-    /// For medium. Default: 500m and 1Gi.
+    /// CPU and memory for size medium. Default: 500m and 1Gi.
     #[serde(skip_serializing_if = "Amounts::is_default")]
     pub medium: Amounts,
-    /// For large. Default: 1 and 2Gi.
+    /// CPU and memory for size large. Default: 1 and 2Gi.
     #[serde(skip_serializing_if = "Amounts::is_default")]
     pub large: Amounts,
 }
@@ -114,49 +114,49 @@ pub struct Resources {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Amounts {
-    /// CPU that is asked for: cores, or thousandths as in 250m. There is no limit.
+    /// CPU request in cores or thousandths of a core, for example 250m. CPU has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub cpu: Option<String>,
-    /// Memory that is asked for and never exceeded, such as 512Mi.
+    /// Memory request and limit, for example 512Mi.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = kubernetes::LONGEST_QUANTITY), regex(pattern = kubernetes::QUANTITY))]
     pub memory: Option<String>,
 }
 
-/// How backends are reached.
+/// Access to backends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct IngressSettings {
-    /// Domain below which every backend gets a host by its environment's name. Default: none, and
-    /// no Ingress.
+    /// Domain of the backends. Every backend gets a host in this domain, named after its
+    /// environment. Default: no domain and no Ingress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 189),
         regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
     )]
     pub domain: Option<String>,
-    /// Class of the Ingresses. Default: the cluster's.
+    /// IngressClass of the Ingresses. Default: the cluster's default class.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
     )]
     pub class_name: Option<String>,
-    /// Annotations of the Ingresses, such as those that a controller reads.
+    /// Annotations of the Ingresses, for the ingress controller and other controllers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = MOST_ANNOTATIONS), inner(length(max = LONGEST_ANNOTATION)))]
     pub annotations: BTreeMap<String, String>,
-    /// Name of the ClusterIssuer of cert-manager that issues the certificates: the annotation
-    /// cert-manager.io/cluster-issuer.
+    /// Name of the cert-manager ClusterIssuer that issues the certificates. The name becomes the
+    /// annotation cert-manager.io/cluster-issuer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")
     )]
     pub cluster_issuer: Option<String>,
-    /// Name of a Secret with a certificate for every host, which somebody else keeps in the
-    /// namespace of each environment. Default: a Secret of each Ingress, <name>-tls.
+    /// Name of a Secret with a certificate for every host. You maintain this Secret in the
+    /// namespace of each environment. Default: each Ingress has its own Secret, <name>-tls.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),

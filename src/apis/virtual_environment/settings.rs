@@ -25,49 +25,51 @@ pub(super) use checks::{VERSION, version};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct VirtualEnvironmentSettings {
-    /// Versions of the charts that environments are made of. What runs keeps its own.
+    /// Versions of the Helm charts that environments install. Existing installations keep their
+    /// versions.
     pub charts: Charts,
-    /// Kinds of cluster by size, for claims that name none. Default: vcluster.
+    /// Cluster types by size, for claims without a type. Default: vcluster.
     pub type_by_size: TypeBySize,
-    /// Machine types of the nodes of managed clusters, by size.
+    /// Machine types of the nodes of managed clusters, by cluster type and size.
     pub machine_types: MachineTypes,
-    /// Where clusters on Google Cloud are made.
+    /// Location and network of clusters on Google Cloud.
     pub gke: Gke,
-    /// Where clusters on AWS are made.
+    /// Location and network of clusters on AWS.
     pub eks: Eks,
-    /// Where clusters on Azure are made.
+    /// Location and identity of clusters on Azure.
     pub aks: Aks,
-    /// IPv4 networks from which the API of a managed cluster is reached; the providers, which
-    /// install what is inside, must be among them. A change reaches clusters that run, unless it
-    /// takes the last network away. EKS and AKS take public networks only. Also the source ranges
-    /// of load balancers of virtual clusters; without networks these are open to the internet.
+    /// IPv4 networks that may connect to the API of a managed cluster. Include the networks of the
+    /// providers, because the providers install the software inside the clusters. A change applies
+    /// to existing clusters unless it removes the last network. EKS and AKS accept public networks
+    /// only. The networks are also the source ranges of virtual clusters' load balancers. Without
+    /// networks, these load balancers are open to the internet.
     #[schemars(length(max = 40))]
     pub allowed_cidrs: Vec<String>,
-    /// Whether claims may set `expose: loadBalancer`. Default: true. What is exposed already stays
-    /// exposed.
+    /// Allow claims to set `expose: loadBalancer`. Default: true. Clusters that are already exposed
+    /// stay exposed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expose_allowed: Option<bool>,
     /// Annotations of the load balancers of virtual clusters, for example
-    /// `service.beta.kubernetes.io/aws-load-balancer-scheme: internal`. What is exposed already
-    /// keeps its own.
+    /// `service.beta.kubernetes.io/aws-load-balancer-scheme: internal`. Existing load balancers
+    /// keep their annotations.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32), inner(length(max = 1024)))]
     pub load_balancer_annotations: BTreeMap<String, String>,
 }
 
-/// Versions of charts. A leading `v` is left out: none of the three charts has it in its own
-/// version, and provider-helm upgrades a release again and again whose version is spelled
-/// otherwise.
+/// Versions of Helm charts. A leading `v` is removed, because the three charts omit it in their own
+/// versions. With a different spelling, provider-helm would upgrade the release repeatedly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Charts {
-    /// Of vcluster, from <https://charts.loft.sh>; its values are those of 0.20 and later.
+    /// Version of the vcluster chart from <https://charts.loft.sh>. The values have the format of
+    /// version 0.20 and later.
     #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub vcluster: String,
-    /// Of argo-cd, from <https://argoproj.github.io/argo-helm>.
+    /// Version of the argo-cd chart from <https://argoproj.github.io/argo-helm>.
     #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub argocd: String,
-    /// Of knative-operator, from <https://knative.github.io/operator>.
+    /// Version of the knative-operator chart from <https://knative.github.io/operator>.
     #[schemars(length(min = 1, max = 64), regex(pattern = checks::VERSION))]
     pub knative: String,
 }
@@ -95,30 +97,30 @@ impl Default for Charts {
     }
 }
 
-/// Kinds of cluster by size.
+/// Cluster types by size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TypeBySize {
-    /// For small.
+    /// Value for size small.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub small: Option<ClusterType>,
-    /// For medium.
+    /// Value for size medium.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<ClusterType>,
-    /// For large.
+    /// Value for size large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub large: Option<ClusterType>,
 }
 
-/// Machine types by kind of cluster.
+/// Machine types by cluster type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MachineTypes {
-    /// Of GKE. Default: e2-standard-2, e2-standard-4, e2-standard-8.
+    /// Machine types of GKE nodes. Default: e2-standard-2, e2-standard-4, e2-standard-8.
     pub gke: BySize,
-    /// Of EKS. Default: m6i.large, m6i.xlarge, m6i.2xlarge.
+    /// Machine types of EKS nodes. Default: m6i.large, m6i.xlarge, m6i.2xlarge.
     pub eks: BySize,
-    /// Of AKS. Default: Standard_D2s_v5, Standard_D4s_v5, Standard_D8s_v5.
+    /// Machine types of AKS nodes. Default: Standard_D2s_v5, Standard_D4s_v5, Standard_D8s_v5.
     pub aks: BySize,
 }
 
@@ -126,21 +128,21 @@ pub struct MachineTypes {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BySize {
-    /// For small.
+    /// Value for size small.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
     pub small: Option<String>,
-    /// For medium.
+    /// Value for size medium.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
     pub medium: Option<String>,
-    /// For large.
+    /// Value for size large.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = checks::MACHINE))]
     pub large: Option<String>,
 }
 
-/// Where clusters on Google Cloud are made.
+/// Location and network of clusters on Google Cloud.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Gke {
@@ -148,20 +150,21 @@ pub struct Gke {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = gcp::PLACE))]
     pub location: Option<String>,
-    /// Name of the project. Required for type gke: pods get identities of their own in it.
+    /// Name of the Google Cloud project. Required for type gke, because pods get their own
+    /// identities in the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = checks::NAME))]
     pub project_id: Option<String>,
-    /// Name of the VPC network. Nodes have private addresses: without Cloud NAT there they pull no
-    /// images. Default: default.
+    /// Name of the VPC network. Nodes have private addresses, so the network needs Cloud NAT to
+    /// pull images. Default: default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = checks::PATH))]
     pub network: Option<String>,
-    /// Name of the subnet of the nodes. Default: that of the region in an automatic network.
+    /// Name of the nodes' subnet. Default: the region's subnet in an automatic network.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = checks::PATH))]
     pub subnetwork: Option<String>,
-    /// Boot disk of each node in GB.
+    /// Size of each node's boot disk in GB.
     #[schemars(range(min = 20, max = 65536))]
     pub disk_size_gb: i64,
 }
@@ -172,35 +175,35 @@ impl Default for Gke {
     }
 }
 
-/// Where clusters on AWS are made.
+/// Location and network of clusters on AWS.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Eks {
-    /// Region. Required for type eks.
+    /// AWS region. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = aws::LONGEST_REGION), regex(pattern = aws::REGION))]
     pub region: Option<String>,
     /// Private subnets in at least two availability zones. Required for type eks.
     #[schemars(length(max = 16), inner(regex(pattern = checks::SUBNET)))]
     pub subnet_ids: Vec<String>,
-    /// ARN of the role that control planes take. Required for type eks.
+    /// ARN of the IAM role of the control planes. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub cluster_role_arn: Option<String>,
-    /// ARN of the role that nodes take. Required for type eks.
+    /// ARN of the IAM role of the nodes. Required for type eks.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub node_role_arn: Option<String>,
-    /// ARN of the role that the EBS CSI driver takes, which makes volumes. It has AWS's policy
-    /// `AmazonEBSCSIDriverPolicy`, and trusts `pods.eks.amazonaws.com` with `sts:AssumeRole` and
-    /// `sts:TagSession`. Default: each environment gets a role of its own, which provider-aws-iam
-    /// makes. In environments made with schema revision 2 or later.
+    /// ARN of the IAM role of the EBS CSI driver, which creates volumes. The role needs AWS's
+    /// policy `AmazonEBSCSIDriverPolicy`. The role must trust `pods.eks.amazonaws.com` with
+    /// `sts:AssumeRole` and `sts:TagSession`. Default: provider-aws-iam creates a role for each
+    /// environment. Applies to environments created with schema revision 2 or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048), regex(pattern = aws::ROLE))]
     pub ebs_csi_role_arn: Option<String>,
 }
 
-/// Where clusters on Azure are made.
+/// Location and identity of clusters on Azure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Aks {
@@ -212,7 +215,7 @@ pub struct Aks {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 90), regex(pattern = checks::GROUP))]
     pub resource_group_name: Option<String>,
-    /// Id of the identity that clusters take. Default: each has one of its own.
+    /// ID of the identity of the clusters. Default: each cluster has its own identity.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024), regex(pattern = checks::IDENTITY))]
     pub identity: Option<String>,

@@ -365,7 +365,8 @@ impl Live {
     }
 }
 
-fn key(kind: &Kind, object: &DynamicObject) -> Key {
+/// The key of an object of a kind.
+pub(super) fn key(kind: &Kind, object: &DynamicObject) -> Key {
     Key {
         kind: kind.full_name(),
         namespace: object.metadata.namespace.clone().unwrap_or_default(),

@@ -11,7 +11,8 @@ use paved_client::cluster::{Cluster, Kind, cause, is_denied, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Key, Live};
+use super::Live;
+use super::store::key;
 use crate::kinds::Catalog;
 
 /// How often the cluster is asked for its kinds while none is known.
@@ -111,13 +112,5 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
                 tracing::warn!(kind = kind.full_name(), %failure, "a watch was interrupted");
             }
         }
-    }
-}
-
-fn key(kind: &Kind, object: &DynamicObject) -> Key {
-    Key {
-        kind: kind.full_name(),
-        namespace: object.metadata.namespace.clone().unwrap_or_default(),
-        name: object.metadata.name.clone().unwrap_or_default(),
     }
 }
