@@ -159,7 +159,7 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   await eventually(part(ada, 'Instance')).toHaveText(/^Failed/);
   await expect(part(ada, 'Instance')).toContainText(QUOTA);
   expect(await faultsOf(ada)).toEqual([]);
-  await expect(ada.getByRole('main').getByRole('status').filter({ hasText: 'VcpuLimitExceeded' })).toBeVisible();
+  await expect(ada.getByRole('main').getByRole('status').filter({ hasText: /quota exceeded/i })).toBeVisible();
   await go(ada, 'Operations');
   const causes = ada.getByRole('region', { name: 'What fails now' });
   await expect(causes).toContainText(QUOTA);
@@ -168,7 +168,7 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   await cloud.relents('large', 'Instance');
   await eventually(part(ada, 'Instance')).toHaveText(/^Ready/);
   await eventually(progress(ada)).toHaveAccessibleName(COMPLETE);
-  await expect(ada.getByText('VcpuLimitExceeded')).toHaveCount(0);
+  await expect(ada.getByText(/VcpuLimitExceeded|quota exceeded/i)).toHaveCount(0);
 });
 
 test('every page is readable for everybody, in light and dark, on a phone and on a laptop', async ({ ada }) => {
