@@ -1,8 +1,8 @@
 //! The diagnosis: why a resource or an environment is not ready, and what to do about it.
 //!
-//! A [`Cause`] is a code with parameters. One table ([`table`]) leads from the messages of
+//! A [`Cause`] is a code with parameters. One table (`table.rs`) leads from the messages of
 //! providers, of Crossplane and of this function to a code. Each code has a headline and a
-//! remediation ([`words`]). The function writes the causes into `status.resources[].cause`. The
+//! remediation (`words.rs`). The function writes the causes into `status.resources[].cause`. The
 //! command line and the portal take them from there. For a status without causes, which an older
 //! function wrote, they ask the same table.
 

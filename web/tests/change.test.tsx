@@ -37,7 +37,7 @@ describe('a change', () => {
   it('freezes what cannot be changed, and says why', async () => {
     open(ADA, world());
     expect(await screen.findByLabelText(/^OpenCV version/)).toBeDisabled();
-    expect(screen.getByLabelText(/^OpenCV version/)).toHaveAccessibleDescription(/It cannot be changed\.[^]*Install another release with pip/);
+    expect(screen.getByLabelText(/^OpenCV version/)).toHaveAccessibleDescription(/cannot be changed\s+later\.[^]*Install another release with pip/);
     expect(screen.getByLabelText(/^SSH public keys/)).toBeDisabled();
     expect(screen.getByLabelText(/^Instance type/)).toBeEnabled();
     expect(screen.getByRole('button', { name: 'Save changes' })).toBeDisabled();

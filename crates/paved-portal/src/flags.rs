@@ -1,6 +1,9 @@
 //! Flags of `paved portal`. Environment variables and the file of `--config` can also set them,
 //! except the flags that select the cluster.
 
+// The help prints URLs as they are.
+#![allow(rustdoc::bare_urls)]
+
 use std::path::PathBuf;
 
 use clap::Args;
