@@ -82,8 +82,7 @@ fn workspace(size: usize) -> RunFunctionRequest {
     xr["spec"]["parameters"]["allowedCidrs"] = json!(cidrs);
     let reference = |object: &Value| json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]});
     xr["spec"]["resourceRefs"] = observed.iter().map(reference).collect();
-    // What the function said last time, as it stands in a composite that has been running for a
-    // while.
+    // A running composite has the status of the previous call.
     let before =
         answer(request(&xr, &observed, &example.input())).desired.unwrap().composite.unwrap();
     xr["status"] = serde_json::to_value(before.resource.unwrap()).unwrap()["status"].take();

@@ -16,8 +16,8 @@ pub fn at<'v>(source: &'v Object, path: &[&str]) -> Option<&'v Value> {
     rest.iter().try_fold(source.get(*first)?, |value, key| value.as_object()?.get(*key))
 }
 
-/// Puts a value at a path of object keys. Whatever is in the way and is not an object is replaced
-/// by one. `None` removes the value.
+/// Sets the value at a path of object keys. An object replaces every other value on the path.
+/// `None` removes the value.
 pub fn put(target: &mut Object, path: &[&str], value: Option<Value>) {
     let Some((first, rest)) = path.split_first() else { return };
     if rest.is_empty() {

@@ -1,7 +1,7 @@
 //! Names that a user may have meant.
 
-/// The name of which `wanted` is a misspelling: equal but for case, or at most a third of its
-/// letters away.
+/// Returns the name that `wanted` misspells. The two differ only in case, or in at most a third of
+/// the letters.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes time and memory in proportion to the length, and no name of ours is
     // longer.
@@ -22,7 +22,7 @@ pub fn similar<'a>(
     names: impl IntoIterator<Item = &'a str>,
     count: usize,
 ) -> Vec<&'a str> {
-    /// Below this similarity (0 to 1) a name is no help.
+    /// The least similarity (0 to 1) of a suggested name.
     const ALIKE: f64 = 0.75;
     /// How much of a name is compared, in characters. The longest name of a catalogue is far
     /// shorter.

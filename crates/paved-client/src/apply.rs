@@ -51,8 +51,7 @@ impl Request<'_> {
                 Err(kube::Error::Api(status)) if conflict::is_one(&status) => {
                     return Err(conflict::explain(self.what, &status, self.live));
                 }
-                // Somebody else wrote at the same moment: what is asked for is still what is
-                // wanted.
+                // Another client wrote at the same moment. The request is still valid.
                 Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
                 Err(kube::Error::Api(status))
                     if [400, 403, 409, 422].contains(&status.code) && !lacks_rights(&status) =>

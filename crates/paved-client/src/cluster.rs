@@ -41,9 +41,9 @@ use pod::Pod;
 /// How long a cluster may take to take the call.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long it may take between two bytes of an answer; a watch is opened anew by then. Less than
-/// the patience with a part that is refused: what was seen before the connection broke without a
-/// word decides nothing.
+/// The longest pause between two bytes of a response. A watch is restarted before. The pause is
+/// shorter than the patience with a rejected resource, because the state before a silent break of
+/// the connection must not decide a wait.
 const SILENCE: Duration = Duration::from_mins(2);
 
 /// The cluster and the user of a command.
@@ -121,8 +121,8 @@ pub async fn configure(access: &Access) -> Result<Config, Failure> {
             });
         }
     }
-    // A plugin that may ask somebody speaks on standard error itself; where there is no terminal at
-    // all, what it says is read.
+    // An interactive plugin writes to standard error itself. Without a terminal, we read its
+    // output.
     let nobody = !stdin().is_terminal() && !stderr().is_terminal();
     if let Some(plugin) = user.exec.as_mut().filter(|_| nobody) {
         plugin.interactive_mode = Some(ExecInteractiveMode::Never);
@@ -192,8 +192,7 @@ fn kubeconfig_from_env() -> Result<Kubeconfig, KubeconfigError> {
         .try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
-/// Whether there is no kubeconfig. One that `$KUBECONFIG` names is meant also where it cannot be
-/// read.
+/// Whether there is no kubeconfig. A file in `$KUBECONFIG` counts even if it cannot be read.
 fn is_nowhere(error: &KubeconfigError) -> bool {
     let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
     match error {
