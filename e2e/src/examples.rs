@@ -1,9 +1,11 @@
 //! The repository's examples, as somebody applies them to a namespace of their own.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use serde_json::{Value, json};
-use xtask::{workspace, yaml};
+use xtask::yaml;
 
 /// Every API in both flavours.
 pub fn all() -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
@@ -17,13 +19,13 @@ pub fn clusters() -> impl Iterator<Item = (&'static str, Flavour)> {
         .flat_map(|cluster| Flavour::ALL.map(|flavour| (cluster, flavour)))
 }
 
-/// An API's example: what people apply, in `namespace`.
-pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
+/// An API's example in these sources: what people apply, in `namespace`.
+pub fn example(sources: &Path, api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",
     };
-    let path = workspace::root().join("examples").join(api).join(file);
+    let path = sources.join("examples").join(api).join(file);
     let documents = yaml::read(&path)?;
     let mut object =
         documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;

@@ -166,12 +166,17 @@ impl Stage {
         self.admin.for_person("stranger")
     }
 
+    /// An API's example in this namespace, of the release that was installed at the start.
+    pub fn manifest(&self, api: &str, flavour: Flavour) -> Result<Value> {
+        examples::example(self.plane.sources(), api, flavour, &self.namespace)
+    }
+
     /// An API's example in this namespace, not applied yet; `change` is merged into it.
     ///
     /// All virtual clusters are one behind the scenes: each app has a namespace of its own in
     /// there, and there are no add-ons but for those who have their turn.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
-        let mut manifest = examples::example(api, flavour, &self.namespace)?;
+        let mut manifest = self.manifest(api, flavour)?;
         if api == "virtual-environment" {
             let without = json!({"app": {"namespace": ""}, "gitops": null, "knative": null});
             merge_patch(&mut manifest, json!({"spec": {"parameters": without}}));
@@ -206,7 +211,7 @@ impl Stage {
     /// virtual clusters share.
     pub async fn add_ons(&self) -> Result<AddOns> {
         let turn = self.plane.add_ons.clone().lock_owned().await;
-        let example = examples::example("virtual-environment", Flavour::Claims, &self.namespace)?;
+        let example = self.manifest("virtual-environment", Flavour::Claims)?;
         let parameters = &example["spec"]["parameters"];
         let parameters = json!({"gitops": parameters["gitops"], "knative": parameters["knative"]});
         Ok(AddOns { parameters, _turn: turn })
@@ -250,7 +255,7 @@ impl Stage {
     pub async fn environments(&self) -> Result<Vec<Environment>> {
         let mut found = Vec::new();
         for (api, flavour) in examples::all() {
-            let example = examples::example(api.info().name, flavour, &self.namespace)?;
+            let example = self.manifest(api.info().name, flavour)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
             if !self.objects.knows(text("apiVersion"), text("kind")).await? {
                 continue;

@@ -104,7 +104,7 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
     loop {
         let mut found = Vec::new();
         for (api, flavour) in examples::all() {
-            let example = examples::example(api.info().name, flavour, &stage.namespace)?;
+            let example = stage.manifest(api.info().name, flavour)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
             found.extend(
                 stage.objects.list(text("apiVersion"), text("kind"), &stage.namespace).await?,

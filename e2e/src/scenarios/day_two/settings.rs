@@ -480,7 +480,7 @@ mod tests {
             workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        let old = environment_config().unwrap()["data"].clone();
+        let old = environment_config(workspace::root()).unwrap()["data"].clone();
         let mut changed = other_settings("team", "new");
         merge_patch(&mut changed, followed_settings());
         merge_patch(&mut changed, networks());
