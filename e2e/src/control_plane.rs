@@ -207,6 +207,11 @@ impl ControlPlane {
         self.outer.kubectl(args.iter().copied()).await
     }
 
+    /// Our packages that were installed at its start.
+    pub fn args(&self) -> package::Args {
+        self.options.args()
+    }
+
     /// The sources of what was installed at its start.
     pub fn sources(&self) -> &Path {
         &self.options.sources
@@ -287,7 +292,7 @@ impl ControlPlane {
 
     /// Applies the roles, the admission policies and the runtime configs of these sources.
     pub async fn grant(&self, sources: &Path) -> Result<()> {
-        self.outer.apply(&rights(sources, &self.options.args())?).await?;
+        self.outer.apply(&rights(sources, &self.args())?).await?;
         self.outer.apply(&runtime::shipped(sources)?).await
     }
 

@@ -30,6 +30,7 @@ use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
 use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
+use crate::matrix;
 use crate::signals;
 use crate::stage::Stage;
 
@@ -52,6 +53,8 @@ struct Scenario {
     /// deleted as a claims API and as a namespaced API; rights, the portal, the upgrade and the
     /// documented commands.
     is_core: bool,
+    /// Whether it also runs on the oldest Crossplane: it needs claims alone.
+    is_old: bool,
     play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
 }
 
@@ -70,8 +73,11 @@ enum When {
 }
 
 macro_rules! scenario {
-    (core $group:ident :: $name:ident $(, $when:ident)?) => {
-        Scenario { is_core: true, ..scenario!($group::$name $(, $when)?) }
+    (core $($rest:tt)+) => {
+        Scenario { is_core: true, ..scenario!($($rest)+) }
+    };
+    (old $($rest:tt)+) => {
+        Scenario { is_old: true, ..scenario!($($rest)+) }
     };
     ($group:ident :: $name:ident) => {
         scenario!($group::$name, Together)
@@ -81,6 +87,7 @@ macro_rules! scenario {
             name: concat!(stringify!($group), "::", stringify!($name)),
             when: When::$when,
             is_core: false,
+            is_old: false,
             play: |stage| Box::pin($group::$name(stage)),
         }
     };
@@ -90,73 +97,73 @@ macro_rules! scenario {
 const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
     scenario!(core compatibility::the_claims_flavour_works_on_crossplane_1_20),
-    scenario!(core upgrade::environments_survive_the_function_first),
-    scenario!(upgrade::environments_survive_the_apis_first),
+    scenario!(core old upgrade::environments_survive_the_function_first),
+    scenario!(old upgrade::environments_survive_the_apis_first),
     // Its environments stand from here on.
-    scenario!(core day_two::a_function_that_is_killed_is_missed_by_nobody),
+    scenario!(core old day_two::a_function_that_is_killed_is_missed_by_nobody),
     scenario!(core portal::people_use_the_pages),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
-    scenario!(deletion::everything_goes_when_it_is_half_made),
-    scenario!(core deletion::everything_goes_when_the_clouds_refuse),
+    scenario!(old deletion::everything_goes_when_it_is_half_made),
+    scenario!(core old deletion::everything_goes_when_the_clouds_refuse),
     scenario!(core deletion::nothing_is_left_when_the_composite_goes_first),
-    scenario!(deletion::what_is_orphaned_stays_in_the_cloud),
-    scenario!(deletion::a_site_whose_files_are_retained_keeps_its_bucket),
+    scenario!(old deletion::what_is_orphaned_stays_in_the_cloud),
+    scenario!(old deletion::a_site_whose_files_are_retained_keeps_its_bucket),
     scenario!(core install::packages_bring_the_providers_that_they_need),
     scenario!(core install::packages_are_pushed_as_the_readme_says),
-    scenario!(core inside::the_app_lands_inside),
-    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
-    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
-    scenario!(inside::what_cannot_leave_is_left_behind_by_hand),
+    scenario!(core old inside::the_app_lands_inside),
+    scenario!(old inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(old inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(old inside::what_cannot_leave_is_left_behind_by_hand),
     scenario!(day_two::what_was_deleted_by_hand_comes_back),
-    scenario!(day_two::what_vanished_from_a_cloud_comes_back),
-    scenario!(day_two::what_is_upgraded_by_hand_stays_upgraded),
-    scenario!(core failure::a_refused_leaf_is_named_and_recovers),
-    scenario!(failure::each_common_cause_ends_the_wait_with_what_helps),
-    scenario!(core refusals::the_api_server_refuses_what_the_schema_forbids),
-    scenario!(core refusals::what_cannot_change_is_refused),
-    scenario!(core refusals::an_edit_that_the_function_refuses_loses_nothing),
+    scenario!(old day_two::what_vanished_from_a_cloud_comes_back),
+    scenario!(old day_two::what_is_upgraded_by_hand_stays_upgraded),
+    scenario!(core old failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(old failure::each_common_cause_ends_the_wait_with_what_helps),
+    scenario!(core old refusals::the_api_server_refuses_what_the_schema_forbids),
+    scenario!(core old refusals::what_cannot_change_is_refused),
+    scenario!(core old refusals::an_edit_that_the_function_refuses_loses_nothing),
     scenario!(core rights::people_may_do_what_their_role_says),
     scenario!(core rights::an_operator_looks_after_everything_but_secrets),
     scenario!(core rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(core rights::only_crossplane_writes_its_references),
     scenario!(core portal::two_tenants_make_watch_and_delete),
-    scenario!(core cli::the_documented_pipeline_ends_with_a_site),
-    scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
-    scenario!(cli::what_is_slow_has_not_failed),
-    scenario!(core cli::a_refused_part_ends_the_wait_and_is_named),
-    scenario!(cli::a_refused_change_ends_the_wait_and_is_named),
-    scenario!(cli::what_recovers_during_the_wait_is_ready),
-    scenario!(cli::a_wait_ends_when_its_time_is_over),
-    scenario!(cli::an_invalid_spec_ends_the_wait_at_once),
-    scenario!(cli::what_is_refused_is_not_applied_at_all),
-    scenario!(cli::another_managers_fields_are_not_taken_by_accident),
-    scenario!(cli::two_pipelines_may_apply_at_once),
+    scenario!(core old cli::the_documented_pipeline_ends_with_a_site),
+    scenario!(old cli::a_pipeline_applies_waits_and_gets_its_outputs),
+    scenario!(old cli::what_is_slow_has_not_failed),
+    scenario!(core old cli::a_refused_part_ends_the_wait_and_is_named),
+    scenario!(old cli::a_refused_change_ends_the_wait_and_is_named),
+    scenario!(old cli::what_recovers_during_the_wait_is_ready),
+    scenario!(old cli::a_wait_ends_when_its_time_is_over),
+    scenario!(old cli::an_invalid_spec_ends_the_wait_at_once),
+    scenario!(old cli::what_is_refused_is_not_applied_at_all),
+    scenario!(old cli::another_managers_fields_are_not_taken_by_accident),
+    scenario!(old cli::two_pipelines_may_apply_at_once),
     scenario!(cli::who_may_not_is_told_so),
-    scenario!(cli::what_is_deleted_while_it_is_waited_for_fails),
+    scenario!(old cli::what_is_deleted_while_it_is_waited_for_fails),
     scenario!(cli::an_interrupted_wait_leaves_what_was_applied),
-    scenario!(cli::a_deletion_that_hangs_says_what_holds_it),
-    scenario!(core claims::every_claim_becomes_ready),
+    scenario!(old cli::a_deletion_that_hangs_says_what_holds_it),
+    scenario!(core old claims::every_claim_becomes_ready),
     scenario!(core claims::every_namespaced_composite_becomes_ready),
     scenario!(core install::compositions_are_selected_by_their_provider),
     scenario!(core up::it_listens_on_loopback_alone),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),
-    scenario!(bulk::a_hundred_environments_come_and_go, Alone),
-    scenario!(quiet::nothing_is_written_while_nothing_happens, Alone),
-    scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
+    scenario!(old bulk::a_hundred_environments_come_and_go, Alone),
+    scenario!(old quiet::nothing_is_written_while_nothing_happens, Alone),
+    scenario!(old day_two::a_provider_that_was_down_catches_up, Alone),
     scenario!(day_two::new_settings_leave_alone_what_runs, Alone),
     scenario!(day_two::new_tags_and_publishers_reach_what_runs, Alone),
     scenario!(day_two::new_networks_reach_what_runs, Alone),
     scenario!(day_two::wrong_settings_touch_nothing_that_runs, Alone),
-    scenario!(day_two::crossplane_restarted_makes_nothing_anew, Alone),
-    scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    scenario!(old day_two::crossplane_restarted_makes_nothing_anew, Alone),
+    scenario!(core old upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on the examples that stand are not as they were.
-    scenario!(core day_two::what_may_change_changes, Alone),
-    scenario!(core deletion::everything_goes_when_it_is_ready, Alone),
-    scenario!(cli::a_wait_outlives_the_api_server, Elsewhere),
+    scenario!(core old day_two::what_may_change_changes, Alone),
+    scenario!(core old deletion::everything_goes_when_it_is_ready, Alone),
+    scenario!(old cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
-    scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
+    scenario!(old day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
     // On one of their own again, for which there is room now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
@@ -174,6 +181,9 @@ pub struct Args {
     /// Version of Crossplane. On 1.20, the scenarios of the claims API run.
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
     core_version: CoreVersion,
+    /// Record in SUPPORT.md that all scenarios hold on this version of Crossplane.
+    #[arg(long, conflicts_with_all = ["only", "core"])]
+    matrix: bool,
     /// Seconds of one round of a fake cloud. 0 makes clouds instant.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
@@ -225,8 +235,9 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
         let is_named = only.iter().any(|part| scenario.name.contains(part));
-        is_named
-            || only.is_empty() && scenario.when != When::Asked && (scenario.is_core || !args.core)
+        let is_of_set = scenario.when != When::Asked && (scenario.is_core || !args.core);
+        (scenario.is_old || args.core_version != CoreVersion::Old)
+            && (is_named || only.is_empty() && is_of_set)
     };
     let chosen = SCENARIOS.iter().filter(is_chosen);
     let chosen: Vec<_> = chosen.collect();
@@ -256,6 +267,9 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
             freed <= MOST_OVERLOOKED,
             "core overlooks more than a few parts: {freed}, not {MOST_OVERLOOKED} at most"
         );
+        if args.matrix {
+            matrix::record(args.core_version.tool(false).version, count)?;
+        }
         return Ok(());
     }
     for (name, failure) in &failed {
@@ -370,9 +384,9 @@ async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&before)
 }
 
-/// Plays in both flavours at once.
-async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
-    try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
+/// Plays at once in each flavour that this Crossplane serves.
+async fn in_each_flavour(stage: &Stage, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+    try_join_all(stage.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
-mod reference;
+pub mod reference;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -37,7 +37,7 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     // The function of their own release, or a later one.
     let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
             |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
@@ -149,7 +149,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
     ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;
         if flavour == Flavour::Namespaced {

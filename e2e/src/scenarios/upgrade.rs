@@ -10,7 +10,6 @@ use std::{convert::Infallible, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
-use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::join;
@@ -99,7 +98,8 @@ async fn stay_ready<'e>(
 
 /// What is made while the later function answers is as that decides, and stays so under today's.
 async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
-    let workspace = stage.ready("gpu-workspace", Flavour::Namespaced, json!({})).await?;
+    let flavour = stage.flavours().pop().context("Crossplane serves nothing")?;
+    let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
     ensure!(image == later::IMAGE, "the later function makes machines of {image}");
     Ok((workspace.rests().await?, workspace))
@@ -112,7 +112,7 @@ async fn runs_on(
     before: &Desired,
     environment: &Environment,
 ) -> Result<()> {
-    follows(stage, environment, &installed.in_force.args().release).await?;
+    follows(stage, environment, &installed.in_force.version()).await?;
     writes_its_status(environment, installed.says_more()).await?;
     let after = environment.desired().await?;
     ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
@@ -134,11 +134,17 @@ enum Release {
 }
 
 impl Release {
-    fn args(self) -> Args {
+    /// The version of the packages.
+    fn version(self) -> String {
         match self {
-            Self::Now => Args::default(),
-            Self::Next => Args { release: NEXT.to_owned(), ..Args::default() },
+            Self::Now => Args::default().release,
+            Self::Next => NEXT.to_owned(),
         }
+    }
+
+    /// The packages for a control plane.
+    fn args(self, plane: &ControlPlane) -> Args {
+        Args { release: self.version(), ..plane.args() }
     }
 }
 
@@ -174,11 +180,11 @@ impl State {
 
 /// Pushes the later release: its APIs' status may say more.
 pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
-    let (ground, args) = (plane.ground(), &Release::Next.args());
+    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
     let output = ground.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in examples::all(args.flavours()) {
         let mut contents = Contents::new(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
@@ -204,8 +210,8 @@ fn file(folder: &Path, name: &str) -> std::path::PathBuf {
 }
 
 /// The packages of a release of the function, or of all APIs.
-fn installation(part: Part, release: Release) -> Vec<Value> {
-    let mut objects = packages::installation(&release.args());
+fn installation(plane: &ControlPlane, part: Part, release: Release) -> Vec<Value> {
+    let mut objects = packages::installation(&release.args(plane));
     objects.retain(|object| (object["kind"] == "Function") == matches!(part, Part::Function));
     objects
 }
@@ -213,7 +219,7 @@ fn installation(part: Part, release: Release) -> Vec<Value> {
 /// Installs a release of the function, or of all APIs, and waits until it is in force, or
 /// Crossplane says why it is not.
 async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
-    let objects = installation(part, release);
+    let objects = installation(&stage.plane, part, release);
     stage.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
@@ -223,7 +229,7 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
         })
         .await?;
     }
-    for object in &packages::installation(&release.args()) {
+    for object in &packages::installation(&release.args(&stage.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
         eventually("Crossplane takes the release, or says why not", async || {
             let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();

@@ -13,7 +13,6 @@ use super::{NEXT, Part, Release, State, follows, install, installation, referenc
 use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
-use crate::examples;
 use crate::objects::Objects;
 use crate::scenarios::portrayed;
 use crate::stage::Stage;
@@ -94,7 +93,7 @@ async fn upgrade(stage: &Stage, order: Order) -> Result<()> {
 
 /// Pushes today's packages as the next release, and starts today's function for them.
 async fn publish(plane: &ControlPlane) -> Result<Function> {
-    let (ground, args) = (plane.ground(), &Release::Next.args());
+    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
     let output = ground.subfolder("packages-today")?;
     packages::build(args, output.clone()).await?;
     packages::push(ground, &plane.registry, args, &output).await?;
@@ -106,7 +105,7 @@ async fn publish(plane: &ControlPlane) -> Result<Function> {
 
 /// Tells Crossplane to install the APIs although they want a later function.
 async fn skip_dependencies(stage: &Stage) -> Result<()> {
-    for mut object in installation(Part::Apis, Release::Next) {
+    for mut object in installation(&stage.plane, Part::Apis, Release::Next) {
         object["spec"]["skipDependencyResolution"] = json!(true);
         stage.plane.outer.apply(std::slice::from_ref(&object)).await?;
         eventually("the APIs are installed without the function", async || {
@@ -202,7 +201,7 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
 async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let example = stage.manifest(api.info().name, flavour)?;
         let text = |key: &str| example[key].as_str().unwrap_or_default();
         let watch = stage.objects.watch(text("apiVersion"), text("kind"), namespace).await?;
