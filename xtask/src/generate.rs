@@ -11,7 +11,7 @@ use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use serde_json::Value;
 
-use crate::package::rbac;
+use crate::package::{activation, rbac};
 
 /// Flags of `cargo xtask generate`.
 #[derive(Debug, ClapArgs)]
@@ -85,6 +85,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
     files.insert("package/policy.yaml".to_owned(), yaml(&policies)?);
+    files.insert(activation::CLAIMS.to_owned(), yaml(&activation::claims()?)?);
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }

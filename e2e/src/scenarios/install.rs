@@ -57,6 +57,27 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let installed = stage.objects.list(PACKAGES, "Provider", "").await?;
     let installed: BTreeSet<_> = installed.iter().filter_map(package).collect();
     ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
+    kinds_are_activated(&stage).await
+}
+
+/// Every kind that a policy of ours names is a kind of a provider, and active.
+async fn kinds_are_activated(stage: &Stage) -> Result<()> {
+    const VERSION: &str = "apiextensions.crossplane.io/v1alpha1";
+    let mut policies = 0;
+    for policy in stage.objects.list(VERSION, "ManagedResourceActivationPolicy", "").await? {
+        let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+        if !name.ends_with(Flavour::Namespaced.default_group()) {
+            continue;
+        }
+        let names = |list: &Value| -> BTreeSet<String> {
+            list.as_array().into_iter().flatten().map(ToString::to_string).collect()
+        };
+        let (wanted, found) =
+            (names(&policy["spec"]["activate"]), names(&policy["status"]["activated"]));
+        ensure!(wanted == found, "{name} activates {found:?}, not {wanted:?}");
+        policies += 1;
+    }
+    ensure!(policies == 4, "{policies} APIs have a policy; stock pools need none");
     Ok(())
 }
 
