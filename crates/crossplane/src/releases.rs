@@ -12,7 +12,8 @@ pub struct Problem {
     pub source: &'static str,
     /// The effect, as the rest of a sentence about a release.
     pub effect: &'static str,
-    /// The work of an operator besides the update, as the rest of a sentence, or nothing.
+    /// The work of an operator besides the update, as the rest of a sentence. It may be
+    /// empty.
     pub advice: &'static str,
     /// The first release with the problem, among those that we know of.
     pub since: Version,
