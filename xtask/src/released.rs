@@ -76,7 +76,8 @@ impl Release {
         let mut xtask = Command::new(programs.join("xtask"));
         xtask.args(["package", "--debug", "function", "configurations", "--release"]);
         xtask.arg(self.version).arg("--output").arg(&packages);
-        succeed(xtask.current_dir(&sources).env(workspace::PROGRAMS, &programs))
+        xtask.current_dir(&sources).env(workspace::PROGRAMS, &programs);
+        succeed(xtask.env(tools::FOLDER, tools::folder()?))
     }
 
     /// Writes the files of the commit.

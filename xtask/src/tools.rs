@@ -321,7 +321,7 @@ const TOOLS: &[&Tool] = &[
 ];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
-const FOLDER: &str = "PAVED_ROAD_TOOLS";
+pub const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]
