@@ -253,7 +253,8 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
 }
 
 /// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one is not ready, has failed, or is refused.
+/// which one is not ready, has failed, or is refused. Crossplane itself sets `Provisioned` to
+/// Unknown while it changes to another function or another XRD.
 async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
@@ -265,8 +266,9 @@ async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infal
     }
     let mut seen = pin!(select_all(watches));
     while let Some(object) = seen.next().await {
-        let holds = |condition| conditions::is_true(&object, condition);
-        if !holds("Ready") || !holds("Provisioned") || object["status"]["phase"] == "Failed" {
+        let is_ready = conditions::is_true(&object, "Ready");
+        let is_refused = conditions::get(&object, "Provisioned")["status"] == "False";
+        if !is_ready || is_refused || object["status"]["phase"] == "Failed" {
             let (name, status) = (&object["metadata"]["name"], &object["status"]);
             bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
         }
