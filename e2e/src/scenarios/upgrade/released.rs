@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use crossplane::{conditions, names::EXTERNAL_NAME};
+use crossplane::{api_version, conditions, names::EXTERNAL_NAME};
 use futures::{
     StreamExt,
     future::{join_all, try_join_all},
@@ -153,7 +153,7 @@ impl Before {
         let now = composed(environment).await?;
         let paths = self.composed.keys().chain(now.keys()).collect::<BTreeSet<_>>().into_iter();
         let changed = paths.filter(|path| self.composed.get(*path) != now.get(*path));
-        let changed: Vec<_> = changed.filter(|path| !is_intended(path)).collect();
+        let changed: Vec<_> = changed.collect();
         let status = fields(&object["status"]);
         let lost: Vec<_> = self.status.keys().filter(|path| !status.contains_key(*path)).collect();
         let name = format!("{} {}", environment.resource(), environment.name());
@@ -171,6 +171,7 @@ async fn composed(environment: &Environment) -> Result<Fields> {
     let mut found = Fields::new();
     for mut object in environment.composed().await? {
         let title = format!("{} {}", slot(&object), object["kind"].as_str().unwrap_or_default());
+        make_intended_changes(&mut object);
         let metadata = object["metadata"].take();
         let is_ours = |key: &str| !key.starts_with("crossplane.io/") || key == EXTERNAL_NAME;
         let notes = [&metadata["labels"], &metadata["annotations"]];
@@ -187,16 +188,25 @@ async fn composed(environment: &Environment) -> Result<Fields> {
     Ok(found)
 }
 
-/// Whether an upgrade changes a field on purpose: providers no longer copy the version of
-/// Kubernetes into the specs of clusters of EKS and AKS. Providers change nothing in the cloud for
-/// this field.
-fn is_intended(path: &str) -> bool {
-    [
-        "cluster Cluster .spec.managementPolicies",
-        "cluster KubernetesCluster .spec.managementPolicies",
-    ]
-    .iter()
-    .any(|intended| path.starts_with(intended))
+/// Writes the two changes that an upgrade makes on purpose, unless they are made. No provider
+/// changes anything in its cloud for them.
+///
+/// - The subnet of a machine, as the cloud reports it. If the machine is created again, it needs
+///   the subnet.
+/// - Providers no longer copy the version of Kubernetes into the specs of clusters of EKS and AKS.
+fn make_intended_changes(object: &mut Value) {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let group = api_version::group_of(object);
+    let is_machine = kind == "Instance" && group.starts_with("ec2.");
+    let is_cluster = kind == "Cluster" && group.starts_with("eks.") || kind == "KubernetesCluster";
+    let subnet = object["status"]["atProvider"]["subnetId"].clone();
+    let spec = &mut object["spec"];
+    if is_machine && spec["forProvider"]["subnetId"].is_null() {
+        spec["forProvider"]["subnetId"] = subnet;
+    }
+    if is_cluster && spec["managementPolicies"] == json!(["*"]) {
+        spec["managementPolicies"] = json!(["Observe", "Create", "Update", "Delete"]);
+    }
 }
 
 /// The values of an object by their paths. Entries of lists have the name of their slot or type, or
