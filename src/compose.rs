@@ -29,6 +29,7 @@ mod usage;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -222,7 +223,7 @@ impl<'r> Composition<'r> {
 
     /// The API group of what was observed in a slot: which of several kinds it was made of.
     pub fn group(&self, slot: &str) -> Option<&str> {
-        text(&self.observed.get(slot)?.object, &["apiVersion"])?.split('/').next()
+        text(&self.observed.get(slot)?.object, &["apiVersion"]).map(api_version::group)
     }
 
     /// What a choice of the user's was when a resource was last resolved from it, as noted on the

@@ -3,6 +3,7 @@
 pub mod policy;
 mod reference;
 
+use crossplane::api_version;
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
@@ -188,7 +189,7 @@ pub fn input() -> Value {
         properties.insert("metadata".to_owned(), json!({"type": "object"}));
     }
     schema["description"] = json!("What the platform team decides.");
-    let group = settings::API_VERSION.split('/').next().unwrap_or_default();
+    let group = api_version::group(settings::API_VERSION);
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

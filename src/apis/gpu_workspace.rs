@@ -5,6 +5,8 @@ pub mod cloud_init;
 mod resources;
 mod settings;
 
+use std::ops::RangeInclusive;
+
 use ipnet::IpNet;
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -26,6 +28,9 @@ pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 
 /// How many SSH public keys a workspace may have.
 pub const MOST_KEYS: usize = 20;
+
+/// Size of a workspace's disk in GiB.
+const DISK_GB: RangeInclusive<i64> = 75..=16384;
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +77,7 @@ pub struct Parameters {
     pub allowed_cidrs: Option<Vec<String>>,
     /// Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.
     #[serde(rename = "diskGB", default = "default_disk_gb")]
-    #[schemars(range(min = 75, max = 16384))]
+    #[schemars(range(min = *DISK_GB.start(), max = *DISK_GB.end()))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("diskGB can only grow"))]
     pub disk_gb: i64,
 }

@@ -1,5 +1,6 @@
 //! `managed`: a managed resource in its slot.
 
+use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
@@ -90,8 +91,7 @@ impl Composition<'_> {
         };
         let (family, domain) = provider.group();
         let of_family = |api_version: &str| {
-            let group = api_version.split('/').next().unwrap_or_default();
-            group
+            api_version::group(api_version)
                 .strip_suffix(domain)
                 .is_some_and(|group| group.split('.').any(|label| label == family))
         };

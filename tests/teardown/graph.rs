@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::api_version::group_of;
 use serde_json::Value;
 
 use crate::needs::{self, Need};
@@ -94,15 +95,10 @@ impl Graph {
 
 /// The slot of the resource at one end of a Usage.
 fn named(resources: &BTreeMap<String, Value>, end: &Value) -> Option<String> {
-    let group = |object: &Value| {
-        object["apiVersion"]
-            .as_str()
-            .map(|version| version.split('/').next().unwrap_or_default().to_owned())
-    };
     let found = resources.iter().find(|(_, object)| {
         object["kind"] == end["kind"]
             && object["metadata"]["name"] == end["resourceRef"]["name"]
-            && group(object) == group(end)
+            && group_of(object) == group_of(end)
     });
     found.map(|(slot, _)| slot.clone())
 }

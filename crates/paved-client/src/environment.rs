@@ -140,7 +140,7 @@ impl Environment {
             lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
         Self {
             kind: kind.to_owned(),
-            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            group: crossplane::api_version::group(api_version).to_owned(),
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),

@@ -4,8 +4,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family,
-    settings,
+    DEFAULT_IMAGE, DISK_GB, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters,
+    image_family, settings,
 };
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
@@ -101,7 +101,7 @@ impl Parameters {
     }
 
     fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
-        check::range(self.disk_gb, 75..=16384, "GiB")?;
+        check::range(self.disk_gb, DISK_GB, "GiB")?;
         check::grows(
             self.disk_gb,
             cx.running("instance", &["rootBlockDevice", "volumeSize"]),
