@@ -20,6 +20,8 @@ pub(super) struct Manner {
     pub(super) asynchronous: bool,
     /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's do.
     pub(super) mirrors: bool,
+    /// Whether the provider watches for changes outside, so that it needs no poll.
+    pub(super) watches: bool,
     /// The name in the cloud.
     pub(super) id: Id,
     /// The fields that a reference or a selector fills.
@@ -121,6 +123,7 @@ pub(super) const MANAGED: Manner = Manner {
     rounds: 1,
     asynchronous: false,
     mirrors: false,
+    watches: false,
     id: Id::Name,
     references: &[],
     waits: |_, _| Ok(()),

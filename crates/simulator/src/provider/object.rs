@@ -14,7 +14,7 @@ use crossplane::json::{at, set, text};
 
 /// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds
 /// [`create`].
-pub(super) const OBJECT: Manner = Manner { waits: await_cluster, tell, ..MANAGED };
+pub(super) const OBJECT: Manner = Manner { watches: true, waits: await_cluster, tell, ..MANAGED };
 
 /// Its cluster must be within reach, and know the manifest's namespace and kind.
 fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
