@@ -23,8 +23,8 @@ use table::{Effect, TABLE};
 pub struct Cause {
     /// The cause in one word: QuotaExceeded, NoCapacity, Throttled, CredentialsInvalid,
     /// AccessDenied, NameTaken, SettingsReference, ProviderConfigMissing, ProviderMissing,
-    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, or Unknown. For an environment as a whole also
-    /// Uncomposed or Overdue. Later releases may add words.
+    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, CreationUnknown, or Unknown. For an
+    /// environment as a whole also Uncomposed or Overdue. Later releases may add words.
     #[schemars(with = "String")]
     pub code: Code,
     /// What the cause is about, as far as it is known: for example `slot`, the resource that this
@@ -44,9 +44,11 @@ pub enum Code {
     Throttled,
     /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
     CredentialsInvalid,
-    /// The provider's identity may not do this. Params: `provider`, `service`, `action`.
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`; and
+    /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
-    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already.
+    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already, and
+    /// `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
     /// Settings name something that does not exist. Params: `settings`, the key.
     SettingsReference,
@@ -63,6 +65,8 @@ pub enum Code {
     WaitsForSecret,
     /// The annotation `crossplane.io/paused` stops the reconciliation.
     Paused,
+    /// The provider stopped while it created the resource, and does not know the result.
+    CreationUnknown,
     /// Crossplane does not compose the environment.
     Uncomposed,
     /// Crossplane has composed an older spec, and not the newest one.

@@ -72,6 +72,8 @@ pub(super) static TABLE: &[Row] = &[
             "no such host",
         ],
     ),
+    // Crossplane's runtime for providers.
+    row(Code::CreationUnknown, Effect::Fails, &["cannot determine creation result"]),
     row(
         Code::NoCapacity,
         Effect::Fails,

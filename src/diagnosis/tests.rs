@@ -64,6 +64,11 @@ fn provider_messages_lead_to_codes() {
         ),
         ("InvalidPermission.Duplicate: the specified rule already exists", Code::NameTaken),
         (
+            "cannot determine creation result - remove the crossplane.io/external-create-pending \
+             annotation if it is safe to proceed",
+            Code::CreationUnknown,
+        ),
+        (
             "InsufficientInstanceCapacity: We currently do not have sufficient p4d capacity",
             Code::NoCapacity,
         ),
@@ -163,6 +168,18 @@ fn headlines_name_what_the_message_names() {
             "AWS EC2 denied ec2:RunInstances",
         ),
         ("AccessDenied", None, "The cloud denied access"),
+        (
+            "reading S3 Bucket (site): operation error S3: HeadBucket, https response error \
+             StatusCode: 403, api error Forbidden: Forbidden",
+            None,
+            "AWS S3 denied access to the bucket",
+        ),
+        (
+            "googleapi: Error 409: The Cloud SQL instance already exists. When you delete an instance, \
+             you can't reuse the name of the deleted instance until one week from the deletion date.",
+            None,
+            "The cloud reserves the name of a deleted resource",
+        ),
         (
             "InvalidPermission.Duplicate: the rule already exists",
             None,

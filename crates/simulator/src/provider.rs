@@ -77,7 +77,7 @@ pub struct Change {
 pub struct Provider {
     pace: Pace,
     failing: BTreeMap<String, String>,
-    /// Slots whose clouds take longer than their providers wait.
+    /// Slots for which the clouds take longer than providers wait.
     stalled: BTreeSet<String>,
     /// How long each slot has been worked on without waiting.
     work: BTreeMap<String, Work>,
@@ -96,7 +96,7 @@ impl Provider {
     }
 
     /// Has the providers look at a ready resource every ten minutes, and after a change of its
-    /// labels, annotations or spec. Otherwise they look at everything in each answer.
+    /// labels, annotations or spec. Otherwise they look at all resources in each answer.
     pub fn polling(mut self) -> Self {
         self.looks = Some(BTreeMap::new());
         self

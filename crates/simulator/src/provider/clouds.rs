@@ -60,7 +60,7 @@ impl Clouds {
         self.externals.get_mut(slot)
     }
 
-    /// Notes that the resource of a slot is there, with everything that its cloud chose.
+    /// Notes that the resource of a slot is there, with the fields that its cloud chose.
     pub(super) fn put(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
         self.vanished.remove(slot);
         if manner.mirrors {
@@ -76,8 +76,8 @@ impl Clouds {
         *self.former.entry(slot.to_owned()).or_default() += 1;
     }
 
-    /// Ends a creation whose provider no longer follows it. A resource that is found by its name is
-    /// there at the next look, and one whose name the cloud assigns is leaked.
+    /// Ends a creation that its provider no longer follows. A resource that is found by its name is
+    /// there at the next look. A resource with a name that the cloud assigns is leaked.
     pub(super) fn abandon(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
         if manner.assigns_names() {
             let identity = self.identity(slot, object);

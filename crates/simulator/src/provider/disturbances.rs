@@ -1,5 +1,5 @@
-//! What goes wrong around providers: refusals, deletions by hand, restarts, and names that others
-//! have.
+//! Disturbances of providers: refusals, deletions by hand, restarts, slow clouds, and names that
+//! others have.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ impl Provider {
         self.clouds.leaked()
     }
 
-    /// Deletes the provider config of this name, whatever its kind.
+    /// Deletes the provider configs of this name.
     pub fn remove_config(&mut self, name: impl Into<String>) {
         self.missing_configs.insert(name.into());
     }
@@ -56,7 +56,7 @@ impl Provider {
     }
 
     /// Kills the provider of the resource in `slot` after the cloud began to create it, and before
-    /// the provider noted a result. The provider does nothing more until the annotation is removed.
+    /// the provider noted a result. The provider then waits until the annotation is removed.
     pub fn interrupt(&mut self, world: &mut World, slot: &str) {
         let Some(mut object) = world.resources().get(slot).cloned() else { return };
         self.clouds.abandon(slot, &registry::for_object(&object), &object, world);

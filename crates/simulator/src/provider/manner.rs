@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::behaviour::Behaviour;
+use super::behaviour::{self, Behaviour};
 use super::rules::Rules;
 use super::{State, is_ready, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
@@ -165,6 +165,13 @@ impl<'a> Facts<'a> {
     /// A text of `spec.forProvider`.
     pub(super) fn param(&self, field: &str) -> Option<&'a str> {
         text(self.object, &["spec", "forProvider", field])
+    }
+
+    /// A text of `spec.forProvider`; without one, the text that late initialisation writes by the
+    /// facts.
+    pub(super) fn param_or_late(&self, field: &str) -> &'a str {
+        let late = || behaviour::for_object(self.object)?.late_text(field);
+        self.param(field).or_else(late).unwrap_or_default()
     }
 
     /// The region or location, or `default`.

@@ -11,7 +11,7 @@ use ::crossplane::json::text;
 pub(super) fn for_object(object: &Value) -> Manner {
     let group = group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
-    let (manner, facts) = (in_table(group, kind), behaviour::for_kind(group, kind));
+    let (manner, facts) = (in_table(group, kind), behaviour::for_object(object));
     let asynchronous = facts.map_or(manner.asynchronous, |facts| facts.asynchronous);
     Manner { asynchronous, facts, ..manner }
 }

@@ -32,7 +32,7 @@ impl Look {
     }
 }
 
-/// How often providers look at a ready resource that nothing happened to.
+/// How often providers look at a ready resource that did not change.
 const POLL: SignedDuration = SignedDuration::from_mins(10);
 
 /// How long upjet's providers follow an operation.
@@ -41,13 +41,13 @@ const LONGEST_OPERATION: SignedDuration = SignedDuration::from_hours(1);
 /// The error of an operation that took longer.
 const CUT_OFF: &str = "context deadline exceeded";
 
-/// The error of a resource whose creation began, and whose result its provider does not know.
+/// The error of a resource after a creation without a known result.
 pub(super) const RESULT_UNKNOWN: &str = "cannot determine creation result - remove the \
      crossplane.io/external-create-pending annotation if it is safe to proceed";
 
 impl Provider {
-    /// Creates a resource, which takes its rounds. The provider no longer follows what takes longer
-    /// than an hour; the cloud continues, and the resource is there at the next look.
+    /// Creates a resource, which takes its rounds. The provider follows a creation for an hour. The
+    /// cloud continues after that, and the resource is there at the next look.
     pub(super) fn create(
         &mut self,
         slot: &str,
@@ -102,7 +102,7 @@ pub(super) fn is_result_unknown(object: &Value) -> bool {
     time(CREATE_PENDING).is_some_and(|pending| result.is_none_or(|result| result < pending))
 }
 
-/// The fields of an object whose changes its provider notices at once.
+/// The fields of an object. Its provider notices a change of them at once.
 fn watched(object: &Value) -> [Value; 3] {
     let found = |path: &[&str]| at(object, path).cloned().unwrap_or_default();
     [found(&["metadata", "labels"]), found(&["metadata", "annotations"]), found(&["spec"])]
