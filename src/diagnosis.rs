@@ -47,8 +47,8 @@ pub enum Code {
     /// The provider's identity may not do this. Params: `provider`, `service`, `action`; and
     /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
-    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already, and
-    /// `deleted` if the cloud reserves the name of a deleted resource.
+    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
+    /// and `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
     /// Settings name something that does not exist. Params: `settings`, the key.
     SettingsReference,

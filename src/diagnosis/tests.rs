@@ -175,8 +175,9 @@ fn headlines_name_what_the_message_names() {
             "AWS S3 denied access to the bucket",
         ),
         (
-            "googleapi: Error 409: The Cloud SQL instance already exists. When you delete an instance, \
-             you can't reuse the name of the deleted instance until one week from the deletion date.",
+            "googleapi: Error 409: The Cloud SQL instance already exists. When you delete an \
+             instance, you can't reuse the name of the deleted instance until one week from the \
+             deletion date.",
             None,
             "The cloud reserves the name of a deleted resource",
         ),

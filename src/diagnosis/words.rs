@@ -91,8 +91,8 @@ impl Cause {
                 "Ask the platform team to renew the provider's credentials."
             }
             Code::AccessDenied if self.param("conflict") == Some("bucket") => {
-                "Ask the platform team to grant the permission to the provider's identity. If another \
-                 account has a bucket of this name, create a new environment."
+                "Ask the platform team to grant the permission to the provider's identity. If \
+                 another account has a bucket of this name, create a new environment."
             }
             Code::AccessDenied => {
                 "Ask the platform team to grant the permission to the provider's identity."

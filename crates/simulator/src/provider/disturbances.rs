@@ -25,7 +25,8 @@ impl Provider {
         self.clouds.get_mut(slot)
     }
 
-    /// Deletes the resource of a slot outside, without its provider, which notices at its next look.
+    /// Deletes the resource of a slot outside of its provider. The provider notices at its next
+    /// look.
     pub fn vanish(&mut self, slot: &str) {
         self.clouds.vanish(slot);
         self.work.remove(slot);
