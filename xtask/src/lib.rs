@@ -19,6 +19,7 @@ pub mod providers;
 pub mod python;
 pub mod render;
 pub mod schemas;
+pub mod server;
 pub mod tools;
 pub mod words;
 pub mod workspace;
