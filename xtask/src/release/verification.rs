@@ -63,18 +63,16 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs the blocks with a text. Each must fail. Returns the complaint of the first one.
-    ///
-    /// # Errors
-    /// One of the blocks succeeds, or no block has the text.
-    pub fn rejects(&self, text: &str) -> Result<String> {
-        let mut first = None;
-        for block in self.blocks.iter().filter(|block| block.contains(text)) {
+    /// Fails unless each block with a text fails for a reason, which its complaint contains.
+    pub fn rejects(&self, text: &str, reason: &str) -> Result<()> {
+        let mut blocks = self.blocks.iter().filter(|block| block.contains(text)).peekable();
+        ensure!(blocks.peek().is_some(), "no command in {} has {text}", guide::VERIFICATION);
+        for block in blocks {
             let complaint = self.run(block)?;
             let complaint = complaint.with_context(|| format!("accepted a change:\n{block}"))?;
-            first.get_or_insert(complaint);
+            ensure!(complaint.contains(reason), "failed for another reason: {complaint}\n{block}");
         }
-        first.with_context(|| format!("no command in {} has {text}", guide::VERIFICATION))
+        Ok(())
     }
 
     /// Runs a block. Returns the last line of its complaint if it fails.
