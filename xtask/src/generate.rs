@@ -1,6 +1,7 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
 mod reference;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,10 +70,12 @@ fn files() -> Result<BTreeMap<String, String>> {
             let composition = manifests::example_composition(*api, flavour, group);
             files
                 .insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
-            files.insert(
-                format!("examples/{name}/{folder}functions.yaml"),
-                yaml(&[manifests::functions()])?,
-            );
+            for (file, function) in [
+                ("functions.yaml", manifests::function()),
+                ("functions-dev.yaml", manifests::local_function()),
+            ] {
+                files.insert(format!("examples/{name}/{folder}{file}"), yaml(&[function])?);
+            }
         }
         let compositions: Vec<Value> =
             APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
@@ -90,6 +93,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     }
     files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
     files.extend(reference::pages()?);
+    files.extend(registry::documents()?);
     Ok(files)
 }
 
