@@ -109,6 +109,7 @@ impl Api for StockPool {
         suffix: "pool",
         endpoints: &[],
         connection_keys: &[],
+        connection_targets: &[],
         columns: &[
             ("Spec", ".spec.specName", "string"),
             ("Desired", ".spec.replicas", "integer"),
