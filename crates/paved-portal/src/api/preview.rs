@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use crossplane::names::SLOT;
+use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
@@ -360,7 +361,8 @@ impl Composed {
             Resource { slot, kind, manifest }
         };
         let resources: Vec<Resource> = shown.resources.into_iter().map(resource).collect();
-        let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), &resources);
+        let slots = parts.iter().map(|part| part.slot.as_str());
+        let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), slots);
         let closed =
             ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
         let others = step.others.iter();
@@ -418,12 +420,6 @@ fn at_field(message: &str) -> FieldError {
     });
     let (path, message) = found.unwrap_or(("", message));
     FieldError::new(path.to_owned(), message.to_owned())
-}
-
-/// Whether these are the resources of a GPU workspace without a rule that lets a network in.
-fn is_closed_to_ssh(kind: &str, resources: &[Resource]) -> bool {
-    let is_workspace = kind.starts_with("GpuDevWorkspace");
-    is_workspace && !resources.iter().any(|one| one.kind == "SecurityGroupIngressRule")
 }
 
 /// How many fields of a resource are named.
