@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::gcp;
 use crate::check::{self, Fields};
 use crate::compose::Composition;
@@ -144,6 +144,7 @@ impl Api for ApplicationEnvironment {
             "db_user",
             "kubeconfig",
         ],
+        connection_targets: &[ConnectionTarget::Cluster, ConnectionTarget::Database],
         columns: &[
             ("Size", ".spec.parameters.nodeSize", "string"),
             ("Database", ".status.dbEndpoint", "string"),

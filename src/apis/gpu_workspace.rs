@@ -12,7 +12,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::check::LONGEST_SSH_KEY;
@@ -128,6 +128,7 @@ impl Api for GpuDevWorkspace {
         suffix: "gpu",
         endpoints: &["connection", "publicIp", "privateIp"],
         connection_keys: &["host", "instanceId", "user"],
+        connection_targets: &[ConnectionTarget::Machine],
         columns: &[
             ("Machine", ".spec.parameters.instanceType", "string"),
             ("Address", ".status.publicIp", "string"),
@@ -234,6 +235,17 @@ impl Parameters {
 
 /// The keys of the tags that every resource of a workspace has, beside those of Settings.
 const OWN_TAGS: [&str; 3] = ["ManagedBy", "Name", "WorkspaceOwner"];
+
+/// Prefix of the slots of the rules that let networks in by SSH. The rest of a slot is the network.
+const SSH: &str = "ssh-";
+
+/// Whether an environment of this kind, with these slots, is a workspace that allows no network to
+/// connect by SSH.
+pub fn is_closed_to_ssh<'s>(kind: &str, mut slots: impl Iterator<Item = &'s str>) -> bool {
+    let Info { claim, composite, namespaced, .. } = GpuDevWorkspace::INFO;
+    [claim.kind, composite.kind, namespaced.kind].contains(&kind)
+        && !slots.any(|slot| slot.starts_with(SSH))
+}
 
 /// Under these names it is noted on a machine what its first boot was told.
 const OPENCV: &str = "opencv-version";

@@ -116,6 +116,7 @@ impl Api for StockPool {
         suffix: "pool",
         endpoints: &[],
         connection_keys: &[],
+        connection_targets: &[],
         columns: &[
             ("Spec", ".spec.specName", "string"),
             ("Desired", ".spec.replicas", "integer"),

@@ -15,7 +15,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::kubernetes;
 use crate::compose::Composition;
 use crate::error::Error;
@@ -174,6 +174,7 @@ impl Api for UnifiedEnvironment {
         suffix: "site",
         endpoints: &["frontendUrl", "backendUrl"],
         connection_keys: &["database", "endpoint", "password", "port", "username"],
+        connection_targets: &[ConnectionTarget::Database],
         columns: &[
             ("App", ".spec.frontend.appName", "string"),
             ("URL", ".status.frontendUrl", "string"),

@@ -224,9 +224,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// Adds it, without a look at what was observed of it.
     pub(super) fn put(mut self) -> Result<(), Error> {
-        if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
+        if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
             let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
-            self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
+            self.composition.wait(&self.slot, kind, awaited, true);
             return Ok(());
         }
         let object = self.object()?;

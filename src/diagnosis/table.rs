@@ -58,7 +58,6 @@ pub(super) static TABLE: &[Row] = &[
             "cannot get connection secret",
             "cannot get secret",
             "secret & not found",
-            "waits for the secret",
         ],
     ),
     row(

@@ -262,8 +262,6 @@ fn waiting_resource_names_what_it_waits_for() {
             ],
             slot("trust"),
         ),
-        ("waits for the cluster's kubeconfig", vec![], Some(("for", "the cluster's kubeconfig"))),
-        ("waits for gke-cluster", vec![sibling("gke-cluster", "Cluster")], slot("gke-cluster")),
         ("waits for something else", vec![], None),
         (
             "cannot resolve references: mg.Spec.ForProvider.Cluster: referenced field was empty",
@@ -292,9 +290,6 @@ fn missing_secret_is_named() {
     let cause =
         first(&[waiting("own", "User", "cannot get credentials: Secret \"a\" not found")], None);
     assert_eq!(cause, Some(Cause::new(Code::WaitsForSecret, [("secret", "a")])));
-    let cause =
-        first(&[waiting("own", "ProviderConfig", "waits for the Secret that it reads")], None);
-    assert_eq!(cause, Some(Cause::new(Code::WaitsForSecret, [])));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    DEFAULT_IMAGE, DISK_GB, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters,
+    DEFAULT_IMAGE, DISK_GB, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, SSH,
     image_family, settings,
 };
 use crate::catalog::aws;
@@ -84,7 +84,7 @@ impl Parameters {
         let limits = settings.limits()?;
         for (index, text) in self.allowed_cidrs.iter().flatten().enumerate() {
             let Ok(cidr) = check::cidr(text) else { continue };
-            if !cx.exists(&format!("ssh-{cidr}")) {
+            if !cx.exists(&format!("{SSH}{cidr}")) {
                 let path = format!("spec.parameters.allowedCidrs[{index}]");
                 fields.check(path, settings::within(&cidr, &limits));
             }
@@ -155,10 +155,7 @@ pub(super) fn other_cidrs(
     cx: &Composition<'_>,
 ) -> Result<Vec<IpNet>, Error> {
     if cx.settings.config_not_found {
-        return Ok(cx
-            .slots("ssh-")
-            .filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok())
-            .collect());
+        return Ok(cx.slots(SSH).filter_map(|slot| slot.strip_prefix(SSH)?.parse().ok()).collect());
     }
     settings.cidrs()
 }

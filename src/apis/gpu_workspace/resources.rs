@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, cloud_init,
-    image_family,
+    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, SSH,
+    cloud_init, image_family,
 };
 use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
@@ -68,9 +68,9 @@ impl Parameters {
             cx.managed("egress-v6", everywhere).add()?;
         }
         for cidr in cidrs {
-            cx.managed(format!("ssh-{cidr}"), self.ssh_from(cidr)).add()?;
+            cx.managed(format!("{SSH}{cidr}"), self.ssh_from(cidr)).add()?;
         }
-        cx.retire_rest("ssh-")
+        cx.retire_rest(SSH)
     }
 
     fn ssh_from(&self, cidr: &IpNet) -> SecurityGroupIngressRule {
