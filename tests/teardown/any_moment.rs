@@ -74,7 +74,7 @@ fn reconcile(name: &str, world: &mut World, slow: Option<&str>) {
         call(world, slow);
         let problems = left_behind(world);
         assert!(problems.is_empty(), "{name}, call {number}:\n{}", problems.join("\n"));
-        if before == (world.composed.clone(), world.leaving.clone()) {
+        if before.0 == world.composed && before.1 == world.leaving {
             return;
         }
     }
