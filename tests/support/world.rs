@@ -138,7 +138,7 @@ impl World {
         for _ in 0..LIMIT {
             let before = (self.composed.clone(), self.details.clone());
             self.reconcile(&mood);
-            if before == (self.composed.clone(), self.details.clone()) {
+            if before.0 == self.composed && before.1 == self.details {
                 return self;
             }
         }

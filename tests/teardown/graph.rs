@@ -16,7 +16,7 @@ pub struct Graph {
     usages: Vec<(String, String)>,
     needs: Vec<Need>,
     /// Usages that protect nothing, or nobody: a mistake of their own.
-    pub dangling: Vec<String>,
+    dangling: Vec<String>,
 }
 
 impl Graph {
@@ -37,10 +37,29 @@ impl Graph {
         Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
     }
 
+    /// Everything that can go wrong in some order.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.dangling.clone();
+        problems.extend(self.broken());
+        problems.extend(self.never_gone());
+        problems
+    }
+
+    /// The resources that no order deletes. Every order deletes the same ones in the end, because a
+    /// deletion never keeps another resource.
+    fn never_gone(&self) -> Option<String> {
+        let mut left = self.slots.clone();
+        while let Some(next) = self.free(&left).next().cloned() {
+            left.remove(&next);
+        }
+        let left: Vec<String> = left.into_iter().collect();
+        (!left.is_empty()).then(|| format!("never gone: {}", left.join(", ")))
+    }
+
     /// Needs that some order breaks. Deleting never keeps anything else from going, so that an
     /// order which breaks a need exists only if it is one that spares whoever needs for as long as
     /// anything else can go.
-    pub fn broken(&self) -> Vec<String> {
+    fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         for need in &self.needs {
             let mut left = self.slots.clone();

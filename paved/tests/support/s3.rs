@@ -1,23 +1,65 @@
 //! A real S3 API on loopback: moto, from PyPI.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use xtask::python::{MOTO, program};
 
 /// The bucket of the environment.
 pub const BUCKET: &str = "acme-mfe-shop-0123abcd";
 
+/// How many keys S3 lists in a page.
+const PAGE: u16 = 1000;
+
+/// The process that forks a server for each test.
+static FORKS: LazyLock<Mutex<Forks>> = LazyLock::new(|| Mutex::new(Forks::start()));
+
+struct Forks {
+    // It ends with this process, which closes its standard input.
+    _process: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Forks {
+    fn start() -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
+        let mut process = Command::new(program(MOTO, "python").unwrap())
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = process.stdin.take().unwrap();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        Self { _process: process, orders, answers }
+    }
+
+    fn order(&mut self, order: &Value) {
+        writeln!(self.orders, "{order}").unwrap();
+    }
+
+    /// The port and the process of a new server.
+    fn fork(&mut self, folder: &Path, page: u16) -> (u16, u32) {
+        self.order(&json!({"folder": folder, "page": page}));
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        let (port, process) = answer.trim().split_once(' ').expect("moto does not start");
+        (port.parse().unwrap(), process.parse().unwrap())
+    }
+}
+
 /// A server, for as long as it is held.
 pub struct S3 {
-    process: Child,
+    process: u32,
     pub url: String,
     folder: TempDir,
     pub client: Client,
@@ -25,28 +67,21 @@ pub struct S3 {
 
 impl Drop for S3 {
     fn drop(&mut self) {
-        _ = self.process.kill();
-        _ = self.process.wait();
+        FORKS.lock().unwrap().order(&json!({"stop": self.process}));
     }
 }
 
 impl S3 {
     /// Starts one, with an empty bucket.
     pub async fn start() -> Self {
+        Self::with_pages_of(PAGE).await
+    }
+
+    /// The same, which lists so many keys in a page.
+    pub async fn with_pages_of(keys: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
-        let mut process = Command::new(program(MOTO, "python").unwrap())
-            .arg(script)
-            .arg(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(folder.path().join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        let log = fs::read_to_string(folder.path().join("log")).unwrap();
-        assert!(!port.is_empty(), "moto does not start: {log}");
-        let url = format!("http://127.0.0.1:{}", port.trim());
+        let (port, process) = FORKS.lock().unwrap().fork(folder.path(), keys);
+        let url = format!("http://127.0.0.1:{port}");
         let config = aws_sdk_s3::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("us-east-1"))

@@ -1,4 +1,4 @@
-//! The generated sections of the reference pages.
+//! The generated sections of pages, most of them reference pages.
 //!
 //! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`.
 //! The text around the sections is written by hand.
@@ -24,13 +24,14 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
         command
     };
     let sections = [
-        ("cli", vec![("commands", commands(&command)), ("flags", flags(&command))]),
-        ("exit-codes", vec![("exit codes", exit_codes())]),
-        ("provider-versions", vec![("providers", providers()?)]),
-        ("roles", vec![("rules", rules()?)]),
+        ("reference/cli", vec![("commands", commands(&command)), ("flags", flags(&command))]),
+        ("reference/exit-codes", vec![("exit codes", exit_codes())]),
+        ("reference/provider-versions", vec![("providers", providers()?)]),
+        ("reference/roles", vec![("rules", rules()?)]),
+        ("contributing/testing", vec![("core scenarios", core_scenarios()?)]),
     ];
     let page = |(name, sections): (&str, Vec<(&str, String)>)| {
-        let path = format!("docs/reference/{name}.md");
+        let path = format!("docs/{name}.md");
         let page = std::fs::read_to_string(workspace::root().join(&path));
         let mut page = page.with_context(|| format!("could not read {path}"))?;
         for (name, content) in sections {
@@ -47,6 +48,18 @@ fn with_section(page: &str, name: &str, content: &str) -> Result<String> {
     let Some((before, rest)) = page.split_once(&start) else { bail!("missing marker {start:?}") };
     let Some((_, after)) = rest.split_once(&end) else { bail!("missing marker {end:?}") };
     Ok(format!("{before}{start}\n{}\n\n{end}{after}", content.trim()))
+}
+
+/// The scenarios that `e2e/src/scenarios.rs` marks with `core`. `e2e` depends on this crate, so this
+/// reads the source.
+fn core_scenarios() -> Result<String> {
+    const LIST: &str = "e2e/src/scenarios.rs";
+    let text = std::fs::read_to_string(workspace::root().join(LIST));
+    let text = text.with_context(|| format!("could not read {LIST}"))?;
+    let marked = text.lines().filter_map(|line| line.trim().strip_prefix("scenario!(core "));
+    let mut names: Vec<&str> = marked.filter_map(|line| line.split([',', ')']).next()).collect();
+    names.sort_unstable();
+    Ok(names.iter().map(|name| format!("- `{name}`\n")).collect())
 }
 
 /// A Markdown table. Cells may have any text.
