@@ -6,9 +6,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_s3::operation::head_object::HeadObjectOutput;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::http::{HeaderMap, Request};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use regex_lite::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use xtask::python::{MOTO, program};
@@ -62,7 +65,20 @@ pub struct S3 {
     process: u32,
     pub url: String,
     folder: TempDir,
-    pub client: Client,
+}
+
+/// A successful answer of the server.
+pub struct Answer {
+    pub headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    /// The texts of all elements with that name.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let element = Regex::new(&format!("<{name}>([^<]*)</{name}>")).unwrap();
+        element.captures_iter(&self.body).map(|found| found[1].to_owned()).collect()
+    }
 }
 
 impl Drop for S3 {
@@ -82,15 +98,7 @@ impl S3 {
         let folder = tempfile::tempdir().unwrap();
         let (port, process) = FORKS.lock().unwrap().fork(folder.path(), keys);
         let url = format!("http://127.0.0.1:{port}");
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
-            .endpoint_url(&url)
-            .force_path_style(true)
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .build();
-        let client = Client::from_conf(config);
-        let s3 = Self { process, url, folder, client };
+        let s3 = Self { process, url, folder };
         s3.create(BUCKET).await;
         s3.requests();
         s3
@@ -98,7 +106,23 @@ impl S3 {
 
     /// Makes a bucket.
     pub async fn create(&self, bucket: &str) {
-        self.client.create_bucket().bucket(bucket).send().await.unwrap();
+        self.ask("PUT", "s3", &format!("/{bucket}"), "").await;
+    }
+
+    /// Asks the server, which finds a service by the scope of a signature, and checks none.
+    pub async fn ask(&self, method: &str, service: &str, target: &str, body: &str) -> Answer {
+        let scope = format!("test/20240101/us-east-1/{service}/aws4_request");
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{target}", self.url))
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, Signature=0"))
+            .body(Full::<Bytes>::from(body.to_owned()))
+            .unwrap();
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let (head, body) = client.request(request).await.unwrap().into_parts();
+        let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+        assert!(head.status.is_success(), "{method} {target}: {} {body}", head.status);
+        Answer { headers: head.headers, body }
     }
 
     /// What was asked since the last time, in the order of arrival: `PUT /bucket/key`.
@@ -123,20 +147,27 @@ impl S3 {
         fs::remove_file(self.folder.path().join("refusal")).unwrap();
     }
 
-    /// What the bucket says of an object.
-    pub async fn head(&self, key: &str) -> HeadObjectOutput {
-        self.client.head_object().bucket(BUCKET).key(key).send().await.unwrap()
+    /// The headers of an object.
+    pub async fn head(&self, key: &str) -> HeaderMap {
+        self.ask("HEAD", "s3", &format!("/{BUCKET}/{key}"), "").await.headers
     }
 
     /// All keys of the bucket.
     pub async fn keys(&self) -> Vec<String> {
-        let mut pages = self.client.list_objects_v2().bucket(BUCKET).into_paginator().send();
         let mut keys = Vec::new();
-        while let Some(page) = pages.next().await {
-            keys.extend(
-                page.unwrap().contents.unwrap_or_default().into_iter().filter_map(|one| one.key),
-            );
+        loop {
+            let after = keys.last().map(|key| format!("&start-after={key}")).unwrap_or_default();
+            let target = format!("/{BUCKET}?list-type=2{after}");
+            let page = self.ask("GET", "s3", &target, "").await.texts("Key");
+            if page.is_empty() {
+                return keys;
+            }
+            keys.extend(page);
         }
-        keys
+    }
+
+    /// The ids of uploads that are not complete.
+    pub async fn open_uploads(&self) -> Vec<String> {
+        self.ask("GET", "s3", &format!("/{BUCKET}?uploads"), "").await.texts("UploadId")
     }
 }
