@@ -52,7 +52,7 @@ mod tests {
     use super::{is_looked_at, typed};
 
     #[test]
-    fn nobody_looks_at_the_terminal_of_a_job() {
+    fn terminal_of_a_job_is_not_live() {
         for (term, ci, looks) in [
             ("xterm-256color", "", true),
             ("xterm-256color", "false", true),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_does_not_wait_for_somebody_to_type() {
+    fn job_does_not_wait_for_input() {
         for (ci, line) in [("", "y\n"), ("false", "y\n"), ("true", ""), ("1", "")] {
             let read = |text: &mut String| {
                 text.push_str("y\n");

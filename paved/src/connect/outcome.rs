@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_is_passed_on() {
+    fn similar_text_is_passed_on() {
         let mut sieve = Sieve::new("paved-exit-1:");
         assert_eq!(sieve.pass(b"a paved-exit-1:$?'\nb"), b"a paved-exit-1:$?'\nb");
         assert_eq!(sieve.pass(b"> paved"), b"> ");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_of_somebody_who_may_still_be_at_it_stays() {
+    fn recent_upload_of_another_user_stays() {
         let now = Timestamp::from_second(1_000_000).unwrap_or_default();
         let begun = |seconds_ago: i64| DateTime::from_secs(1_000_000 - seconds_ago);
         assert!(!is_given_up(Some(&begun(0)), now));

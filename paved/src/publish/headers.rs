@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_comes_before_them() {
+    fn named_files_come_before_the_files_that_name_them() {
         let rules = rules(&[], &[]);
         let turns =
             ["a-1a2b3c4d.js", "site.css", "sub/index.HTML", "sw.js"].map(|key| rules.turn(key));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_what_browsers_expect() {
+    fn browsers_get_the_types_that_they_expect() {
         for (key, kind) in [
             ("index.html", "text/html; charset=utf-8"),
             ("a.css", "text/css; charset=utf-8"),
