@@ -15,7 +15,7 @@ use crate::compose::CommonStatus;
 use crate::settings::{self, Common};
 use crate::value::Object;
 
-pub use reference::reference;
+pub use reference::{reference, settings_reference};
 
 /// Version of the APIs.
 pub const VERSION: &str = "v1alpha1";

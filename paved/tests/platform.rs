@@ -130,7 +130,7 @@ fn invalid_settings_are_refused_with_every_reason() {
 }
 
 #[test]
-fn a_check_shows_what_a_change_of_settings_does() {
+fn check_shows_the_effect_of_new_settings() {
     let folder = folder(&[
         ("old.yaml", SETTINGS),
         ("new.yaml", &SETTINGS.replace("4711", "4712").replace("203.0.113", "198.51.100")),
@@ -161,7 +161,7 @@ fn a_check_shows_what_a_change_of_settings_does() {
 }
 
 #[test]
-fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
+fn check_shows_resources_that_wait_for_others() {
     let own = "unifiedEnvironment:\n  ingress: {domain: apps.example.org}\n  resources: {medium: {memory: 3Gi}}\n";
     let folder = folder(&[
         ("old.yaml", SETTINGS),
@@ -195,7 +195,7 @@ fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
 }
 
 #[test]
-fn what_runs_keeps_what_it_has() {
+fn running_resource_keeps_its_values() {
     let (old, new) =
         (SETTINGS.to_owned(), SETTINGS.replace("ami-0123456789abcdef0", "ami-0fedcba9876543210"));
     let folder = folder(&[("old.yaml", &old), ("new.yaml", &new)]);

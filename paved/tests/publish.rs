@@ -163,7 +163,7 @@ async fn a_site_is_uploaded_once_and_pages_come_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_has_changed_is_uploaded_and_stale_files_go_last() {
+async fn only_changed_files_are_uploaded_and_stale_files_go_last() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(50));
     publish(&cluster, &s3, site.path(), &[]).await.is(0, &["50 uploaded"]);
     s3.requests();
@@ -269,7 +269,7 @@ async fn distribution(s3: &S3) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_failed_in_the_middle_is_gone_on_with() {
+async fn interrupted_upload_is_resumed() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(300));
     let film = fs::File::create(site.path().join("film-0123abcd.mp4")).unwrap();
     film.set_len(20 << 20).unwrap();
@@ -297,7 +297,7 @@ async fn what_failed_in_the_middle_is_gone_on_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_file_takes_little_memory_and_ctrl_c_leaves_nothing() {
+async fn large_file_takes_little_memory_and_ctrl_c_leaves_no_part() {
     // More than all parts that are uploaded at once, and twice the memory that is allowed.
     const SIZE: u64 = 144 << 20;
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(10));
@@ -353,7 +353,7 @@ async fn no_link_leads_out_of_the_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_told_in_a_line_with_its_exit_code() {
+async fn error_is_one_line_with_its_exit_code() {
     let (s3, site) = (S3::start().await, site(5));
     let pool = Cluster::with(ready("StockPool", json!({"replicas": 1}), json!({})), &[]).await;
     publish(&pool, &s3, site.path(), &[]).await.is(1, &["StockPool team/shop has no site"]);

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_files_are_what_the_types_say() -> Result<()> {
+    fn generated_files_follow_the_types() -> Result<()> {
         run(&Args { check: true }, crate::workspace::root())
     }
 }

@@ -261,7 +261,7 @@ mod tests {
 
     /// Otherwise `--twice` would compare files that come from one place.
     #[test]
-    fn what_is_packed_comes_from_the_sources_of_the_build() {
+    fn packed_files_come_from_the_sources_of_the_build() {
         let folder = tempfile::tempdir().unwrap();
         let args = Args { place: Place::copy(folder.path()).unwrap(), ..Args::default() };
         for (file, from, to) in [

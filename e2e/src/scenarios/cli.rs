@@ -119,7 +119,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
     .await
 }
 
-pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
+pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
@@ -163,7 +163,7 @@ pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) ->
     .await
 }
 
-pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Result<()> {
+pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
@@ -224,7 +224,7 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
     .await
 }
 
-pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
+pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
     let bad =
@@ -288,7 +288,7 @@ pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> 
     .await
 }
 
-pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
+pub(super) async fn denied_user_gets_the_reason(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
     let stranger = paved.by(Some("stranger"));
@@ -306,7 +306,7 @@ pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
         .is(0, &["you may not read its resources", "deleted after"])
 }
 
-pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
+pub(super) async fn deleted_environment_fails_the_wait(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_both_flavours(async |flavour| {
@@ -320,7 +320,7 @@ pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -
     .await
 }
 
-pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
+pub(super) async fn interrupted_wait_keeps_applied_claims(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
@@ -336,7 +336,7 @@ pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) ->
     Ok(())
 }
 
-pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
+pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let operator = paved.by(stage.operator().person.as_deref());
     for flavour in Flavour::ALL {

@@ -35,5 +35,5 @@ async fn come_and_go(stage: &Stage) -> Result<()> {
         deletion::goes_by_its_usages(stage, environment, &usages).await
     });
     try_join_all(gone).await?;
-    bulk::nothing_is_left(stage, &before).await
+    bulk::no_object_is_left(stage, &before).await
 }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_about_what_all_its_selectors_name() {
+    fn rule_applies_if_all_its_selectors_match() {
         let rules = behaviour(&[(
             "quota",
             "{kind: Instance, labels: {crossplane.io/composite: demo}, create: VcpuLimitExceeded}",

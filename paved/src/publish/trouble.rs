@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_answer_has_its_exit_code_and_says_what_to_check() {
+    fn answer_has_its_exit_code_and_a_check() {
         for (status, code, exit, part) in [
             (403, "AccessDenied", 6, "publisherRoleArns"),
             (403, "InvalidAccessKeyId", 6, "$AWS_PROFILE"),

@@ -109,7 +109,7 @@ data:
 "#;
 
 #[test]
-fn everything_is_told_with_its_place() {
+fn error_is_reported_with_its_position() {
     let folder = folder(&[("claims.yaml", WRONG)]);
     let file = within(&folder, "claims.yaml");
     let shown = |told: String| told.replace(&file, "claims.yaml");
@@ -120,7 +120,7 @@ fn everything_is_told_with_its_place() {
 }
 
 #[test]
-fn line_ends_and_byte_order_marks_move_nothing() {
+fn line_ends_and_byte_order_marks_move_no_position() {
     let windows = format!("\u{feff}{}", WRONG.replace('\n', "\r\n"));
     let folder = folder(&[("claims.yaml", WRONG)]);
     let other = self::folder(&[("claims.yaml", &windows)]);
@@ -391,7 +391,7 @@ fn name_of_a_valid_file_is_no_command_to_github() {
 }
 
 #[test]
-fn what_a_file_says_is_no_command_to_a_terminal_or_to_github() {
+fn text_of_a_file_is_no_command_to_a_terminal_or_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);

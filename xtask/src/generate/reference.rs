@@ -3,9 +3,11 @@
 //! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`.
 //! The text around the sections is written by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
+use clap::CommandFactory as _;
+use function_paved_road::{manifests, server};
 use serde_json::Value;
 
 use crate::composed::{self, Composed};
@@ -25,9 +27,11 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
     };
     let sections = [
         ("reference/cli", vec![("commands", commands(&command)), ("flags", flags(&command))]),
+        ("reference/environment-variables", vec![("variables", variables(&command))]),
         ("reference/exit-codes", vec![("exit codes", exit_codes())]),
         ("reference/provider-versions", vec![("providers", providers()?)]),
         ("reference/roles", vec![("rules", rules()?)]),
+        ("reference/settings", vec![("settings", manifests::settings_reference())]),
         ("contributing/testing", vec![("core scenarios", core_scenarios()?)]),
     ];
     let page = |(name, sections): (&str, Vec<(&str, String)>)| {
@@ -150,6 +154,28 @@ fn meaning(flag: &clap::Arg) -> String {
         words.push(format!("[env: {}]", variable.to_string_lossy()));
     }
     words.join(" ")
+}
+
+/// The environment variables of flags, each with the flags that read it.
+fn variables(paved: &clap::Command) -> String {
+    let mut flags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut add = |command: &clap::Command, page: &dyn Fn(&str) -> String| {
+        for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+            let Some((variable, long)) = flag.get_env().zip(flag.get_long()) else { continue };
+            let flag = page(&format!("--{long}"));
+            flags.entry(variable.to_string_lossy().into_owned()).or_default().push(flag);
+        }
+    };
+    for command in shown(paved) {
+        let name = command.get_name();
+        add(command, &|flag| format!("[`paved {name} {flag}`](cli.md#flags-of-paved-{name})"));
+    }
+    add(&server::Flags::command(), &|flag| {
+        format!("[`function {flag}`](../how-to/run-the-function.md#flags)")
+    });
+    let row =
+        |(variable, flags): (String, Vec<String>)| vec![format!("`{variable}`"), flags.join(", ")];
+    table(&["variable", "flag"], flags.into_iter().map(row))
 }
 
 fn exit_codes() -> String {

@@ -87,7 +87,7 @@ mod tests {
     use crate::workspace;
 
     #[test]
-    fn the_image_holds_the_program_and_the_licences_of_what_is_in_it() {
+    fn image_has_the_program_and_its_licences() {
         let image = runtime(b"binary", "texts", Architecture::Amd64, &Args::default()).unwrap();
         let layer = flate2::read::GzDecoder::new(&*image.layer);
         let mut archive = tar::Archive::new(layer);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bill_names_what_is_in_the_image() {
+    fn bill_names_the_content_of_the_image() {
         let folder = tempfile::tempdir().unwrap();
         let graph = graph(&Args::default()).unwrap();
         let file = sbom::write(workspace::root(), &graph, folder.path()).unwrap();

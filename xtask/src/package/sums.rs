@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_built_goes_and_nothing_else() {
+    fn earlier_results_are_removed_and_other_files_stay() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("packages");
         fs::create_dir(&folder).unwrap();
