@@ -2,6 +2,7 @@
 
 pub mod policy;
 mod reference;
+pub mod rights;
 
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::generate::SchemaSettings;

@@ -17,6 +17,9 @@ pub const MOTO: &str = "moto[server]==5.2.5";
 /// schemathesis: requests that are made up from the description of an API.
 pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 
+/// parliament: a linter of IAM policies.
+pub const PARLIAMENT: &str = "parliament==1.6.4";
+
 /// Between one try to install something and the next.
 const PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
