@@ -1,5 +1,6 @@
 //! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
 
+pub mod argocd;
 pub mod policy;
 mod reference;
 pub mod rights;

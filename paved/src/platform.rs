@@ -36,6 +36,11 @@ pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Fail
     if let Some(clouds) = &args.cloud_rights {
         return rights::run(args, clouds, &settings, console);
     }
+    if args.argocd {
+        let health = manifests::argocd::config_map(args.flavour, &group);
+        write!(console.out, "{}", yaml(&health)?)?;
+        return Ok(());
+    }
     let files = manifests(args, &group, settings);
     match &args.output {
         None => print(&files, console),

@@ -161,6 +161,10 @@ pub(crate) struct Platform {
     #[arg(short, long, value_name = "DIR", conflicts_with = "check")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Print the ConfigMap of Argo CD with health checks for the APIs instead.
+    #[arg(long, conflicts_with_all = ["check", "output", "cloud_rights"])]
+    pub(crate) argocd: bool,
+
     /// Write the rights of providers in these clouds instead: aws, gcp, azure [default: all].
     #[arg(long, value_name = "CLOUD", num_args = 0.., conflicts_with = "check")]
     pub(crate) cloud_rights: Option<Vec<Cloud>>,
