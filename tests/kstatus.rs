@@ -83,8 +83,8 @@ impl Seen {
         object
     }
 
-    /// The object at first, after 16 minutes in which nothing changes, after a refused change, and
-    /// after the change is taken back.
+    /// The object at first, after 16 minutes without a change, after a refused change, and after the
+    /// change is taken back.
     fn history(example: Example) -> Vec<Value> {
         let mut seen = Self::new(example);
         let mut history = vec![seen.applied()];

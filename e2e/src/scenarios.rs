@@ -16,6 +16,7 @@ mod operations;
 mod portal;
 mod quiet;
 mod refusals;
+mod restore;
 mod rights;
 mod up;
 mod upgrade;
@@ -93,6 +94,7 @@ const SCENARIOS: &[Scenario] = &[
     // Its environments stand from here on.
     scenario!(core day_two::a_function_that_is_killed_is_missed_by_nobody),
     scenario!(core portal::people_use_the_pages),
+    scenario!(restore::restored_environments_find_their_resources),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(deletion::everything_goes_when_it_is_half_made),
     scenario!(core deletion::everything_goes_when_the_clouds_refuse),

@@ -200,7 +200,7 @@ fn policies_pass_a_linter() {
         let mut unmatched: BTreeMap<(String, String), usize> = BTreeMap::new();
         for finding in lint(&parliament, &document.body) {
             match finding["issue"].as_str().unwrap() {
-                // An action whose resources are in several statements: each statement lacks some.
+                // The resources of an action are in several statements: each statement lacks some.
                 "RESOURCE_MISMATCH" => {
                     for detail in finding["detail"].as_array().unwrap() {
                         let text = |key: &str| detail[key].as_str().unwrap().to_owned();

@@ -22,7 +22,7 @@ pub enum Scope {
 /// The role that application environments grant in the project.
 pub const DATABASE_CLIENT: &str = "roles/cloudsql.client";
 
-/// GKE creates a cluster with nodes only for a caller who may use their service account.
+/// GKE creates nodes only for a caller with the right to use their service account.
 const NODES: Grant<Scope> = create(&["iam.serviceAccounts.actAs"], Scope::NodeAccount);
 
 const fn observe_in_project(permissions: &'static [&'static str]) -> Grant<Scope> {
