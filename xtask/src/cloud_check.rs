@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<()> {
     fs::write(&page, page::results(&report, &left)).context("writing the results")?;
     println!("{}", page.display());
     ensure!(passed, "a check failed");
-    ensure!(left.iter().all(|cloud| cloud.is_clean()), "resources stay in the clouds");
+    ensure!(left.iter().all(left::Search::is_clean), "resources stay in the clouds");
     Ok(())
 }
 

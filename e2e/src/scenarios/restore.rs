@@ -168,7 +168,7 @@ async fn copy_clouds(from: &Stage, to: &Stage, lost: &[&Lost]) -> Result<()> {
     for map in from.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
         let Some(external) = External::from_config_map(&map) else { continue };
         let is_of = |one: &&Lost| one.composite["metadata"]["name"] == external.owner.composite;
-        if lost.iter().any(|one| is_of(one)) {
+        if lost.iter().any(is_of) {
             to.objects.apply(&portable(map)).await?;
         }
     }
