@@ -1,7 +1,9 @@
 //! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
 
+pub mod argocd;
 pub mod policy;
 mod reference;
+pub mod rights;
 
 use crossplane::api_version;
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};

@@ -16,6 +16,7 @@ mod operations;
 mod portal;
 mod quiet;
 mod refusals;
+mod restore;
 mod rights;
 mod up;
 mod upgrade;
@@ -93,6 +94,7 @@ const SCENARIOS: &[Scenario] = &[
     // Its environments stand from here on.
     scenario!(core day_two::killed_function_delays_no_environment),
     scenario!(core portal::people_use_the_pages),
+    scenario!(restore::restored_environments_find_their_resources),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
     scenario!(deletion::half_made_environment_is_deleted_whole),
     scenario!(core deletion::refused_environment_is_deleted_whole),

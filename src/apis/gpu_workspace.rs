@@ -24,6 +24,7 @@ use crate::models::aws::ec2::{
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
 use cloud_init::CloudInit;
+pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 
 /// How many SSH public keys a workspace may have.

@@ -4,6 +4,7 @@
 pub mod behaviour;
 pub mod bench;
 pub mod chart;
+pub mod cloud_check;
 pub mod composed;
 pub mod cycles;
 pub mod eol;

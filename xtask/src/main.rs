@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, release,
-    render, schemas, tools, words, workspace,
+    behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prose,
+    release, render, schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -47,6 +47,8 @@ enum Task {
     E2e(forward::Args),
     /// Render every example with the real Crossplane, and compare it with `paved preview`.
     Render(render::Args),
+    /// Create and delete environments in real clouds, with a limit for the price.
+    CloudCheck(cloud_check::Args),
     /// List default versions whose support ends soon. Fail if the list is not empty.
     Eol(eol::Args),
     /// Record the number of indirect words in documents and comments, or check the record.
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Task::Down(args) => forward::run(&E2E, Some("down"), &args),
         Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),
         Task::Render(args) => render::run(&args),
+        Task::CloudCheck(args) => cloud_check::run(&args),
         Task::Eol(args) => eol::run(&args),
         Task::Prose(args) => prose::run(&args),
         Task::Words(args) => words::run(&args),

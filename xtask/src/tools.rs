@@ -227,6 +227,10 @@ pub const PROVIDER_HELM: Tool = Tool {
     ..PLAIN
 };
 
+/// Runs the checks in clouds: see `cargo xtask cloud-check`.
+pub const CHAINSAW: Tool =
+    Tool { name: "chainsaw", version: "v0.2.12", package: "github.com/kyverno/chainsaw", ..PLAIN };
+
 /// Serves metrics on a free port of loopback.
 const ANY_METRICS_PORT: &str =
     "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0";
@@ -298,6 +302,7 @@ const TOOLS: &[&Tool] = &[
     &KWOK,
     &HELM,
     &OLD_CORE,
+    &CHAINSAW,
 ];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.

@@ -213,15 +213,25 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
             waited < SignedDuration::from_secs(30),
             "went on for {waited:#} when it was refused"
         );
+        kubectl_waits(&stage, &wrong, "Stalled").await?;
         let right = workspace(&stage, flavour, "wrong", json!({}))?;
         paved
             .apply(&right, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["configured", "is ready after"])?;
+        kubectl_waits(&stage, &right, "Ready").await?;
         // What runs already keeps running, and the edit is refused all the same.
         paved.apply(&wrong, &flags).await?.is(3, &words)
     })
     .await
+}
+
+/// `kubectl wait` for a condition that the environment has already.
+async fn kubectl_waits(stage: &Stage, environment: &Environment, condition: &str) -> Result<()> {
+    let condition = format!("--for=condition={condition}");
+    let (kind, name) = (environment.resource(), environment.name());
+    let place = ["-n", environment.namespace(), "--timeout=1m"];
+    stage.user.run(&[&["wait", &condition, &kind, name][..], &place].concat()).await.map(drop)
 }
 
 pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Result<()> {
