@@ -9,6 +9,7 @@ use function_sdk_rust::proto::v1::{
     Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
+use pbjson_types::value::Kind;
 use serde_json::Value;
 use tonic::Status;
 
@@ -24,6 +25,10 @@ pub const CONDITION: &str = "Provisioned";
 
 /// The name under which we ask for the EnvironmentConfig that `settingsFrom` names.
 pub const SETTINGS_REQUIREMENT: &str = "settings";
+
+/// The name under which our namespaced Compositions ask Crossplane for the EnvironmentConfig, so that
+/// it comes with the first request.
+pub const SETTINGS_AT_FIRST: &str = "settings-at-first";
 
 /// What composing may know besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
@@ -122,8 +127,14 @@ fn settings(
         namespace: None,
         name: from.name.clone(),
     };
-    ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
-    let Some(found) = answered(request) else {
+    let at_first = request.required_resources.remove(SETTINGS_AT_FIRST);
+    // A Composition may ask for another object than its Settings name.
+    let at_first = at_first.filter(|found| found_name(found) == Some(&from.name));
+    let found = at_first.or_else(|| {
+        ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
+        answered(request)
+    });
+    let Some(found) = found else {
         tracing::debug!(name = from.name, "asks for the EnvironmentConfig");
         return Ok(None);
     };
@@ -192,6 +203,16 @@ fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
 fn answered(request: &mut RunFunctionRequest) -> Option<Resources> {
     let modern = request.required_resources.remove(SETTINGS_REQUIREMENT);
     modern.or_else(|| request.extra_resources.remove(SETTINGS_REQUIREMENT))
+}
+
+/// The name of the first object that was found.
+fn found_name(found: &Resources) -> Option<&str> {
+    let metadata = found.items.first()?.resource.as_ref()?.fields.get("metadata")?;
+    let Kind::StructValue(metadata) = metadata.kind.as_ref()? else { return None };
+    match metadata.fields.get("name")?.kind.as_ref()? {
+        Kind::StringValue(name) => Some(name),
+        _ => None,
+    }
 }
 
 fn environment_config(found: Resources) -> Option<Object> {

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::apis::{APIS, AnyApi, Flavour, Info, Names};
 use crate::compose::CommonStatus;
+use crate::function::SETTINGS_AT_FIRST;
 use crate::settings::{self, Common};
 use crate::value::Object;
 
@@ -92,7 +93,17 @@ pub fn installed_composition(
 ) -> Value {
     let settings = json!({"settingsFrom": {"name": ENVIRONMENT_CONFIG}});
     let mut composition = composition_with(api, flavour, group, settings);
-    composition["spec"]["pipeline"][0]["functionRef"]["name"] = json!(function);
+    let step = &mut composition["spec"]["pipeline"][0];
+    step["functionRef"]["name"] = json!(function);
+    // Crossplane 1.20, which serves claims, does not know the field.
+    if flavour == Flavour::Namespaced {
+        step["requirements"] = json!({"requiredResources": [{
+            "requirementName": SETTINGS_AT_FIRST,
+            "apiVersion": "apiextensions.crossplane.io/v1beta1",
+            "kind": "EnvironmentConfig",
+            "name": ENVIRONMENT_CONFIG,
+        }]});
+    }
     composition
 }
 

@@ -1,6 +1,6 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
-mod reference;
+pub mod reference;
 mod registry;
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use serde_json::Value;
 
-use crate::package::rbac;
+use crate::package::{activation, rbac};
 
 /// Flags of `cargo xtask generate`.
 #[derive(Debug, ClapArgs)]
@@ -88,6 +88,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
     files.insert("package/policy.yaml".to_owned(), yaml(&policies)?);
+    files.insert(activation::CLAIMS.to_owned(), yaml(&activation::claims()?)?);
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }

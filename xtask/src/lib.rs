@@ -19,6 +19,7 @@ pub mod prose;
 pub mod providers;
 pub mod python;
 pub mod release;
+pub mod released;
 pub mod render;
 pub mod schemas;
 pub mod server;

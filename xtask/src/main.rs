@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use xtask::{
     behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prose,
-    release, render, schemas, tools, words, workspace,
+    release, released, render, schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -19,6 +19,8 @@ enum Task {
     Generate(generate::Args),
     /// Build the test tools that are not Rust crates, from source with Go.
     Tools(tools::Args),
+    /// Build the packages of v0.1.0 from its commit, for the scenarios that upgrade from it.
+    Released,
     /// Cut the providers' CRDs to the fields of our resources, in `tests/schemas/`.
     Schemas(schemas::Args),
     /// Cut the facts about providers to what the simulator uses of our kinds.
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Generate(args) => generate::run(&args, workspace::root()),
         Task::Tools(args) => tools::run(&args),
+        Task::Released => released::run(),
         Task::Schemas(args) => schemas::run(&args),
         Task::Behaviour(args) => behaviour::run(&args),
         Task::Opencv => opencv::run(),

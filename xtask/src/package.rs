@@ -3,6 +3,7 @@
 //! The same sources give the same bytes in every folder, because no file has a time, a path or a
 //! random number.
 
+pub mod activation;
 pub mod archive;
 pub mod build;
 pub mod chart;

@@ -73,11 +73,11 @@ pub const CLI: Tool = Tool {
 /// flag for the port of its metrics (8080), so the linker sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
-    version: "v2.3.4",
+    version: "v2.4.0",
     package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
-    modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
+    modules: &["github.com/crossplane/crossplane/apis/v2@v2.4.0"],
     ldflags: concat!(
-        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
+        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.4.0 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
     edits: CORE_EDITS,
@@ -88,16 +88,27 @@ pub const CORE: Tool = Tool {
 /// being deleted is still needed. Tests that measure nothing wait less with it.
 pub const FAST_CORE: Tool = Tool {
     name: "fast-crossplane-core",
-    edits: &[
-        CORE_EDITS[0],
-        CORE_EDITS[1],
-        Edit {
-            module: CORE_MODULE,
-            file: "internal/controller/protection/usage/reconciler.go",
-            from: "waitPollInterval = 30 * time.Second",
-            to: "waitPollInterval = time.Second",
-        },
-    ],
+    edits: &[CORE_EDITS[0], CORE_EDITS[1], SHORT_WAIT],
+    ..CORE
+};
+
+/// The wait of [`FAST_CORE`] for Usages.
+const SHORT_WAIT: Edit = Edit {
+    module: CORE_MODULE,
+    file: "internal/controller/protection/usage/reconciler.go",
+    from: "waitPollInterval = 30 * time.Second",
+    to: "waitPollInterval = time.Second",
+};
+
+/// The minor version before [`CORE`].
+pub const CORE_2_3: Tool = Tool {
+    name: "crossplane-core-2.3",
+    version: "v2.3.4",
+    modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
+    ldflags: concat!(
+        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
+        "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
+    ),
     ..CORE
 };
 
@@ -116,24 +127,39 @@ pub const OLD_CORE: Tool = Tool {
         "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
-    edits: &[
-        Edit {
-            module: "github.com/crossplane/crossplane",
-            file: "cmd/crossplane/core/init.go",
-            from: "\"/crds\"",
-            to: "\"crds\"",
-        },
-        Edit {
-            module: "github.com/crossplane/crossplane",
-            file: "cmd/crossplane/core/init.go",
-            from: "\"/webhookconfigurations\"",
-            to: "\"webhookconfigurations\"",
-        },
-        WEBHOOKS_OF_LOOPBACK,
-        probes_and_metrics_of_loopback("github.com/crossplane/crossplane"),
-    ],
+    edits: OLD_CORE_EDITS,
     ..PLAIN
 };
+
+/// [`OLD_CORE`] with the shorter wait of [`FAST_CORE`].
+pub const FAST_OLD_CORE: Tool = Tool {
+    name: "fast-old-crossplane-core",
+    edits: &[
+        OLD_CORE_EDITS[0],
+        OLD_CORE_EDITS[1],
+        OLD_CORE_EDITS[2],
+        OLD_CORE_EDITS[3],
+        Edit {
+            module: OLD_CORE_MODULE,
+            file: "internal/controller/apiextensions/usage/reconciler.go",
+            ..SHORT_WAIT
+        },
+    ],
+    ..OLD_CORE
+};
+
+/// The Go module of [`OLD_CORE`].
+const OLD_CORE_MODULE: &str = "github.com/crossplane/crossplane";
+
+const OLD_CORE_EDITS: &[Edit] = &[
+    Edit { from: "\"/crds\"", to: "\"crds\"", ..OLD_INIT },
+    Edit { from: "\"/webhookconfigurations\"", to: "\"webhookconfigurations\"", ..OLD_INIT },
+    WEBHOOKS_OF_LOOPBACK,
+    probes_and_metrics_of_loopback(OLD_CORE_MODULE),
+];
+
+const OLD_INIT: Edit =
+    Edit { module: OLD_CORE_MODULE, file: "cmd/crossplane/core/init.go", from: "", to: "" };
 
 /// Kubernetes' database.
 pub const ETCD: Tool =
@@ -289,6 +315,7 @@ const TOOLS: &[&Tool] = &[
     &CLI,
     &CORE,
     &FAST_CORE,
+    &CORE_2_3,
     &API_SERVER,
     &CONTROLLER_MANAGER,
     &SCHEDULER,
@@ -303,6 +330,7 @@ const TOOLS: &[&Tool] = &[
     &HELM,
     &OLD_CORE,
     &CHAINSAW,
+    &FAST_OLD_CORE,
 ];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
@@ -530,7 +558,7 @@ mod tests {
     fn a_changed_recipe_gives_another_file() {
         let changed = Tool { ldflags: "-s", ..CORE };
         assert_ne!(changed.key(), CORE.key());
-        assert!(CORE.key().starts_with("crossplane-core-v2.3.4-"), "{}", CORE.key());
+        assert!(CORE.key().starts_with("crossplane-core-v2.4.0-"), "{}", CORE.key());
     }
 
     /// Renovate finds versions by patterns, so another form of a recipe would be overlooked.

@@ -6,6 +6,7 @@ pub mod conditions;
 pub mod json;
 pub mod names;
 pub mod object;
+pub mod releases;
 mod scope;
 pub mod secrets;
 pub mod spec;

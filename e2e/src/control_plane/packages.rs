@@ -101,24 +101,28 @@ impl Registry {
     }
 }
 
-/// Pushes our packages: those in `built`, where `cargo xtask package` has left them for its default
-/// registry; without it those of the workspace as it is.
-pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
+/// Pushes our packages of a release: those in `built`, where `cargo xtask package` has left them
+/// for its default registry; without it those of the workspace as it is.
+pub async fn ours(
+    ground: &Ground,
+    registry: &Registry,
+    args: &Args,
+    built: Option<&Path>,
+) -> Result<()> {
     let start = Instant::now();
-    let args = Args::default();
     let folder = if let Some(folder) = built {
         folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?
     } else {
         let output = ground.subfolder("packages")?;
-        build(&args, output.clone()).await?;
+        build(args, output.clone()).await?;
         output
     };
-    push(ground, registry, &args, &folder).await?;
+    push(ground, registry, args, &folder).await?;
     if built.is_some() {
         let package =
-            registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), &args));
+            registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), args));
         let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
-        origin::check(&yaml::read(&contents)?, &args)
+        origin::check(&yaml::read(&contents)?, args)
             .with_context(|| folder.display().to_string())?;
     }
     ground.tell("our packages", start);
@@ -127,9 +131,8 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
 
 /// Takes the Function's program out of its package, as whoever pulls that for this machine finds
 /// it; gives its file. Its image says which of its files it starts.
-pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
-    let args = Args::default();
-    let package = registry.own(&tagged(&args.registry.function(), &args));
+pub async fn program(ground: &Ground, registry: &Registry, args: &Args) -> Result<PathBuf> {
+    let package = registry.own(&tagged(&args.registry.function(), args));
     let crane = Program::new("crane", &ground.tools.crane).args([
         "--platform",
         PLATFORM,

@@ -34,9 +34,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     // The function of their own release, or a later one.
-    let args = Args::default();
-    let function = format!("Function {} >={}-0", args.registry.function(), args.release);
-    for (api, flavour) in examples::all() {
+    let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
+    for (api, flavour) in stage.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
             |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
@@ -56,6 +55,27 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let installed = stage.objects.list(PACKAGES, "Provider", "").await?;
     let installed: BTreeSet<_> = installed.iter().filter_map(package).collect();
     ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
+    kinds_are_activated(&stage).await
+}
+
+/// Every kind that a policy of ours names is a kind of a provider, and active.
+async fn kinds_are_activated(stage: &Stage) -> Result<()> {
+    const VERSION: &str = "apiextensions.crossplane.io/v1alpha1";
+    let mut policies = 0;
+    for policy in stage.objects.list(VERSION, "ManagedResourceActivationPolicy", "").await? {
+        let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+        if !name.ends_with(Flavour::Namespaced.default_group()) {
+            continue;
+        }
+        let names = |list: &Value| -> BTreeSet<String> {
+            list.as_array().into_iter().flatten().map(ToString::to_string).collect()
+        };
+        let (wanted, found) =
+            (names(&policy["spec"]["activate"]), names(&policy["status"]["activated"]));
+        ensure!(wanted == found, "{name} activates {found:?}, not {wanted:?}");
+        policies += 1;
+    }
+    ensure!(policies == 4, "{policies} APIs have a policy; stock pools need none");
     Ok(())
 }
 
@@ -148,7 +168,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
     ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;
         if flavour == Flavour::Namespaced {

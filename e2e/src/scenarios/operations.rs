@@ -74,7 +74,7 @@ impl Team {
     async fn with(stage: &Stage) -> Result<Self> {
         let plane = stage.plane.clone();
         packages::providers(plane.ground(), &plane.registry).await?;
-        packages::ours(plane.ground(), &plane.registry, None).await?;
+        packages::ours(plane.ground(), &plane.registry, &Args::default(), None).await?;
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;
         plane.outer.apply(&[plane.registry.image_config()]).await?;
@@ -234,7 +234,7 @@ impl Team {
     /// The guide's command names a composite without a claim too, which would go with its kind.
     async fn shows_what_no_claim_has(&self, block: &str) -> Result<()> {
         let info = find("XStockPool").context("there are no stock pools")?.info();
-        let mut composite = examples::example(info.name, Flavour::Claims, TEAM)?;
+        let mut composite = examples::example(workspace::root(), info.name, Flavour::Claims, TEAM)?;
         composite["kind"] = info.composite.kind.into();
         // Nothing has to be made for it.
         composite["metadata"] = json!({"name": "without-claim", "annotations": {PAUSED: "true"}});

@@ -24,8 +24,14 @@ const DESCRIPTION: &str = "Crossplane composition function for self-service envi
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// What lies beside the package's own files in `package/`, for people.
-pub const NOT_PACKAGED: [&str; 5] =
-    ["observability/*", "policy.yaml", "rbac/*", "rbac/providers/*", "runtime-config.yaml"];
+pub const NOT_PACKAGED: [&str; 6] = [
+    "activation/*",
+    "observability/*",
+    "policy.yaml",
+    "rbac/*",
+    "rbac/providers/*",
+    "runtime-config.yaml",
+];
 
 /// Builds the package for one architecture; gives its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
