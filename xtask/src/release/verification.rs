@@ -75,7 +75,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs a block. Returns the last line of its complaint if it fails.
+    /// Runs a block. Returns its complaint if it fails.
     fn run(&self, block: &str) -> Result<Option<String>> {
         let script = format!("{}{block}", self.variables);
         let mut bash = Command::new("bash");
@@ -84,7 +84,6 @@ impl Verification {
         if answer.status.success() {
             return Ok(None);
         }
-        let complaint = String::from_utf8_lossy(&answer.stderr).into_owned();
-        Ok(Some(complaint.trim().lines().last().unwrap_or("no message").to_owned()))
+        Ok(Some(String::from_utf8_lossy(&answer.stderr).into_owned()))
     }
 }
