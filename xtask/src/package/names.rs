@@ -86,7 +86,7 @@ pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
 }
 
 /// Checks a version: Crossplane takes semantic ones only, and compares them.
-pub(super) fn release(text: &str) -> Result<String, String> {
+pub(crate) fn release(text: &str) -> Result<String, String> {
     let wanted = || format!("{text:?}: expected a semantic version with a v, such as v1.2.3");
     let number = text.strip_prefix('v').ok_or_else(wanted)?;
     let (number, suffix) =
