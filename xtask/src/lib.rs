@@ -17,6 +17,7 @@ pub mod pages;
 pub mod prose;
 pub mod providers;
 pub mod python;
+pub mod release;
 pub mod render;
 pub mod schemas;
 pub mod server;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, render,
-    schemas, tools, words, workspace,
+    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, release,
+    render, schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -27,6 +27,8 @@ enum Task {
     Opencv,
     /// Build the release: Crossplane packages, the command line, the portal and the SBOMs.
     Package(package::Args),
+    /// Push the packages to the registry, and sign them, or rehearse both on this machine.
+    Release(release::Args),
     /// Build the portal's pages if their sources are newer, and install the browser test tools.
     Pages,
     /// Render the portal's chart with the real Helm, or check it.
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Task::Behaviour(args) => behaviour::run(&args),
         Task::Opencv => opencv::run(),
         Task::Package(args) => package::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Pages => pages::run(),
         Task::Chart(args) => chart::run(&args),
         Task::Demo(args) => forward::run(&["demo", "paved"], None, &args),
