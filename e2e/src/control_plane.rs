@@ -212,7 +212,7 @@ impl ControlPlane {
         self.options.args()
     }
 
-    /// The sources of what was installed at its start.
+    /// The sources of the packages that were installed at its start.
     pub fn sources(&self) -> &Path {
         &self.options.sources
     }
@@ -337,7 +337,7 @@ async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Res
 }
 
 /// The rights and admission policies that we ship: for Crossplane, people, and the providers of
-/// what is installed. The first release has no policies.
+/// installed packages. The first release has no policies.
 fn rights(sources: &Path, args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
     let names =

@@ -19,7 +19,7 @@ pub fn clusters(flavours: Vec<Flavour>) -> impl Iterator<Item = (&'static str, F
     })
 }
 
-/// An API's example in these sources: what people apply, in `namespace`.
+/// An API's example in these sources, for a namespace.
 pub fn example(sources: &Path, api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",

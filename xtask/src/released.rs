@@ -64,16 +64,20 @@ impl Release {
         let (sources, packages) = (folder.join("sources"), folder.join("packages"));
         fs::create_dir_all(&sources)?;
         self.unpack(&sources)?;
+        let programs = target.join("debug");
         let mut cargo = Command::new("cargo");
-        cargo.args(["run", "--quiet", "--locked", "--package=xtask", "--", "package", "--debug"]);
-        cargo.args(["function", "configurations", "--release", self.version, "--output"]);
-        cargo.arg(&packages).current_dir(&sources).env("CARGO_TARGET_DIR", target);
+        cargo.args(["build", "--quiet", "--locked", "--workspace"]);
+        cargo.args(["--bin=xtask", "--bin=function"]);
+        cargo.current_dir(&sources).env("CARGO_TARGET_DIR", target);
         cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
-        // The commit names its own toolchain, and builds its own programs.
-        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove(workspace::PROGRAMS);
-        let status = cargo.status().context("starting cargo")?;
-        ensure!(status.success(), "cargo run: {status}");
-        Ok(())
+        // The commit names its own toolchain.
+        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+        succeed(&mut cargo)?;
+        let mut xtask = Command::new(programs.join("xtask"));
+        xtask.args(["package", "--debug", "function", "configurations", "--release"]);
+        xtask.arg(self.version).arg("--output").arg(&packages);
+        xtask.current_dir(&sources).env(workspace::PROGRAMS, &programs);
+        succeed(xtask.env(tools::FOLDER, tools::folder()?))
     }
 
     /// Writes the files of the commit.
@@ -95,4 +99,10 @@ impl Release {
         ensure!(status.success(), "git archive: {status}");
         Ok(())
     }
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
 }

@@ -68,6 +68,15 @@ pub const CLI: Tool = Tool {
     ..PLAIN
 };
 
+/// The command line of Crossplane 1.20, with `crossplane render`. It has no engine, and calls the
+/// function itself.
+pub const OLD_CLI: Tool = Tool {
+    name: "old-crossplane",
+    version: "v1.20.11",
+    package: "github.com/crossplane/crossplane/cmd/crank",
+    ..PLAIN
+};
+
 /// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
 /// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
 /// flag for the port of its metrics (8080), so the linker sets it.
@@ -331,10 +340,11 @@ const TOOLS: &[&Tool] = &[
     &OLD_CORE,
     &CHAINSAW,
     &FAST_OLD_CORE,
+    &OLD_CLI,
 ];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
-const FOLDER: &str = "PAVED_ROAD_TOOLS";
+pub const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]

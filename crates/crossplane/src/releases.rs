@@ -12,7 +12,8 @@ pub struct Problem {
     pub source: &'static str,
     /// The effect, as the rest of a sentence about a release.
     pub effect: &'static str,
-    /// The work of an operator besides the update, as the rest of a sentence, or nothing.
+    /// The work of an operator besides the update, as the rest of a sentence. It may be
+    /// empty.
     pub advice: &'static str,
     /// The first release with the problem, among those that we know of.
     pub since: Version,
@@ -25,7 +26,7 @@ pub struct Problem {
 ///
 /// - GHSA-77cv-mrm6-fr3c: until <https://github.com/crossplane/crossplane/pull/7627>, merged for
 ///   2.4.0, Crossplane deletes the resources in `spec.resourceRefs` of a composite, if they have no
-///   controller and the annotation of composed resources, and any user may have written the references.
+///   controller and the annotation of composed resources. Any user may have written the references.
 ///   <https://github.com/crossplane/crossplane/pull/5876> brought that into 1.17, and into later
 ///   releases of 1.15 and 1.16.
 /// - v2.3.4: its release notes have the fix for composed Usages.

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
-use crate::examples;
 use crate::stage::Stage;
 
 /// How many.

@@ -19,12 +19,11 @@ use xtask::workspace;
 
 pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
-use crate::examples;
 use crate::objects::Objects;
 use crate::stage::Stage;
 
 pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let info = api.info();
         let before = Counts::from_plane(&stage.plane, api, flavour).await?;
         let begin = Instant::now();
@@ -112,7 +111,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, examples::all().count(), names.len())
+        cost.is_fair(code, stage.apis().count(), names.len())
             .with_context(|| format!("paved {what}"))?;
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! What nobody can provide is refused, in words that name the field, and what was there stays.
 
 use anyhow::{Result, ensure};
-use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -98,7 +98,7 @@ async fn stay_ready<'e>(
 
 /// What is made while the later function answers is as that decides, and stays so under today's.
 async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
-    let flavour = stage.flavours().pop().context("Crossplane serves nothing")?;
+    let flavour = stage.flavours().pop().context("Crossplane serves no API")?;
     let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
     ensure!(image == later::IMAGE, "the later function makes machines of {image}");

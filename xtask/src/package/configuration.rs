@@ -204,6 +204,19 @@ mod tests {
 
     use super::*;
 
+    /// The function of v0.1.0 rejects unknown Settings, and may run with later Compositions.
+    #[test]
+    fn composition_has_only_settings_of_the_first_release() {
+        const KNOWN: [&str; 4] = ["apiVersion", "kind", "schemaRevision", "settingsFrom"];
+        for (api, flavour) in APIS.iter().flat_map(|api| Flavour::ALL.map(|one| (*api, one))) {
+            let contents = Contents::new(&Args::default(), api, flavour).unwrap();
+            let input = &contents.composition["spec"]["pipeline"][0]["input"];
+            let keys = input.as_object().unwrap().keys().collect::<Vec<_>>();
+            assert_eq!(keys, KNOWN, "{}", api.info().name);
+            assert_eq!(input["settingsFrom"].as_object().unwrap().len(), 1);
+        }
+    }
+
     /// A constraint that names no pre-release, such as `>=v0.1.0`, is for releases only.
     #[test]
     fn a_later_pre_release_of_the_function_will_do() {

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::eventually::eventually;
-use crate::examples;
 use crate::scenarios::deletion::{self, Traces};
 use crate::stage::{Stage, is_part};
 
