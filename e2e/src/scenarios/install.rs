@@ -34,7 +34,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     // The function of their own release, or a later one.
-    let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
+    let args = Args::default();
+    let function = format!("Function {} >={}-0", args.registry.function(), args.release);
     for (api, flavour) in stage.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
