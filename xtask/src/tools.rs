@@ -263,8 +263,19 @@ pub const PROVIDER_HELM: Tool = Tool {
 };
 
 /// Runs the checks in clouds: see `cargo xtask cloud-check`.
-pub const CHAINSAW: Tool =
-    Tool { name: "chainsaw", version: "v0.2.12", package: "github.com/kyverno/chainsaw", ..PLAIN };
+pub const CHAINSAW: Tool = Tool {
+    name: "chainsaw",
+    version: "v0.2.12",
+    package: "github.com/kyverno/chainsaw",
+    // The package `testing` of Go 1.26 requires one more method.
+    edits: &[Edit {
+        module: "github.com/kyverno/chainsaw",
+        file: "pkg/runner/internal/test_deps.go",
+        from: "func (*TestDeps) ImportPath()",
+        to: "func (*TestDeps) ModulePath() string { return \"\" }\n\nfunc (*TestDeps) ImportPath()",
+    }],
+    ..PLAIN
+};
 
 /// Serves metrics on a free port of loopback.
 const ANY_METRICS_PORT: &str =
