@@ -48,7 +48,9 @@ impl Graph {
     /// deletion never keeps another resource.
     fn never_gone(&self) -> Option<String> {
         let mut left = self.slots.clone();
-        while let Some(next) = self.free(&left).next().cloned() {
+        loop {
+            let next = self.free(&left).next().cloned();
+            let Some(next) = next else { break };
             left.remove(&next);
         }
         let left: Vec<String> = left.into_iter().collect();
