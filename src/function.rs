@@ -9,12 +9,14 @@ use function_sdk_rust::proto::v1::{
     Status as ConditionStatus, Target, credentials::Source, resource_selector,
 };
 use jiff::Timestamp;
+use pbjson_types::value::Kind;
 use serde_json::Value;
 use tonic::Status;
 
 use crate::apis::{self, AnyApi};
 use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
 use crate::error::Error;
+use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::value::{self, Object};
 
@@ -23,6 +25,10 @@ pub const CONDITION: &str = "Provisioned";
 
 /// The name under which we ask for the EnvironmentConfig that `settingsFrom` names.
 pub const SETTINGS_REQUIREMENT: &str = "settings";
+
+/// The name under which our namespaced Compositions ask Crossplane for the EnvironmentConfig, so that
+/// it comes with the first request.
+pub const SETTINGS_AT_FIRST: &str = "settings-at-first";
 
 /// What composing may know besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
@@ -121,8 +127,14 @@ fn settings(
         namespace: None,
         name: from.name.clone(),
     };
-    ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
-    let Some(found) = answered(request) else {
+    let at_first = request.required_resources.remove(SETTINGS_AT_FIRST);
+    // A Composition may ask for another object than its Settings name.
+    let at_first = at_first.filter(|found| found_name(found) == Some(&from.name));
+    let found = at_first.or_else(|| {
+        ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
+        answered(request)
+    });
+    let Some(found) = found else {
         tracing::debug!(name = from.name, "asks for the EnvironmentConfig");
         return Ok(None);
     };
@@ -136,7 +148,7 @@ fn settings(
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
             target,
-            ..result(Severity::Warning, "SettingsNotFound", message)
+            ..result(Severity::Warning, Reason::SettingsNotFound, message)
         });
         input.common.config_not_found = true;
         return Ok(Some(input));
@@ -191,6 +203,16 @@ fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
 fn answered(request: &mut RunFunctionRequest) -> Option<Resources> {
     let modern = request.required_resources.remove(SETTINGS_REQUIREMENT);
     modern.or_else(|| request.extra_resources.remove(SETTINGS_REQUIREMENT))
+}
+
+/// The name of the first object that was found.
+fn found_name(found: &Resources) -> Option<&str> {
+    let metadata = found.items.first()?.resource.as_ref()?.fields.get("metadata")?;
+    let Kind::StructValue(metadata) = metadata.kind.as_ref()? else { return None };
+    match metadata.fields.get("name")?.kind.as_ref()? {
+        Kind::StringValue(name) => Some(name),
+        _ => None,
+    }
 }
 
 fn environment_config(found: Resources) -> Option<Object> {
@@ -249,7 +271,7 @@ fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<()
 
 /// Puts an answer into the response, beside what earlier steps desired.
 fn fill(response: &mut RunFunctionResponse, answer: Answer) {
-    tracing::debug!(phase = ?answer.phase, reason = answer.reason, sentence = answer.message, "answered");
+    tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
@@ -271,7 +293,7 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
             if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
         response.results.push(result(severity, answer.reason, answer.message.clone()));
     }
-    let status = if answer.reason == "Available" {
+    let status = if answer.reason == Reason::Available {
         ConditionStatus::ConditionTrue
     } else {
         ConditionStatus::ConditionFalse
@@ -306,8 +328,8 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
 /// once.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
-    tracing::debug!(reason = error.reason(), sentence, "refused");
-    let fatal = |message: String| result(Severity::Fatal, error.reason(), message);
+    tracing::debug!(reason = %error.code(), sentence, "refused");
+    let fatal = |message: String| result(Severity::Fatal, error.code(), message);
     match error.fields() {
         [] => response.results.push(fatal(sentence.clone())),
         fields => {
@@ -315,28 +337,33 @@ fn refuse(response: &mut RunFunctionResponse, error: &Error) {
             response.results.extend(each);
         }
     }
-    let reason = error.reason();
+    let reason = error.code();
     response.conditions.extend([
         condition(CONDITION, ConditionStatus::ConditionFalse, reason, sentence.clone()),
         condition(STALLED, ConditionStatus::ConditionTrue, reason, sentence),
     ]);
 }
 
-fn condition(kind: &str, status: ConditionStatus, reason: &str, message: String) -> Condition {
+fn condition(
+    kind: &str,
+    status: ConditionStatus,
+    reason: impl ToString,
+    message: String,
+) -> Condition {
     Condition {
         r#type: kind.to_owned(),
         status: status.into(),
-        reason: reason.to_owned(),
+        reason: reason.to_string(),
         message: Some(message),
         target: Some(Target::CompositeAndClaim.into()),
     }
 }
 
-fn result(severity: Severity, reason: &str, message: String) -> FunctionResult {
+fn result(severity: Severity, reason: impl ToString, message: String) -> FunctionResult {
     FunctionResult {
         severity: severity.into(),
         message,
-        reason: Some(reason.to_owned()),
+        reason: Some(reason.to_string()),
         target: Some(Target::CompositeAndClaim.into()),
     }
 }

@@ -64,12 +64,18 @@ const OUTER: &str = "outer";
 pub struct Options {
     /// Which Crossplane it is.
     pub core: CoreVersion,
+    /// Wait less for Usages, where a program of that version does.
+    pub fast: bool,
     /// Install our packages and those that they depend on.
     pub install: bool,
     /// Where `cargo xtask package` has left our packages, of which the Function's program is run;
     /// without it they are built of the workspace, with images that hold no program, and the one
     /// that was built for tests is run.
     pub packages: Option<PathBuf>,
+    /// The sources with the roles, Settings, charts and examples.
+    pub sources: PathBuf,
+    /// The version of our packages.
+    pub release: String,
     /// How many processes of the function there are.
     pub replicas: usize,
     /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything
@@ -88,14 +94,25 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             core: CoreVersion::default(),
+            fast: false,
             install: true,
             packages: None,
+            sources: workspace::root().to_owned(),
+            release: package::Args::default().release,
             replicas: 2,
             pace: Duration::from_secs(1),
             quiet: false,
             keep: false,
             logs: None,
         }
+    }
+}
+
+impl Options {
+    /// Our packages that are installed.
+    fn args(&self) -> package::Args {
+        let (release, flavour) = (self.release.clone(), self.core.flavour());
+        package::Args { release, flavour, ..package::Args::default() }
     }
 }
 
@@ -132,18 +149,19 @@ impl ControlPlane {
     /// with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
-        let ground = Arc::new(Ground::new(options.core, options.quiet, options.keep)?);
+        let ground =
+            Arc::new(Ground::new(options.core.tool(options.fast), options.quiet, options.keep)?);
         let registry = Registry::start(&ground).await?;
         let ((), (outer, inner, core), sites) = try_join!(
             publish(&ground, &registry, options),
             clusters(&ground, options.core),
-            charts::pack(&ground)
+            charts::pack(&ground, &options.sources)
         )?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
         let inside = inside::Inside::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
         let binary = if options.packages.is_some() {
-            packages::program(&ground, &registry).await?
+            packages::program(&ground, &registry, &options.args()).await?
         } else {
             workspace::built("function")?
         };
@@ -189,6 +207,16 @@ impl ControlPlane {
         self.outer.kubectl(args.iter().copied()).await
     }
 
+    /// Our packages that were installed at its start.
+    pub fn args(&self) -> package::Args {
+        self.options.args()
+    }
+
+    /// The sources of the packages that were installed at its start.
+    pub fn sources(&self) -> &Path {
+        &self.options.sources
+    }
+
     /// Where everything is that this control plane writes.
     pub fn folder(&self) -> &Path {
         self.ground.folder()
@@ -197,8 +225,8 @@ impl ControlPlane {
     /// How another one is started that a scenario has for itself: small and quiet, and what this
     /// one leaves behind is left of it too.
     pub fn beside(&self) -> Options {
-        let Options { packages, keep, logs, .. } = self.options.clone();
-        Options { packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
+        let Options { core, fast, packages, keep, logs, .. } = self.options.clone();
+        Options { core, fast, packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
     }
 
     /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this
@@ -249,17 +277,23 @@ impl ControlPlane {
     async fn install(&self, options: &Options) -> Result<()> {
         let outer = &self.outer;
         let start = Instant::now();
-        outer.apply(&[self.registry.image_config(), settings::environment_config()?]).await?;
-        outer.apply(&settings::namespaces()?).await?;
-        let args = package::Args { flavour: options.core.flavour(), ..package::Args::default() };
-        outer.apply(&rights(&args)?).await?;
-        outer.apply(&runtime::shipped()?).await?;
+        let (sources, args) = (&options.sources, options.args());
+        let settings = settings::environment_config(sources)?;
+        outer.apply(&[self.registry.image_config(), settings]).await?;
+        outer.apply(&settings::namespaces(sources)?).await?;
+        self.grant(sources).await?;
         outer.apply(&packages::installation(&args)).await?;
         outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
         packages::configure(outer).await?;
         self.ground.tell(&format!("{count} packages healthy"), start);
         self.run_providers(options.pace).await
+    }
+
+    /// Applies the roles, the admission policies and the runtime configs of these sources.
+    pub async fn grant(&self, sources: &Path) -> Result<()> {
+        self.outer.apply(&rights(sources, &self.args())?).await?;
+        self.outer.apply(&runtime::shipped(sources)?).await
     }
 
     /// Starts what installed providers are here: two programs, and what stands in for clouds, which
@@ -297,21 +331,22 @@ async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, C
 async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<()> {
     if options.install {
         packages::providers(ground, registry).await?;
-        packages::ours(ground, registry, options.packages.as_deref()).await?;
+        packages::ours(ground, registry, &options.args(), options.packages.as_deref()).await?;
     }
     Ok(())
 }
 
 /// The rights and admission policies that we ship: for Crossplane, people, and the providers of
-/// what is installed.
-fn rights(args: &package::Args) -> Result<Vec<Value>> {
+/// installed packages. The first release has no policies.
+fn rights(sources: &Path, args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
     let names =
         ["crossplane", "people", "providers/helm"].map(str::to_owned).into_iter().chain(names);
     let files = names.map(|name| format!("rbac/{name}.yaml")).chain(["policy.yaml".to_owned()]);
+    let files = files.map(|file| sources.join("package").join(file));
     let mut rights = Vec::new();
-    for file in files {
-        rights.extend(yaml::read(&workspace::root().join("package").join(file))?);
+    for file in files.filter(|file| file.exists() || !file.ends_with("policy.yaml")) {
+        rights.extend(yaml::read(&file)?);
     }
     Ok(rights)
 }

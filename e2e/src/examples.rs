@@ -1,29 +1,31 @@
 //! The repository's examples, as somebody applies them to a namespace of their own.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use serde_json::{Value, json};
-use xtask::{workspace, yaml};
+use xtask::yaml;
 
-/// Every API in both flavours.
-pub fn all() -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
-    APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour)))
+/// Every API in these flavours.
+pub fn all(flavours: Vec<Flavour>) -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
+    APIS.iter().flat_map(move |api| flavours.clone().into_iter().map(|flavour| (*api, flavour)))
 }
 
-/// The managed clusters that a virtual environment can be on, in both flavours.
-pub fn clusters() -> impl Iterator<Item = (&'static str, Flavour)> {
-    ["gke", "eks", "aks"]
-        .into_iter()
-        .flat_map(|cluster| Flavour::ALL.map(|flavour| (cluster, flavour)))
+/// The managed clusters that a virtual environment can be on, in these flavours.
+pub fn clusters(flavours: Vec<Flavour>) -> impl Iterator<Item = (&'static str, Flavour)> {
+    ["gke", "eks", "aks"].into_iter().flat_map(move |cluster| {
+        flavours.clone().into_iter().map(move |flavour| (cluster, flavour))
+    })
 }
 
-/// An API's example: what people apply, in `namespace`.
-pub fn example(api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
+/// An API's example in these sources, for a namespace.
+pub fn example(sources: &Path, api: &str, flavour: Flavour, namespace: &str) -> Result<Value> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
         Flavour::Namespaced => "namespaced/xr.yaml",
     };
-    let path = workspace::root().join("examples").join(api).join(file);
+    let path = sources.join("examples").join(api).join(file);
     let documents = yaml::read(&path)?;
     let mut object =
         documents.into_iter().next().with_context(|| format!("{} is empty", path.display()))?;

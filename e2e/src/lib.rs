@@ -9,6 +9,7 @@ pub mod examples;
 pub mod kubeconfig;
 pub mod kubectl;
 pub mod later;
+pub mod matrix;
 pub mod objects;
 pub mod openid;
 pub mod paved;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use crossplane::api_version;
 use crossplane::names::IN_USE;
-use futures::TryStreamExt;
+use futures::{Stream, StreamExt, TryStreamExt};
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, WatchEvent, WatchParams,
 };
@@ -15,6 +15,7 @@ use kube::core::{GroupVersionKind, ObjectMeta, TypeMeta};
 use kube::discovery::{
     ApiCapabilities, ApiGroup, ApiResource, Discovery, Scope, pinned_kind, verbs,
 };
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -81,6 +82,21 @@ impl Objects {
             serde_json::to_value(object).context("an object that is no JSON")
         });
         values.collect()
+    }
+
+    /// Watches every object of a kind in a namespace: each as it is now, and after each change.
+    /// An interrupted watch continues.
+    pub async fn watch(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> Result<impl Stream<Item = Value> + Send + use<>> {
+        let api = self.api(api_version, kind, namespace).await?;
+        let events = watcher(api, watcher::Config::default()).default_backoff();
+        Ok(events
+            .applied_objects()
+            .filter_map(async |object| serde_json::to_value(object.ok()?).ok()))
     }
 
     /// Whether there is such a kind.

@@ -16,6 +16,7 @@ mod operations;
 mod portal;
 mod quiet;
 mod refusals;
+mod restore;
 mod rights;
 mod up;
 mod upgrade;
@@ -30,6 +31,7 @@ use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
 use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
+use crate::matrix;
 use crate::signals;
 use crate::stage::Stage;
 
@@ -52,6 +54,8 @@ struct Scenario {
     /// deleted as a claims API and as a namespaced API; rights, the portal, the upgrade and the
     /// documented commands.
     is_core: bool,
+    /// Whether it also runs on the oldest Crossplane: it needs claims alone.
+    is_old: bool,
     play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
 }
 
@@ -70,8 +74,11 @@ enum When {
 }
 
 macro_rules! scenario {
-    (core $group:ident :: $name:ident $(, $when:ident)?) => {
-        Scenario { is_core: true, ..scenario!($group::$name $(, $when)?) }
+    (core $($rest:tt)+) => {
+        Scenario { is_core: true, ..scenario!($($rest)+) }
+    };
+    (old $($rest:tt)+) => {
+        Scenario { is_old: true, ..scenario!($($rest)+) }
     };
     ($group:ident :: $name:ident) => {
         scenario!($group::$name, Together)
@@ -81,6 +88,7 @@ macro_rules! scenario {
             name: concat!(stringify!($group), "::", stringify!($name)),
             when: When::$when,
             is_core: false,
+            is_old: false,
             play: |stage| Box::pin($group::$name(stage)),
         }
     };
@@ -90,71 +98,74 @@ macro_rules! scenario {
 const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
     scenario!(core compatibility::the_claims_flavour_works_on_crossplane_1_20),
+    scenario!(core old upgrade::environments_survive_the_function_first),
+    scenario!(old upgrade::environments_survive_the_apis_first),
     // Its environments stand from here on.
-    scenario!(core day_two::killed_function_delays_no_environment),
+    scenario!(core old day_two::killed_function_delays_no_environment),
     scenario!(core portal::people_use_the_pages),
+    scenario!(restore::restored_environments_find_their_resources),
     scenario!(install::a_team_has_apis_in_a_group_of_its_own),
-    scenario!(deletion::half_made_environment_is_deleted_whole),
-    scenario!(core deletion::refused_environment_is_deleted_whole),
+    scenario!(old deletion::half_made_environment_is_deleted_whole),
+    scenario!(core old deletion::refused_environment_is_deleted_whole),
     scenario!(core deletion::composite_deleted_first_leaves_no_resource),
-    scenario!(deletion::orphaned_resource_stays_in_the_cloud),
-    scenario!(deletion::site_with_retained_files_keeps_its_bucket),
+    scenario!(old deletion::orphaned_resource_stays_in_the_cloud),
+    scenario!(old deletion::site_with_retained_files_keeps_its_bucket),
     scenario!(core install::packages_bring_the_providers_that_they_need),
     scenario!(core install::packages_are_pushed_as_the_readme_says),
-    scenario!(core inside::the_app_lands_inside),
-    scenario!(inside::an_app_taken_out_of_a_claim_is_uninstalled),
-    scenario!(inside::a_virtual_cluster_that_stopped_answering_can_go),
-    scenario!(inside::stuck_resource_is_left_behind_by_hand),
+    scenario!(core old inside::the_app_lands_inside),
+    scenario!(old inside::an_app_taken_out_of_a_claim_is_uninstalled),
+    scenario!(old inside::a_virtual_cluster_that_stopped_answering_can_go),
+    scenario!(old inside::stuck_resource_is_left_behind_by_hand),
     scenario!(day_two::resource_deleted_by_hand_comes_back),
-    scenario!(day_two::resource_vanished_from_a_cloud_comes_back),
-    scenario!(day_two::resource_upgraded_by_hand_stays_upgraded),
-    scenario!(core failure::a_refused_leaf_is_named_and_recovers),
-    scenario!(failure::common_cause_ends_the_wait_with_its_remediation),
-    scenario!(core refusals::api_server_rejects_invalid_specs),
-    scenario!(core refusals::change_of_a_fixed_field_is_rejected),
-    scenario!(core refusals::rejected_edit_keeps_all_resources),
+    scenario!(old day_two::resource_vanished_from_a_cloud_comes_back),
+    scenario!(old day_two::resource_upgraded_by_hand_stays_upgraded),
+    scenario!(core old failure::a_refused_leaf_is_named_and_recovers),
+    scenario!(old failure::common_cause_ends_the_wait_with_its_remediation),
+    scenario!(core old refusals::api_server_rejects_invalid_specs),
+    scenario!(core old refusals::change_of_a_fixed_field_is_rejected),
+    scenario!(core old refusals::rejected_edit_keeps_all_resources),
     scenario!(core rights::role_gives_exactly_its_rights),
     scenario!(core rights::operator_manages_all_objects_except_secrets),
     scenario!(core rights::a_user_reaches_no_other_namespace_and_no_part),
     scenario!(core rights::only_crossplane_writes_its_references),
     scenario!(core portal::two_tenants_make_watch_and_delete),
-    scenario!(core cli::the_documented_pipeline_ends_with_a_site),
-    scenario!(cli::a_pipeline_applies_waits_and_gets_its_outputs),
-    scenario!(cli::slow_resource_has_not_failed),
-    scenario!(core cli::a_refused_part_ends_the_wait_and_is_named),
-    scenario!(cli::a_refused_change_ends_the_wait_and_is_named),
-    scenario!(cli::recovered_resource_ends_the_wait_ready),
-    scenario!(cli::a_wait_ends_when_its_time_is_over),
-    scenario!(cli::an_invalid_spec_ends_the_wait_at_once),
-    scenario!(cli::rejected_claim_prevents_the_whole_apply),
-    scenario!(cli::another_managers_fields_are_not_taken_by_accident),
-    scenario!(cli::two_pipelines_may_apply_at_once),
+    scenario!(core old cli::the_documented_pipeline_ends_with_a_site),
+    scenario!(old cli::a_pipeline_applies_waits_and_gets_its_outputs),
+    scenario!(old cli::slow_resource_has_not_failed),
+    scenario!(core old cli::a_refused_part_ends_the_wait_and_is_named),
+    scenario!(old cli::a_refused_change_ends_the_wait_and_is_named),
+    scenario!(old cli::recovered_resource_ends_the_wait_ready),
+    scenario!(old cli::a_wait_ends_when_its_time_is_over),
+    scenario!(old cli::an_invalid_spec_ends_the_wait_at_once),
+    scenario!(old cli::rejected_claim_prevents_the_whole_apply),
+    scenario!(old cli::another_managers_fields_are_not_taken_by_accident),
+    scenario!(old cli::two_pipelines_may_apply_at_once),
     scenario!(cli::denied_user_gets_the_reason),
-    scenario!(cli::deleted_environment_fails_the_wait),
+    scenario!(old cli::deleted_environment_fails_the_wait),
     scenario!(cli::interrupted_wait_keeps_applied_claims),
-    scenario!(cli::blocked_deletion_names_the_blocker),
-    scenario!(core claims::every_claim_becomes_ready),
+    scenario!(old cli::blocked_deletion_names_the_blocker),
+    scenario!(core old claims::every_claim_becomes_ready),
     scenario!(core claims::every_namespaced_composite_becomes_ready),
     scenario!(core install::compositions_are_selected_by_their_provider),
     scenario!(core up::it_listens_on_loopback_alone),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),
-    scenario!(bulk::a_hundred_environments_come_and_go, Alone),
-    scenario!(quiet::idle_environment_causes_no_write, Alone),
-    scenario!(day_two::a_provider_that_was_down_catches_up, Alone),
+    scenario!(old bulk::a_hundred_environments_come_and_go, Alone),
+    scenario!(old quiet::idle_environment_causes_no_write, Alone),
+    scenario!(old day_two::a_provider_that_was_down_catches_up, Alone),
     scenario!(day_two::new_settings_leave_running_resources_alone, Alone),
     scenario!(day_two::new_tags_and_publishers_reach_running_resources, Alone),
     scenario!(day_two::new_networks_reach_running_resources, Alone),
     scenario!(day_two::wrong_settings_change_no_running_resource, Alone),
-    scenario!(day_two::restarted_crossplane_recreates_no_resource, Alone),
-    scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    scenario!(old day_two::restarted_crossplane_recreates_no_resource, Alone),
+    scenario!(core old upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on the examples that stand are not as they were.
-    scenario!(core day_two::updatable_field_reaches_its_resource, Alone),
-    scenario!(core deletion::ready_environment_is_deleted_whole, Alone),
-    scenario!(cli::a_wait_outlives_the_api_server, Elsewhere),
+    scenario!(core old day_two::updatable_field_reaches_its_resource, Alone),
+    scenario!(core old deletion::ready_environment_is_deleted_whole, Alone),
+    scenario!(old cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
-    scenario!(day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
+    scenario!(old day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
     // On one of their own again, for which there is room now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
@@ -169,6 +180,12 @@ pub struct Args {
     /// Run only the core set, which CI runs for every change.
     #[arg(long, conflicts_with = "only")]
     core: bool,
+    /// Version of Crossplane. On 1.20, the scenarios of the claims API run.
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
+    core_version: CoreVersion,
+    /// Record in SUPPORT.md that all scenarios hold on this version of Crossplane.
+    #[arg(long, conflicts_with_all = ["only", "core"])]
+    matrix: bool,
     /// Seconds of one round of a fake cloud. 0 makes clouds instant.
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=600))]
     pace: u16,
@@ -196,9 +213,9 @@ pub async fn e2e(args: &Args) -> Result<()> {
 async fn run(args: &Args) -> Result<()> {
     let pace = Duration::from_secs(args.pace.into());
     // The full set is judged on an unedited Crossplane.
-    let core = if args.core { CoreVersion::Fast } else { CoreVersion::New };
     let options = Options {
-        core,
+        core: args.core_version,
+        fast: args.core,
         packages: args.packages.clone(),
         keep: args.keep,
         logs: args.logs.clone(),
@@ -220,8 +237,9 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
         let is_named = only.iter().any(|part| scenario.name.contains(part));
-        is_named
-            || only.is_empty() && scenario.when != When::Asked && (scenario.is_core || !args.core)
+        let is_of_set = scenario.when != When::Asked && (scenario.is_core || !args.core);
+        (scenario.is_old || args.core_version != CoreVersion::Old)
+            && (is_named || only.is_empty() && is_of_set)
     };
     let chosen = SCENARIOS.iter().filter(is_chosen);
     let chosen: Vec<_> = chosen.collect();
@@ -251,6 +269,9 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
             freed <= MOST_OVERLOOKED,
             "core overlooks more than a few parts: {freed}, not {MOST_OVERLOOKED} at most"
         );
+        if args.matrix {
+            matrix::record(args.core_version.tool(false).version, count)?;
+        }
         return Ok(());
     }
     for (name, failure) in &failed {
@@ -365,9 +386,9 @@ async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
     Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&before)
 }
 
-/// Plays in both flavours at once.
-async fn in_both_flavours(play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
-    try_join_all(Flavour::ALL.map(|flavour| play(flavour))).await.map(drop)
+/// Plays at once in each flavour that this Crossplane serves.
+async fn in_each_flavour(stage: &Stage, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+    try_join_all(stage.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use crossplane::json::merge_patch;
-use function_paved_road::apis::Flavour;
+use function_paved_road::apis::{AnyApi, Flavour};
 use futures::future::try_join_all;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -166,12 +166,32 @@ impl Stage {
         self.admin.for_person("stranger")
     }
 
+    /// The flavours that this Crossplane serves.
+    pub fn flavours(&self) -> Vec<Flavour> {
+        self.plane.args().flavours()
+    }
+
+    /// Every API in these flavours.
+    pub fn apis(&self) -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> + use<> {
+        examples::all(self.flavours())
+    }
+
+    /// The managed clusters that a virtual environment can be on, in these flavours.
+    pub fn clusters(&self) -> impl Iterator<Item = (&'static str, Flavour)> + use<> {
+        examples::clusters(self.flavours())
+    }
+
+    /// An API's example in this namespace, of the release that was installed at the start.
+    pub fn manifest(&self, api: &str, flavour: Flavour) -> Result<Value> {
+        examples::example(self.plane.sources(), api, flavour, &self.namespace)
+    }
+
     /// An API's example in this namespace, not applied yet; `change` is merged into it.
     ///
     /// All virtual clusters are one behind the scenes: each app has a namespace of its own in
     /// there, and there are no add-ons but for those who have their turn.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
-        let mut manifest = examples::example(api, flavour, &self.namespace)?;
+        let mut manifest = self.manifest(api, flavour)?;
         if api == "virtual-environment" {
             let without = json!({"app": {"namespace": ""}, "gitops": null, "knative": null});
             merge_patch(&mut manifest, json!({"spec": {"parameters": without}}));
@@ -206,7 +226,7 @@ impl Stage {
     /// virtual clusters share.
     pub async fn add_ons(&self) -> Result<AddOns> {
         let turn = self.plane.add_ons.clone().lock_owned().await;
-        let example = examples::example("virtual-environment", Flavour::Claims, &self.namespace)?;
+        let example = self.manifest("virtual-environment", Flavour::Claims)?;
         let parameters = &example["spec"]["parameters"];
         let parameters = json!({"gitops": parameters["gitops"], "knative": parameters["knative"]});
         Ok(AddOns { parameters, _turn: turn })
@@ -249,8 +269,8 @@ impl Stage {
     /// Every environment of the namespace. An API that was uninstalled has none.
     pub async fn environments(&self) -> Result<Vec<Environment>> {
         let mut found = Vec::new();
-        for (api, flavour) in examples::all() {
-            let example = examples::example(api.info().name, flavour, &self.namespace)?;
+        for (api, flavour) in self.apis() {
+            let example = self.manifest(api.info().name, flavour)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
             if !self.objects.knows(text("apiVersion"), text("kind")).await? {
                 continue;

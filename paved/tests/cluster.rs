@@ -76,15 +76,20 @@ async fn kinds_lists_served_kinds_and_their_compositions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
-    let busy = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "starting"});
-    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, busy)]).await;
-    let kubeconfig = cluster.kubeconfig();
-    let asked = timeout(Duration::from_mins(1), paved(&["kinds"], &kubeconfig)).await.unwrap();
+async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
+    let failure = |code: u16| json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "starting"});
+    let none = json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionList", "metadata": {}, "items": []});
+    let in_turn = json!([failure(503), failure(503), none, failure(500)]);
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, in_turn)]).await;
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
+    assert_eq!(told.code, 0, "{}", told.err);
+    let asked = cluster.asked();
+    assert_eq!(asked.iter().filter(|asked| asked.contains(COMPOSITIONS)).count(), 3);
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
     assert!(
-        asked.code == 6 && asked.err.contains("could not list Compositions: 503 starting"),
+        told.code == 6 && told.err.contains("could not list Compositions: 500 starting"),
         "{}",
-        asked.err
+        told.err
     );
 }
 

@@ -100,6 +100,28 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
 }
 
 #[test]
+fn argo_cd_has_a_health_check_for_every_kind() {
+    let folder = folder(&[("settings.yaml", SETTINGS)]);
+    let settings = within(&folder, "settings.yaml");
+    let args = ["platform", "--settings", &settings, "--argocd"];
+    let keys = |more: &[&str]| -> Vec<String> {
+        let run = paved(&[&args, more].concat());
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        let [config] = &run.documents()[..] else { panic!("{}", run.out) };
+        let data = config["data"].as_object().unwrap();
+        assert!(data.values().all(|script| script.as_str().unwrap().contains("Stalled")));
+        data.keys().cloned().collect()
+    };
+    let claims = keys(&[]);
+    assert_eq!(claims.len(), 2 * APIS.len());
+    let claim = "resource.customizations.health.platform.acme.io_GpuDevWorkspaceClaim";
+    assert!(claims.contains(&claim.to_owned()), "{claims:?}");
+    let own = keys(&["--flavour", "namespaced", "--group", "platform.example.org"]);
+    assert_eq!(own.len(), APIS.len());
+    assert!(own.iter().all(|key| key.contains(".health.platform.example.org_")), "{own:?}");
+}
+
+#[test]
 fn invalid_settings_are_refused_with_every_reason() {
     let wrong = SETTINGS
         .replace("default: ami-0123456789abcdef0", "default: nope")

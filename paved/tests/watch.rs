@@ -125,11 +125,12 @@ async fn wait_ignores_the_state_before_a_lost_connection() {
         "ready": false, "reason": "Failed", "message": "exceeded quota", "since": "2026-01-01T10:00:00Z"}]);
     let cluster = Cluster::with(refused, &[]).await;
     let mut run =
-        Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
+        Watching::start(&cluster, &["wait", "shop", "--patience", "2s", "--timeout", "1m"]);
     run.says("exceeded quota").await;
     cluster.answers(false);
     run.says("does not respond; retrying").await;
-    sleep(Duration::from_secs(5)).await;
+    // Longer than the patience.
+    sleep(Duration::from_secs(3)).await;
     cluster.becomes(pool());
     cluster.answers(true);
     run.says("answers again").await;

@@ -13,7 +13,7 @@ use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
@@ -244,6 +244,7 @@ impl Api for VirtualEnvironment {
         suffix: "cluster",
         endpoints: &["url", "endpoint"],
         connection_keys: &[KUBECONFIG],
+        connection_targets: &[ConnectionTarget::Cluster],
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
         first_slots: &["host-namespace", "cluster"],
         since_revision: &[],

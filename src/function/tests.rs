@@ -84,6 +84,35 @@ fn while_it_asks_it_neither_refuses_nor_composes() {
 }
 
 #[test]
+fn settings_of_the_first_request_need_no_second_call() {
+    let data = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0d0d0d0d"}}}});
+    let at_first = |name: &str| {
+        let config = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1",
+            "kind": "EnvironmentConfig", "metadata": {"name": name}, "data": data});
+        let mut request = request(&[Capability::Capabilities, Capability::RequiredResources]);
+        let found = Resources { items: vec![resource(&config)] };
+        request.required_resources.insert(SETTINGS_AT_FIRST.to_owned(), found);
+        answer(request)
+    };
+    let response = at_first("paved-road");
+    assert_eq!(response.requirements, None);
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-0d0d0d0d");
+    // An object that Settings do not name is not used.
+    assert!(at_first("another").requirements.is_some());
+}
+
+#[test]
+fn settings_that_an_earlier_call_asked_for_need_no_second_call() {
+    let mut seeded = request(&[Capability::Capabilities, Capability::RequiredResources]);
+    let found = environment_config(&json!({}));
+    seeded.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), found);
+    let response = answer(seeded);
+    assert_eq!(for_provider(&response, "instance")["ami"], "ami-0a0a0a0a");
+    // Crossplane 2.4 calls again only if the answer requires more than it has sent.
+    assert!(response.requirements.unwrap().resources.keys().eq([SETTINGS_REQUIREMENT]));
+}
+
+#[test]
 fn without_settings_from_nothing_is_asked_for() {
     let mut request = request(&[]);
     request.input.as_mut().unwrap().fields.remove("settingsFrom");

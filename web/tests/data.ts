@@ -42,12 +42,13 @@ export function once<T>(name: string, make: () => T): T {
 }
 
 /** What an API says of itself, from its own source. */
-export function infoOf(api: Api): { title: string; suffix: string; endpoints: string[] } {
+export function infoOf(api: Api): { title: string; suffix: string; endpoints: string[]; connectionTargets: string[] } {
   const source = read('src', 'apis', `${api.replace('-', '_')}.rs`);
   const text = (name: string) => new RegExp(`^ +${name}: "(.+)",$`, 'm').exec(source)![1]!;
   const title = text('title');
-  const endpoints = /^ +endpoints: &\[(.*?)\],$/ms.exec(source)![1]!;
-  return { title: title.charAt(0).toUpperCase() + title.slice(1), suffix: text('suffix'), endpoints: [...endpoints.matchAll(/"(.+?)"/g)].map(([, field]) => field!) };
+  const all = (name: string, entry: RegExp) => [...new RegExp(`^ +${name}: &\\[(.*?)\\],$`, 'ms').exec(source)![1]!.matchAll(entry)].map(([, one]) => one!);
+  const connectionTargets = all('connection_targets', /ConnectionTarget::(\w+)/g).map((one) => one.toLowerCase());
+  return { title: title.charAt(0).toUpperCase() + title.slice(1), suffix: text('suffix'), endpoints: all('endpoints', /"(.+?)"/g), connectionTargets };
 }
 
 /** A cause as the portal words it. */

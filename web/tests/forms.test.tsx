@@ -80,7 +80,7 @@ describe('a form', () => {
     open(GPU);
     expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
     expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
-    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.');
+    expect(screen.getByLabelText(/^Disk/)).toHaveAccessibleDescription('Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.');
     expect(screen.getByText(/More options/).closest('details')).not.toHaveAttribute('open');
     const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
     expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);

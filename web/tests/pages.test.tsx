@@ -136,14 +136,14 @@ describe('one environment', () => {
 
   it('says that SSH is closed, and leads to where it is opened', async () => {
     const world = new World();
-    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', endpoint: 'aws ssm start-session --target i-0abc --region eu-west-1' });
+    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', endpoint: 'aws ssm start-session --target i-0abc --region eu-west-1', sshClosed: true });
     const { user } = open(ADA, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
     expect(within(connect).getByText(/SSH is closed: no network is allowed\./)).toBeVisible();
     await user.click(within(connect).getByRole('link', { name: 'Change › Allowed CIDRs' }));
     expect(await screen.findByLabelText(/^Allowed CIDRs/)).toBeVisible();
     await user.click(screen.getByRole('tab', { name: 'Overview' }));
-    act(() => void world.change(view, { endpoint: 'ssh developer@203.0.113.24' }));
+    act(() => void world.change(view, { endpoint: 'ssh developer@203.0.113.24', sshClosed: false }));
     await waitFor(() => expect(screen.queryByText(/SSH is closed/)).toBeNull());
   });
 

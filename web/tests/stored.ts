@@ -10,7 +10,7 @@ export interface Stored {
 }
 
 /** An environment whose parts are as far as a golden file has them. */
-export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
+export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress' | 'sshClosed'> & Partial<Environment>): Environment {
   const { status, message, parts } = goldenOf(api, stage);
   const { phase = 'Pending', progress = '', onDeletion, ...fields } = status as { phase?: string; progress?: string; onDeletion?: OnDeletion } & Record<string, unknown>;
   const endpoint = infoOf(api).endpoints.map((field) => fields[field]).find((value) => typeof value === 'string');
@@ -25,6 +25,7 @@ export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' |
     status: fields,
     onDeletion,
     endpoint,
+    sshClosed: api === 'gpu-workspace' && endpoint !== undefined && !parts.some(({ slot }) => slot.startsWith('ssh-')),
     ...base,
   };
 }

@@ -4,7 +4,7 @@ import type { Environment } from '../src/api/schema';
 /** An environment of which nothing matters but which and how new it is. */
 export const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
   apiVersion: 'platform.acme.io/v1alpha1', kind: 'StockPool', plural: 'stockpools', namespace: 'team', name, uid,
-  resourceVersion: String(resourceVersion), labels: {}, phase: 'Pending', ready: false, failed: false, message: '', progress: '', parts: [], status: {},
+  resourceVersion: String(resourceVersion), labels: {}, phase: 'Pending', ready: false, failed: false, message: '', progress: '', sshClosed: false, parts: [], status: {},
 });
 
 /** Numbers that look random and are the same in every run. */

@@ -278,7 +278,7 @@ export class World {
   private create(document: Document, dryRun: boolean): Response {
     const { api, kind, name, namespace } = this.draft(document);
     this.admit(kind, document);
-    if (this.environments.has(place({ kind: kind.kind, namespace, name }))) throw new Refusal(409, `${resourceOf(kind)} "${name}" already exists`);
+    if (this.environments.has(place({ kind: kind.kind, namespace, name }))) throw new Refusal(409, `${resourceOf(kind)} "${name}" already exists`, [], 'AlreadyExists');
     if (dryRun) return json({});
     const view = this.add(api, { stage: 'nothing', name, namespace, owner: this.me!.login });
     const stored = this.environments.get(place(view))!;

@@ -1,6 +1,7 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
-mod reference;
+pub mod reference;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,7 @@ use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests;
 use serde_json::Value;
 
-use crate::package::rbac;
+use crate::package::{activation, rbac};
 
 /// Flags of `cargo xtask generate`.
 #[derive(Debug, ClapArgs)]
@@ -69,10 +70,12 @@ fn files() -> Result<BTreeMap<String, String>> {
             let composition = manifests::example_composition(*api, flavour, group);
             files
                 .insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
-            files.insert(
-                format!("examples/{name}/{folder}functions.yaml"),
-                yaml(&[manifests::functions()])?,
-            );
+            for (file, function) in [
+                ("functions.yaml", manifests::function()),
+                ("functions-dev.yaml", manifests::local_function()),
+            ] {
+                files.insert(format!("examples/{name}/{folder}{file}"), yaml(&[function])?);
+            }
         }
         let compositions: Vec<Value> =
             APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
@@ -85,11 +88,13 @@ fn files() -> Result<BTreeMap<String, String>> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let policies = manifests::policy::policies(&groups, manifests::policy::CROSSPLANE);
     files.insert("package/policy.yaml".to_owned(), yaml(&policies)?);
+    files.insert(activation::CLAIMS.to_owned(), yaml(&activation::claims()?)?);
     for (path, documents) in rbac::files()? {
         files.insert(path, yaml(&documents)?);
     }
     files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
     files.extend(reference::pages()?);
+    files.extend(registry::documents()?);
     Ok(files)
 }
 

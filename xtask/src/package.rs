@@ -3,6 +3,7 @@
 //! The same sources give the same bytes in every folder, because no file has a time, a path or a
 //! random number.
 
+pub mod activation;
 pub mod archive;
 pub mod build;
 pub mod chart;
@@ -20,7 +21,7 @@ pub mod rbac;
 #[cfg(test)]
 mod runtime;
 pub mod sbom;
-mod sums;
+pub mod sums;
 pub mod xpkg;
 
 use std::{
@@ -190,6 +191,14 @@ impl Args {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 
+    /// A program of one of our crates: static, or this machine's debug binary.
+    fn program(&self, krate: &str, name: &str, architecture: Architecture) -> Result<PathBuf> {
+        if self.debug {
+            return Ok(workspace::build(&[name])?.join(name));
+        }
+        self.place.static_binary(krate, name, architecture)
+    }
+
     /// The compression effort.
     fn effort(&self) -> image::Effort {
         if self.debug { image::Effort::Quick } else { image::Effort::Best }
@@ -234,7 +243,8 @@ impl Architecture {
         }
     }
 
-    fn host() -> Self {
+    /// This machine's.
+    pub fn host() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
     }
 }

@@ -7,19 +7,24 @@
 mod compare;
 mod crossplane;
 mod example;
-mod function;
 mod paved;
 
-use std::{cell::OnceCell, time::Instant};
+use std::{cell::OnceCell, collections::BTreeSet, time::Instant};
 
+use ::crossplane::names::SLOT;
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::{
-    compare::differences, crossplane::Crossplane, example::Example, function::Function,
+    compare::differences,
+    crossplane::Crossplane,
+    example::{Example, is_composed},
     paved::Paved,
 };
-use crate::workspace;
+use crate::{server::Server, workspace};
+
+/// Flags of the function for a render: no TLS, and no metrics.
+const FUNCTION_FLAGS: [&str; 3] = ["--insecure", "--metrics-address", ""];
 
 /// Flags of `cargo xtask render`.
 #[derive(clap::Args)]
@@ -32,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let binaries = workspace::build(&["function", "paved"])?;
     let paved = Paved { program: binaries.join("paved") };
-    let function = Function::start(&binaries.join("function"))?;
+    let function = Server::start(&binaries.join("function"), &FUNCTION_FLAGS)?;
     let crossplane = Crossplane::new(function.address())?;
     let start = Instant::now();
     let (mut all, mut differed) = (0, 0);
@@ -113,6 +118,7 @@ const PROOFS: &[(&str, Proof)] = &[
     ("as previewed", as_previewed),
     ("from its claim", from_its_claim),
     ("by settingsFrom", by_settings_from),
+    ("with Crossplane 1.20", with_crossplane_1_20),
 ];
 
 /// Crossplane's rendering is valid and equals `paved preview`.
@@ -148,6 +154,24 @@ fn by_settings_from(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
     let mut problems = differences(("the input", once), ("settingsFrom", &rendered), &generated);
     problems.extend(against_preview(bench, &elsewhere, &rendered)?);
     Ok(Some(problems))
+}
+
+/// The command line of Crossplane 1.20 composes resources with the same specs.
+fn with_crossplane_1_20(bench: &Bench<'_>) -> Result<Option<Vec<String>>> {
+    let Bench { example, crossplane, .. } = bench;
+    if example.claim.is_none() || example.observed.is_some() {
+        return Ok(None);
+    }
+    let specs = |documents: &[Value]| -> Vec<Value> {
+        let composed = documents.iter().filter(|document| is_composed(document));
+        let spec = |document: &Value| {
+            let annotations = json!({SLOT: document["metadata"]["annotations"][SLOT]});
+            json!({"metadata": {"annotations": annotations}, "spec": document["spec"]})
+        };
+        composed.map(spec).collect()
+    };
+    let (once, old) = (specs(bench.once()?), specs(&crossplane.render_with_1_20(example)?));
+    Ok(Some(differences(("crossplane", &once), ("crossplane 1.20", &old), &BTreeSet::new())))
 }
 
 fn against_preview(

@@ -68,16 +68,25 @@ pub const CLI: Tool = Tool {
     ..PLAIN
 };
 
+/// The command line of Crossplane 1.20, with `crossplane render`. It has no engine, and calls the
+/// function itself.
+pub const OLD_CLI: Tool = Tool {
+    name: "old-crossplane",
+    version: "v1.20.11",
+    package: "github.com/crossplane/crossplane/cmd/crank",
+    ..PLAIN
+};
+
 /// Crossplane: the engine of `crossplane composition render`, the control plane, and its RBAC
 /// manager. Crossplane has flags for ports, but no flags for addresses. The RBAC manager has no
 /// flag for the port of its metrics (8080), so the linker sets it.
 pub const CORE: Tool = Tool {
     name: "crossplane-core",
-    version: "v2.3.4",
+    version: "v2.4.0",
     package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
-    modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
+    modules: &["github.com/crossplane/crossplane/apis/v2@v2.4.0"],
     ldflags: concat!(
-        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
+        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.4.0 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
     edits: CORE_EDITS,
@@ -88,16 +97,27 @@ pub const CORE: Tool = Tool {
 /// being deleted is still needed. Tests that measure nothing wait less with it.
 pub const FAST_CORE: Tool = Tool {
     name: "fast-crossplane-core",
-    edits: &[
-        CORE_EDITS[0],
-        CORE_EDITS[1],
-        Edit {
-            module: CORE_MODULE,
-            file: "internal/controller/protection/usage/reconciler.go",
-            from: "waitPollInterval = 30 * time.Second",
-            to: "waitPollInterval = time.Second",
-        },
-    ],
+    edits: &[CORE_EDITS[0], CORE_EDITS[1], SHORT_WAIT],
+    ..CORE
+};
+
+/// The wait of [`FAST_CORE`] for Usages.
+const SHORT_WAIT: Edit = Edit {
+    module: CORE_MODULE,
+    file: "internal/controller/protection/usage/reconciler.go",
+    from: "waitPollInterval = 30 * time.Second",
+    to: "waitPollInterval = time.Second",
+};
+
+/// The minor version before [`CORE`].
+pub const CORE_2_3: Tool = Tool {
+    name: "crossplane-core-2.3",
+    version: "v2.3.4",
+    modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
+    ldflags: concat!(
+        "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",
+        "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
+    ),
     ..CORE
 };
 
@@ -116,24 +136,39 @@ pub const OLD_CORE: Tool = Tool {
         "-X=github.com/crossplane/crossplane/internal/version.version=v1.20.11 ",
         "-X=sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0"
     ),
-    edits: &[
-        Edit {
-            module: "github.com/crossplane/crossplane",
-            file: "cmd/crossplane/core/init.go",
-            from: "\"/crds\"",
-            to: "\"crds\"",
-        },
-        Edit {
-            module: "github.com/crossplane/crossplane",
-            file: "cmd/crossplane/core/init.go",
-            from: "\"/webhookconfigurations\"",
-            to: "\"webhookconfigurations\"",
-        },
-        WEBHOOKS_OF_LOOPBACK,
-        probes_and_metrics_of_loopback("github.com/crossplane/crossplane"),
-    ],
+    edits: OLD_CORE_EDITS,
     ..PLAIN
 };
+
+/// [`OLD_CORE`] with the shorter wait of [`FAST_CORE`].
+pub const FAST_OLD_CORE: Tool = Tool {
+    name: "fast-old-crossplane-core",
+    edits: &[
+        OLD_CORE_EDITS[0],
+        OLD_CORE_EDITS[1],
+        OLD_CORE_EDITS[2],
+        OLD_CORE_EDITS[3],
+        Edit {
+            module: OLD_CORE_MODULE,
+            file: "internal/controller/apiextensions/usage/reconciler.go",
+            ..SHORT_WAIT
+        },
+    ],
+    ..OLD_CORE
+};
+
+/// The Go module of [`OLD_CORE`].
+const OLD_CORE_MODULE: &str = "github.com/crossplane/crossplane";
+
+const OLD_CORE_EDITS: &[Edit] = &[
+    Edit { from: "\"/crds\"", to: "\"crds\"", ..OLD_INIT },
+    Edit { from: "\"/webhookconfigurations\"", to: "\"webhookconfigurations\"", ..OLD_INIT },
+    WEBHOOKS_OF_LOOPBACK,
+    probes_and_metrics_of_loopback(OLD_CORE_MODULE),
+];
+
+const OLD_INIT: Edit =
+    Edit { module: OLD_CORE_MODULE, file: "cmd/crossplane/core/init.go", from: "", to: "" };
 
 /// Kubernetes' database.
 pub const ETCD: Tool =
@@ -181,6 +216,22 @@ pub const CRANE: Tool = Tool {
 pub const HELM: Tool =
     Tool { name: "helm", version: "v3.19.0", package: "helm.sh/helm/v3/cmd/helm", ..PLAIN };
 
+/// Signs and verifies the release.
+pub const COSIGN: Tool = Tool {
+    name: "cosign",
+    version: "v3.1.3",
+    package: "github.com/sigstore/cosign/v3/cmd/cosign",
+    ..PLAIN
+};
+
+/// Checks the workflows of GitHub Actions.
+const ACTIONLINT: Tool = Tool {
+    name: "actionlint",
+    version: "v1.7.12",
+    package: "github.com/rhysd/actionlint/cmd/actionlint",
+    ..PLAIN
+};
+
 /// The provider for Kubernetes objects. It has no flags for the ports of metrics and webhook.
 pub const PROVIDER_KUBERNETES: Tool = Tool {
     name: "provider-kubernetes",
@@ -210,6 +261,10 @@ pub const PROVIDER_HELM: Tool = Tool {
     }],
     ..PLAIN
 };
+
+/// Runs the checks in clouds: see `cargo xtask cloud-check`.
+pub const CHAINSAW: Tool =
+    Tool { name: "chainsaw", version: "v0.2.12", package: "github.com/kyverno/chainsaw", ..PLAIN };
 
 /// Serves metrics on a free port of loopback.
 const ANY_METRICS_PORT: &str =
@@ -269,21 +324,27 @@ const TOOLS: &[&Tool] = &[
     &CLI,
     &CORE,
     &FAST_CORE,
+    &CORE_2_3,
     &API_SERVER,
     &CONTROLLER_MANAGER,
     &SCHEDULER,
     &KUBECTL,
     &ETCD,
     &CRANE,
+    &COSIGN,
+    &ACTIONLINT,
     &PROVIDER_KUBERNETES,
     &PROVIDER_HELM,
     &KWOK,
     &HELM,
     &OLD_CORE,
+    &CHAINSAW,
+    &FAST_OLD_CORE,
+    &OLD_CLI,
 ];
 
 /// Overrides the folder that keeps the tools, so that a cache can outlive a clone.
-const FOLDER: &str = "PAVED_ROAD_TOOLS";
+pub const FOLDER: &str = "PAVED_ROAD_TOOLS";
 
 /// Flags of `cargo xtask tools`.
 #[derive(clap::Args)]
@@ -344,6 +405,12 @@ pub fn path(tool: &Tool) -> Result<PathBuf> {
     tool.link(&folder)?;
     println!("{name:24} {version:8} {:4} s {}", start.elapsed().as_secs(), program.display());
     Ok(program)
+}
+
+/// Links the plain name of a tool to today's program, which is built if it does not exist.
+pub fn link(tool: &Tool) -> Result<()> {
+    path(tool)?;
+    tool.link(&folder()?)
 }
 
 /// Returns the folder with the source of a tool's module, and downloads it if it does not exist.
@@ -461,7 +528,7 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
         .output()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow::anyhow!(
-                "no `go` on the PATH: Crossplane's tools are built from source, install Go 1.25 or newer"
+                "no `go` on the PATH: Crossplane's tools are built from source, install Go 1.26 or newer"
             ),
             _ => error.into(),
         })?;
@@ -501,6 +568,27 @@ mod tests {
     fn a_changed_recipe_gives_another_file() {
         let changed = Tool { ldflags: "-s", ..CORE };
         assert_ne!(changed.key(), CORE.key());
-        assert!(CORE.key().starts_with("crossplane-core-v2.3.4-"), "{}", CORE.key());
+        assert!(CORE.key().starts_with("crossplane-core-v2.4.0-"), "{}", CORE.key());
+    }
+
+    /// Renovate finds versions by patterns, so another form of a recipe would be overlooked.
+    #[test]
+    fn renovate_finds_the_version_of_each_tool() {
+        let read = |file: &str| fs::read_to_string(workspace::root().join(file)).unwrap();
+        let config: serde_json::Value =
+            serde_json::from_str(&read(".github/renovate.json")).unwrap();
+        let source = read("xtask/src/tools.rs");
+        let mut found = Vec::new();
+        for manager in config["customManagers"].as_array().unwrap() {
+            if manager["managerFilePatterns"][0] == "xtask/src/tools.rs" {
+                let pattern = manager["matchStrings"][0].as_str().unwrap();
+                let pattern = regex_lite::Regex::new(pattern).unwrap();
+                let versions = pattern.captures_iter(&source);
+                found.extend(versions.map(|version| version["currentValue"].to_owned()));
+            }
+        }
+        for tool in TOOLS {
+            assert!(found.iter().any(|version| version == tool.version), "{}", tool.name);
+        }
     }
 }

@@ -8,6 +8,9 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
+/// The variable with the folder of programs that are built already.
+pub const PROGRAMS: &str = "PAVED_ROAD_PROGRAMS";
+
 /// The workspace's folder: this crate's parent.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -34,7 +37,7 @@ pub fn built(program: &str) -> Result<PathBuf> {
 /// Builds binaries of the workspace with the optimizations of tests, and returns their folder. If
 /// `PAVED_ROAD_PROGRAMS` names a folder, they are already there: CI builds them with its tests.
 pub fn build(binaries: &[&str]) -> Result<PathBuf> {
-    if let Some(folder) = env::var_os("PAVED_ROAD_PROGRAMS") {
+    if let Some(folder) = env::var_os(PROGRAMS) {
         return Ok(folder.into());
     }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -6,10 +6,12 @@ pub mod conditions;
 pub mod json;
 pub mod names;
 pub mod object;
+pub mod releases;
 mod scope;
 pub mod secrets;
 pub mod spec;
 mod spelling;
+pub mod status;
 pub mod suggest;
 pub mod text;
 

@@ -18,14 +18,19 @@ use super::{ground::Ground, process::Program};
 /// Where the portal's chart is: a host that is in no name server.
 pub const OURS: &str = "charts.paved-road.example";
 
-/// Packs the charts; the folder that holds one folder per host.
-pub async fn pack(ground: &Ground) -> Result<PathBuf> {
-    let charts = workspace::root().join("e2e/charts");
+/// Packs the charts, and those of an earlier release's `sources`; the folder that holds one folder
+/// per host. Of two charts with one version, today's is packed.
+pub async fn pack(ground: &Ground, sources: &Path) -> Result<PathBuf> {
     let sites = ground.subfolder("sites")?;
     let mut repositories = BTreeMap::<PathBuf, Vec<PathBuf>>::new();
-    for chart in charts_in(&charts)? {
-        let repository = chart.parent().unwrap_or(&charts).strip_prefix(&charts)?.to_owned();
-        repositories.entry(repository).or_default().push(chart);
+    let mut roots = vec![sources, workspace::root()];
+    roots.dedup();
+    for root in roots {
+        let folder = root.join("e2e/charts");
+        for chart in charts_in(&folder)? {
+            let repository = chart.parent().unwrap_or(&folder).strip_prefix(&folder)?.to_owned();
+            repositories.entry(repository).or_default().push(chart);
+        }
     }
     for (repository, charts) in repositories {
         let target = sites.join(&repository);
@@ -60,7 +65,7 @@ fn with_v(index: &str) -> String {
         return index.to_owned();
     }
     let line = |line: &str| match line.strip_prefix("    version: ") {
-        Some(version) => format!("    version: v{version}\n"),
+        Some(version) => format!("    version: v{}\n", version.trim_start_matches('v')),
         None => format!("{line}\n"),
     };
     index.lines().map(line).collect()

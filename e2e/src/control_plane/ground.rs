@@ -8,12 +8,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
-use xtask::tools;
+use xtask::tools::{self, Tool};
 
-use super::{
-    process::{Process, Program},
-    version::CoreVersion,
-};
+use super::process::{Process, Program};
 
 /// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes
 /// the folder.
@@ -47,7 +44,7 @@ pub struct Tools {
 
 impl Tools {
     /// Builds what is missing: minutes, the first time.
-    pub fn ensure(core: CoreVersion) -> Result<Self> {
+    pub fn ensure(core: &Tool) -> Result<Self> {
         Ok(Self {
             etcd: tools::path(&tools::ETCD)?,
             api_server: tools::path(&tools::API_SERVER)?,
@@ -55,7 +52,7 @@ impl Tools {
             scheduler: tools::path(&tools::SCHEDULER)?,
             kubectl: tools::path(&tools::KUBECTL)?,
             kwok: tools::path(&tools::KWOK)?,
-            core: tools::path(core.tool())?,
+            core: tools::path(core)?,
             cli: tools::path(&tools::CLI)?,
             crane: tools::path(&tools::CRANE)?,
             helm: tools::path(&tools::HELM)?,
@@ -68,7 +65,7 @@ impl Tools {
 impl Ground {
     /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per
     /// component is printed. With `keep` the folder is left.
-    pub fn new(core: CoreVersion, quiet: bool, keep: bool) -> Result<Self> {
+    pub fn new(core: &Tool, quiet: bool, keep: bool) -> Result<Self> {
         let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
         folder.disable_cleanup(keep);
         std::fs::create_dir(folder.path().join("logs"))?;

@@ -33,8 +33,12 @@ use crate::stand_in::schema;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The host under which packages are known; core is told to look for them on loopback.
-const HOST: &str = "xpkg.crossplane.io";
+/// The registry hosts of the providers and of our packages. An ImageConfig points Crossplane to
+/// loopback instead.
+fn hosts() -> BTreeSet<String> {
+    let ours = names::Registry::default();
+    BTreeSet::from(["xpkg.crossplane.io".to_owned(), ours.host().to_owned()])
+}
 
 /// What packages are for that run on this machine.
 const PLATFORM: &str = if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" };
@@ -64,7 +68,7 @@ impl Registry {
         Ok(Self { address })
     }
 
-    /// Pushes packages as one, under the address that the world knows:
+    /// Pushes packages as one, under their public address, for example
     /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
     pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
@@ -74,43 +78,51 @@ impl Registry {
         ground.run(program).await.map(drop)
     }
 
-    /// Where a package is that the world knows under `package`.
+    /// The address on loopback of a package with this public address.
     fn own(&self, package: &str) -> String {
-        package.replacen(HOST, &self.address, 1)
+        let path = package.split_once('/').map_or(package, |(_, path)| path);
+        format!("{}/{path}", self.address)
     }
 
-    /// What makes core look here.
+    /// The ImageConfig that points Crossplane here.
     pub fn image_config(&self) -> Value {
+        let prefixes = hosts().into_iter().map(|host| format!("{host}/"));
+        let prefixes: Vec<_> =
+            prefixes.map(|prefix| json!({"type": "Prefix", "prefix": prefix})).collect();
         json!({
             "apiVersion": "pkg.crossplane.io/v1beta1",
             "kind": "ImageConfig",
             "metadata": {"name": "loopback"},
             "spec": {
-                "matchImages": [{"type": "Prefix", "prefix": format!("{HOST}/")}],
+                "matchImages": prefixes,
                 "rewriteImage": {"prefix": format!("{}/", self.address)},
             },
         })
     }
 }
 
-/// Pushes our packages: those in `built`, where `cargo xtask package` has left them for its default
-/// registry; without it those of the workspace as it is.
-pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) -> Result<()> {
+/// Pushes our packages of a release: those in `built`, where `cargo xtask package` has left them
+/// for its default registry; without it those of the workspace as it is.
+pub async fn ours(
+    ground: &Ground,
+    registry: &Registry,
+    args: &Args,
+    built: Option<&Path>,
+) -> Result<()> {
     let start = Instant::now();
-    let args = Args::default();
     let folder = if let Some(folder) = built {
         folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?
     } else {
         let output = ground.subfolder("packages")?;
-        build(&args, output.clone()).await?;
+        build(args, output.clone()).await?;
         output
     };
-    push(ground, registry, &args, &folder).await?;
+    push(ground, registry, args, &folder).await?;
     if built.is_some() {
         let package =
-            registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), &args));
+            registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), args));
         let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
-        origin::check(&yaml::read(&contents)?, &args)
+        origin::check(&yaml::read(&contents)?, args)
             .with_context(|| folder.display().to_string())?;
     }
     ground.tell("our packages", start);
@@ -119,9 +131,8 @@ pub async fn ours(ground: &Ground, registry: &Registry, built: Option<&Path>) ->
 
 /// Takes the Function's program out of its package, as whoever pulls that for this machine finds
 /// it; gives its file. Its image says which of its files it starts.
-pub async fn program(ground: &Ground, registry: &Registry) -> Result<PathBuf> {
-    let args = Args::default();
-    let package = registry.own(&tagged(&args.registry.function(), &args));
+pub async fn program(ground: &Ground, registry: &Registry, args: &Args) -> Result<PathBuf> {
+    let package = registry.own(&tagged(&args.registry.function(), args));
     let crane = Program::new("crane", &ground.tools.crane).args([
         "--platform",
         PLATFORM,

@@ -128,14 +128,14 @@ fn account<'n>(package: &str, config: &'n Value, revision: &'n str) -> &'n str {
     config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().unwrap_or(revision)
 }
 
-/// The runtime configs that we ship.
-pub fn shipped() -> Result<Vec<Value>> {
-    yaml::read(&workspace::root().join("package/runtime-config.yaml"))
+/// The runtime configs that we ship with these sources.
+pub fn shipped(sources: &Path) -> Result<Vec<Value>> {
+    yaml::read(&sources.join("package/runtime-config.yaml"))
 }
 
 /// A program's container, as the runtime config of this name that we ship has it.
 pub fn container(config: &str) -> Result<Value> {
-    let configs = shipped()?;
+    let configs = shipped(workspace::root())?;
     let found = configs.iter().find(|one| one["metadata"]["name"] == config);
     let found = found.with_context(|| format!("package/runtime-config.yaml has no {config}"))?;
     Ok(found["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0].clone())

@@ -1,16 +1,21 @@
 //! What the platform team of this control plane has decided: that which the examples need.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use function_paved_road::manifests;
 use serde_json::{Map, Value, json};
-use xtask::{workspace, yaml};
+use xtask::yaml;
 
-/// The EnvironmentConfig that our Compositions name, with the settings of all examples.
-pub fn environment_config() -> Result<Value> {
+/// The EnvironmentConfig that our Compositions name, with the settings of all examples in
+/// `sources`.
+pub fn environment_config(sources: &Path) -> Result<Value> {
     let mut data = Map::new();
-    for example in examples()? {
+    for example in examples(sources)? {
         for composition in yaml::read(&example.join("composition.yaml"))? {
             let input = composition["spec"]["pipeline"][0]["input"].as_object().cloned();
             let sections =
@@ -28,9 +33,9 @@ pub fn environment_config() -> Result<Value> {
 }
 
 /// The namespaces of the examples' claims.
-pub fn namespaces() -> Result<Vec<Value>> {
+pub fn namespaces(sources: &Path) -> Result<Vec<Value>> {
     let mut names = BTreeSet::new();
-    for example in examples()? {
+    for example in examples(sources)? {
         for claim in yaml::read(&example.join("claim.yaml"))? {
             names.extend(claim["metadata"]["namespace"].as_str().map(str::to_owned));
         }
@@ -40,8 +45,8 @@ pub fn namespaces() -> Result<Vec<Value>> {
     Ok(names.into_iter().map(namespace).collect())
 }
 
-fn examples() -> Result<Vec<PathBuf>> {
-    let folder = workspace::root().join("examples");
+fn examples(sources: &Path) -> Result<Vec<PathBuf>> {
+    let folder = sources.join("examples");
     let entries = fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut examples = Vec::new();
     for entry in entries {
@@ -54,11 +59,13 @@ fn examples() -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    use xtask::workspace;
+
     use super::*;
 
     #[test]
     fn settings_hold_a_section_of_every_example() {
-        let config = environment_config().unwrap();
+        let config = environment_config(workspace::root()).unwrap();
         let sections: Vec<_> = config["data"].as_object().unwrap().keys().cloned().collect();
         assert_eq!(
             sections,

@@ -15,11 +15,11 @@ const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/cr
 pub enum CoreVersion {
     /// The newest version.
     #[default]
-    #[value(name = "2.3")]
+    #[value(name = "2.4")]
     New,
-    /// The newest version with a shorter wait for Usages. Only tests use it.
-    #[value(skip)]
-    Fast,
+    /// The version before.
+    #[value(name = "2.3")]
+    Previous,
     /// The oldest supported version. It supports claims, but no namespaced composites.
     #[value(name = "1.20")]
     Old,
@@ -28,35 +28,34 @@ pub enum CoreVersion {
 impl CoreVersion {
     /// The one of our flavours that it can serve; nothing where it serves both.
     pub fn flavour(self) -> Option<Flavour> {
-        match self {
-            Self::New | Self::Fast => None,
-            Self::Old => Some(Flavour::Claims),
-        }
+        (self == Self::Old).then_some(Flavour::Claims)
     }
 
-    /// Its program.
-    pub fn tool(self) -> &'static Tool {
-        match self {
-            Self::New => &tools::CORE,
-            Self::Fast => &tools::FAST_CORE,
-            Self::Old => &tools::OLD_CORE,
+    /// Its program. Where there is one with a shorter wait for Usages, `fast` chooses that.
+    pub fn tool(self, fast: bool) -> &'static Tool {
+        match (self, fast) {
+            (Self::New, false) => &tools::CORE,
+            (Self::New, true) => &tools::FAST_CORE,
+            (Self::Previous, _) => &tools::CORE_2_3,
+            (Self::Old, false) => &tools::OLD_CORE,
+            (Self::Old, true) => &tools::FAST_OLD_CORE,
         }
     }
 
     /// The folder of its Go module with the chart, the CRDs and the webhooks.
     pub(super) fn source(self) -> Result<PathBuf> {
         let module = match self {
-            Self::New | Self::Fast => "github.com/crossplane/crossplane/v2",
+            Self::New | Self::Previous => "github.com/crossplane/crossplane/v2",
             Self::Old => "github.com/crossplane/crossplane",
         };
-        Ok(tools::source(module, self.tool())?.join("cluster"))
+        Ok(tools::source(module, self.tool(false))?.join("cluster"))
     }
 
     /// Flags of `core init`. Only the newer one has kinds of managed resources that nobody wants
     /// yet: here all are wanted.
     pub(super) fn init_flags(self) -> &'static [&'static str] {
         match self {
-            Self::New | Self::Fast => &["--activation=*"],
+            Self::New | Self::Previous => &["--activation=*"],
             Self::Old => &[],
         }
     }
@@ -103,7 +102,7 @@ mod tests {
     fn a_core_is_called_by_the_version_of_its_tool() {
         for core in CoreVersion::value_variants() {
             let name = core.to_possible_value().unwrap().get_name().to_owned();
-            let version = core.tool().version;
+            let version = core.tool(false).version;
             assert!(version.starts_with(&format!("v{name}.")), "{version} is called {name}");
         }
     }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
-use crate::examples;
 use crate::stage::Stage;
 
 /// How many.
@@ -27,7 +26,7 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     stage.standing().await?;
     let before = stage.objects.everything().await?;
     let databases = databases(&stage).await?;
-    let kinds: Vec<_> = examples::all().collect();
+    let kinds: Vec<_> = stage.apis().collect();
     let environments: Vec<Environment> = (0..HUNDRED)
         .map(|number| {
             let (api, flavour) = kinds[number % kinds.len()];
@@ -103,8 +102,8 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
     let end = Instant::now() + LONGEST;
     loop {
         let mut found = Vec::new();
-        for (api, flavour) in examples::all() {
-            let example = examples::example(api.info().name, flavour, &stage.namespace)?;
+        for (api, flavour) in stage.apis() {
+            let example = stage.manifest(api.info().name, flavour)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
             found.extend(
                 stage.objects.list(text("apiVersion"), text("kind"), &stage.namespace).await?,

@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use xtask::guide::{self, PIPELINES};
 
-use super::in_both_flavours;
+use super::in_each_flavour;
 use crate::edge::Edge;
 use crate::environment::Environment;
 use crate::eventually::eventually;
@@ -53,7 +53,7 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
     let documented = guide::text(PIPELINES)?;
     let script = documented.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
     let script = format!("set -x\n{}", script.context("the guide to pipelines has no script")?);
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let edge = Edge::start().await?;
         let name = format!("shop-{flavour:?}").to_lowercase();
         let shop =
@@ -90,7 +90,7 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
 
 pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let ada = workspace(&stage, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("outputs.env");
@@ -122,7 +122,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
 pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
         let flags = ["--wait", "--patience", "2s", "--timeout", "8m"];
         paved
@@ -136,7 +136,7 @@ pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
 pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let poor = workspace(&stage, flavour, "poor", json!({}))?;
         let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
         let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
@@ -147,13 +147,13 @@ pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> R
 
 pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let small = workspace(&stage, flavour, "grown", json!({}))?;
         paved.apply(&small, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])
     })
     .await?;
     rule(&stage, Rule { update: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let change = json!({"spec": {"parameters": {"instanceType": "g4dn.2xlarge"}}});
         let large = workspace(&stage, flavour, "grown", change)?;
         let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
@@ -166,8 +166,9 @@ pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) ->
 pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    let environments = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
-    let environments = environments.into_iter().collect::<Result<Vec<_>>>()?;
+    let flavours = stage.flavours().into_iter();
+    let environments = flavours.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
+    let environments = environments.collect::<Result<Vec<_>>>()?;
     let waits = environments
         .iter()
         .map(async |poor| paved.apply(poor, &["--wait", "--timeout", "8m"]).await);
@@ -189,7 +190,7 @@ pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Resu
 pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let slow = workspace(&stage, flavour, "slow", json!({}))?;
         let words = ["timed out", "is not ready after 90s", "instance (Instance"];
         paved.apply(&slow, &["--wait", "--timeout", "90s"]).await?.is(5, &words)
@@ -199,7 +200,7 @@ pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()
 
 pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
         let wrong = workspace(&stage, flavour, "wrong", odd)?;
         let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
@@ -213,15 +214,25 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
             waited < SignedDuration::from_secs(30),
             "went on for {waited:#} when it was refused"
         );
+        kubectl_waits(&stage, &wrong, "Stalled").await?;
         let right = workspace(&stage, flavour, "wrong", json!({}))?;
         paved
             .apply(&right, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["configured", "is ready after"])?;
+        kubectl_waits(&stage, &right, "Ready").await?;
         // What runs already keeps running, and the edit is refused all the same.
         paved.apply(&wrong, &flags).await?.is(3, &words)
     })
     .await
+}
+
+/// `kubectl wait` for a condition that the environment has already.
+async fn kubectl_waits(stage: &Stage, environment: &Environment, condition: &str) -> Result<()> {
+    let condition = format!("--for=condition={condition}");
+    let (kind, name) = (environment.resource(), environment.name());
+    let place = ["-n", environment.namespace(), "--timeout=1m"];
+    stage.user.run(&[&["wait", &condition, &kind, name][..], &place].concat()).await.map(drop)
 }
 
 pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Result<()> {
@@ -280,7 +291,7 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
 
 pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let twice = workspace(&stage, flavour, "twice", json!({}))?;
         let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "8m"]));
         join_all(both).await.into_iter().try_for_each(|ran| ran?.is(0, &["is ready after"]))
@@ -309,7 +320,7 @@ pub(super) async fn denied_user_gets_the_reason(stage: Stage) -> Result<()> {
 pub(super) async fn deleted_environment_fails_the_wait(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let doomed = workspace(&stage, flavour, "doomed", json!({}))?;
         paved.apply(&doomed, &[]).await?.is(0, &["created"])?;
         let waits = paved.start(&["wait", &address(&doomed), "--timeout", "8m"], "").await?;
@@ -339,7 +350,7 @@ pub(super) async fn interrupted_wait_keeps_applied_claims(stage: Stage) -> Resul
 pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let operator = paved.by(stage.operator().person.as_deref());
-    for flavour in Flavour::ALL {
+    for flavour in stage.flavours() {
         let held = workspace(&stage, flavour, "held", json!({}))?;
         paved.apply(&held, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
         rule(
@@ -366,8 +377,9 @@ pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
     let server = stage.plane.process("kube-apiserver")?;
-    let slow = Flavour::ALL.map(|flavour| workspace(&stage, flavour, "slow", json!({})));
-    let slow = slow.into_iter().collect::<Result<Vec<_>>>()?;
+    let flavours = stage.flavours().into_iter();
+    let slow = flavours.map(|flavour| workspace(&stage, flavour, "slow", json!({})));
+    let slow = slow.collect::<Result<Vec<_>>>()?;
     let mut waits = Vec::new();
     for slow in &slow {
         paved.apply(slow, &[]).await?.is(0, &["created"])?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
 use futures::future::try_join_all;
 
-use super::{bulk, claims, deletion, portrayed};
+use super::{bulk, claims, deletion, failure, portrayed, refusals};
 use crate::control_plane::{ControlPlane, CoreVersion, Options};
 use crate::stage::Stage;
 
@@ -16,7 +16,12 @@ pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) ->
     let plane =
         ControlPlane::start(&options).await.context("a control plane with Crossplane 1.20")?;
     let old = Stage::set(Arc::new(plane), "compatibility").await?.with_rights().await?;
-    portrayed(come_and_go(&old).await, &old, "compatibility").await
+    let played = async {
+        come_and_go(&old).await?;
+        failure::a_refused_leaf_is_named_and_recovers(old.clone()).await?;
+        refusals::the_api_server_refuses_what_the_schema_forbids(old.clone()).await
+    };
+    portrayed(played.await, &old, "compatibility").await
 }
 
 /// One claim of each kind: ready, with all that its owner is promised; then deleted, and nothing is

@@ -18,7 +18,7 @@ pub(super) use self::settings::{
     new_networks_reach_running_resources, new_settings_leave_running_resources_alone,
     new_tags_and_publishers_reach_running_resources, wrong_settings_change_no_running_resource,
 };
-use super::{claims, in_both_flavours};
+use super::{claims, in_each_flavour};
 use crate::control_plane::{Breakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::{PATIENCE, eventually};
@@ -40,7 +40,7 @@ const LOST: [(&str, &[&str]); 5] = [
 ];
 
 pub(super) async fn resource_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
-    let parts = in_both_flavours(async |flavour| {
+    let parts = in_each_flavour(&stage, async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
             let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
             for slot in slots {
@@ -82,7 +82,7 @@ async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
 
 /// Somebody terminates the machine in the cloud's own console.
 pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.object().await?["status"]["instanceId"].clone();
         stage.vanishes(&environment.slot("instance").await?).await?;
@@ -129,7 +129,7 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
     for api in ["gpu-workspace", "unified-environment", "virtual-environment"] {
-        for flavour in Flavour::ALL {
+        for flavour in stage.flavours() {
             let environment = stage.example(api, flavour, examples::beside(api, flavour))?;
             environment.apply().await?;
             late.push(environment);
@@ -162,7 +162,7 @@ pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Resul
         anyhow::Ok(environments)
     };
     let struck = async {
-        let all = examples::all().count() + examples::clusters().count();
+        let all = stage.apis().count() + stage.clusters().count();
         eventually("all are applied", async || {
             Ok((stage.applied_of_standing().await? == all).then_some(()))
         })
@@ -204,11 +204,11 @@ async fn killed(function: &Function) -> Result<()> {
 /// A claim says that it is synced and ready although its composite cannot be composed any more.
 pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
-    let pools = Flavour::ALL.map(|flavour| {
+    let pools = stage.flavours().into_iter().map(|flavour| {
         let name = format!("edited-{flavour}");
         stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
     });
-    let mut pools = pools.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut pools = pools.collect::<Result<Vec<_>>>()?;
     for pool in &pools {
         paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready after"])?;
     }

@@ -17,7 +17,7 @@ pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
 pub(super) use self::traces::Traces;
 use super::claims::{self, Guest};
-use super::in_both_flavours;
+use super::in_each_flavour;
 use crate::environment::{Environment, slot};
 use crate::eventually::eventually;
 use crate::examples;
@@ -193,12 +193,12 @@ pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> R
 /// Every example and every managed cluster in both flavours, not applied yet, each with its API's
 /// name, or its cluster's type.
 fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
-    let examples = examples::all().map(|(api, flavour)| {
+    let examples = stage.apis().map(|(api, flavour)| {
         let name = api.info().name;
         Ok((name, stage.example(name, flavour, named(api, flavour))?))
     });
-    let clusters = examples::clusters()
-        .map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
+    let clusters =
+        stage.clusters().map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
     examples.chain(clusters).collect()
 }
 
@@ -264,7 +264,7 @@ async fn fails(api: &str, environment: &Environment) -> Result<()> {
 }
 
 pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": true}}});
         let environment = stage.ready("unified-environment", flavour, change).await?;
         let composite = environment.composite().await?;
@@ -287,7 +287,7 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> R
 }
 
 pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready("application-environment", flavour, json!({})).await?;
         // As people do who want to keep it after all.
         environment.edit(&json!({"spec": {"parameters": {"deletionPolicy": "Orphan"}}})).await?;

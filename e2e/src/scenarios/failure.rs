@@ -7,7 +7,7 @@ use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::json;
 
-use super::in_both_flavours;
+use super::in_each_flavour;
 use crate::paved::Paved;
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
@@ -15,7 +15,7 @@ use crate::stand_in::behaviour::Rule;
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| named_and_recovers(&stage, flavour).await).await
+    in_each_flavour(&stage, async |flavour| named_and_recovers(&stage, flavour).await).await
 }
 
 async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
@@ -92,7 +92,7 @@ const CAUSES: [Cause; 4] = [
 ];
 
 pub(super) async fn common_cause_ends_the_wait_with_its_remediation(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         try_join_all(CAUSES.iter().map(|cause| told(&stage, flavour, cause))).await.map(drop)
     })
     .await

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use crossplane::api_version::group_of;
 use function_paved_road::apis::{AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
@@ -18,12 +19,11 @@ use xtask::workspace;
 
 pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
-use crate::examples;
 use crate::objects::Objects;
 use crate::stage::Stage;
 
 pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let info = api.info();
         let before = Counts::from_plane(&stage.plane, api, flavour).await?;
         let begin = Instant::now();
@@ -91,9 +91,9 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
         for number in 0..OF_EACH {
             let mut copy = object.clone();
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-            let group = object["apiVersion"].as_str().and_then(|version| version.split('/').next());
+            let group = group_of(&object);
             let name = format!("{}-{number}", environment.name());
-            names.push(format!("{kind}.{}/{name}", group.unwrap_or_default()));
+            names.push(format!("{kind}.{}/{name}", group));
             copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
             copies.push(copy);
         }
@@ -111,7 +111,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, examples::all().count(), names.len())
+        cost.is_fair(code, stage.apis().count(), names.len())
             .with_context(|| format!("paved {what}"))?;
     }
     Ok(())

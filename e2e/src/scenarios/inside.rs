@@ -12,12 +12,12 @@ use crate::eventually::eventually;
 use crate::objects::{reference, resource};
 use crate::stage::{AddOns, Stage};
 
-use super::{deletion, in_both_flavours, operations};
+use super::{deletion, in_each_flavour, operations};
 
 const API: &str = "virtual-environment";
 
 pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         let deployments = stage.app_inside(&environment).await?;
         ensure!(
@@ -30,7 +30,7 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
 }
 
 pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         ensure!(
             !stage.app_inside(&environment).await?.is_empty(),
@@ -47,7 +47,7 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> 
 }
 
 pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         // One of them with all that can be inside.
         let add_ons = if flavour == Flavour::Claims { Some(stage.add_ons().await?) } else { None };
         let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
@@ -70,7 +70,7 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
 /// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the
 /// same cluster.
 pub(super) async fn stuck_resource_is_left_behind_by_hand(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         let object = object_inside(&stage, &environment, flavour).await?;
         let (app, cluster) = (environment.slot("app").await?, environment.slot("vcluster").await?);

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use crossplane::conditions;
 use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use xtask::guide::{self, INSTALLATION};
@@ -21,9 +22,6 @@ use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
-/// Where our packages are.
-const OURS: &str = "xpkg.crossplane.io/paved-road";
-
 /// Where the providers' packages are.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
@@ -37,7 +35,7 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     // The function of their own release, or a later one.
     let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
             |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
@@ -57,6 +55,27 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let installed = stage.objects.list(PACKAGES, "Provider", "").await?;
     let installed: BTreeSet<_> = installed.iter().filter_map(package).collect();
     ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
+    kinds_are_activated(&stage).await
+}
+
+/// Every kind that a policy of ours names is a kind of a provider, and active.
+async fn kinds_are_activated(stage: &Stage) -> Result<()> {
+    const VERSION: &str = "apiextensions.crossplane.io/v1alpha1";
+    let mut policies = 0;
+    for policy in stage.objects.list(VERSION, "ManagedResourceActivationPolicy", "").await? {
+        let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+        if !name.ends_with(Flavour::Namespaced.default_group()) {
+            continue;
+        }
+        let names = |list: &Value| -> BTreeSet<String> {
+            list.as_array().into_iter().flatten().map(ToString::to_string).collect()
+        };
+        let (wanted, found) =
+            (names(&policy["spec"]["activate"]), names(&policy["status"]["activated"]));
+        ensure!(wanted == found, "{name} activates {found:?}, not {wanted:?}");
+        policies += 1;
+    }
+    ensure!(policies == 4, "{policies} APIs have a policy; stock pools need none");
     Ok(())
 }
 
@@ -131,7 +150,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
         bail!("the guide pushes packages in other blocks than two");
     };
-    let released = released.replacen("registry.example.org/paved-road", &here, 1);
+    let released = released.replacen(manifests::REGISTRY, &here, 1);
     ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
     let script = built(&released, &here, &folder)?;
     operations::run(&script, &folder, &programs, &[]).await?;
@@ -149,7 +168,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
     ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in stage.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;
         if flavour == Flavour::Namespaced {
@@ -271,8 +290,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
             Flavour::Namespaced,
             json!({"metadata": {"name": "own"}}),
         )?;
-        environment.manifest["apiVersion"] =
-            function_paved_road::manifests::api_version(group).into();
+        environment.manifest["apiVersion"] = manifests::api_version(group).into();
         // The command line finds the kinds by what the cluster says of them.
         let paved = Paved::from_stage(&stage)?;
         let address = address(&environment);

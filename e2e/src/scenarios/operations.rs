@@ -74,7 +74,7 @@ impl Team {
     async fn with(stage: &Stage) -> Result<Self> {
         let plane = stage.plane.clone();
         packages::providers(plane.ground(), &plane.registry).await?;
-        packages::ours(plane.ground(), &plane.registry, None).await?;
+        packages::ours(plane.ground(), &plane.registry, &Args::default(), None).await?;
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;
         plane.outer.apply(&[plane.registry.image_config()]).await?;
@@ -119,7 +119,7 @@ impl Team {
             .find(has("-f install.yaml"))
             .context("the guide applies nothing")?;
         let file = self.programs.join("install.yaml");
-        std::fs::write(&file, located(&manifest)?)?;
+        std::fs::write(&file, manifest)?;
         self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
         packages::healthy(&self.plane.outer).await?;
         let api = find("GpuDevWorkspace").context("there are no workspaces")?.info();
@@ -234,7 +234,7 @@ impl Team {
     /// The guide's command names a composite without a claim too, which would go with its kind.
     async fn shows_what_no_claim_has(&self, block: &str) -> Result<()> {
         let info = find("XStockPool").context("there are no stock pools")?.info();
-        let mut composite = examples::example(info.name, Flavour::Claims, TEAM)?;
+        let mut composite = examples::example(workspace::root(), info.name, Flavour::Claims, TEAM)?;
         composite["kind"] = info.composite.kind.into();
         // Nothing has to be made for it.
         composite["metadata"] = json!({"name": "without-claim", "annotations": {PAUSED: "true"}});
@@ -341,14 +341,7 @@ impl Team {
 fn variables(block: &str, flavour: Flavour) -> Result<String> {
     let chosen = "FLAVOUR=namespaced";
     ensure!(block.contains(chosen), "the guide begins with other variables:\n{block}");
-    located(&block.replace(chosen, &format!("FLAVOUR={flavour}")))
-}
-
-/// A block with the place where our packages are here.
-fn located(block: &str) -> Result<String> {
-    let place = "registry.example.org/paved-road";
-    ensure!(block.contains(place), "a block does not say {place}:\n{block}");
-    Ok(block.replace(place, &Args::default().registry.to_string()))
+    Ok(block.replace(chosen, &format!("FLAVOUR={flavour}")))
 }
 
 /// The blocks of a document that are marked `sh`.

@@ -1,12 +1,11 @@
 //! What nobody can provide is refused, in words that name the field, and what was there stays.
 
 use anyhow::{Result, ensure};
-use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::in_both_flavours;
+use super::in_each_flavour;
 use crate::environment::{Desired, Environment};
 use crate::examples;
 use crate::stage::Stage;
@@ -42,7 +41,7 @@ pub(super) async fn api_server_rejects_invalid_specs(stage: Stage) -> Result<()>
         ),
     ];
     for (api, change, field) in refused {
-        for flavour in Flavour::ALL {
+        for flavour in stage.flavours() {
             let refusal = stage.example(api, flavour, change.clone())?.is_refused().await?;
             ensure!(refusal.contains(field), "{api}: the refusal does not name {field}: {refusal}");
         }
@@ -107,7 +106,7 @@ pub(super) async fn change_of_a_fixed_field_is_rejected(stage: Stage) -> Result<
             );
         }
     }
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         for (api, change, rule) in fixed() {
             let environment = stage.example(api, flavour, json!({}))?;
             environment.apply().await?;
@@ -154,7 +153,7 @@ fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] 
 }
 
 pub(super) async fn rejected_edit_keeps_all_resources(stage: Stage) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let edits = refused_by_the_function().into_iter();
         let edited = edits.map(async |(api, bad, field, good)| {
             let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;

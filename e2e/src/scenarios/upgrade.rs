@@ -4,11 +4,12 @@
 //! The packages are what is released. The later function is today's with one status field more,
 //! which the later APIs' schemas have, and with other decisions about what it makes.
 
+mod released;
+
 use std::{convert::Infallible, path::Path, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
-use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::join;
@@ -19,8 +20,13 @@ use xtask::{tools, workspace};
 use crate::control_plane::{ControlPlane, Function, packages};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
+use crate::objects::reference;
 use crate::stage::Stage;
 use crate::{examples, later};
+
+pub(super) use self::released::{
+    environments_survive_the_apis_first, environments_survive_the_function_first,
+};
 
 /// The later release.
 pub(super) const NEXT: &str = "v0.2.0";
@@ -92,7 +98,8 @@ async fn stay_ready<'e>(
 
 /// What is made while the later function answers is as that decides, and stays so under today's.
 async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
-    let workspace = stage.ready("gpu-workspace", Flavour::Namespaced, json!({})).await?;
+    let flavour = stage.flavours().pop().context("Crossplane serves no API")?;
+    let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
     ensure!(image == later::IMAGE, "the later function makes machines of {image}");
     Ok((workspace.rests().await?, workspace))
@@ -105,7 +112,7 @@ async fn runs_on(
     before: &Desired,
     environment: &Environment,
 ) -> Result<()> {
-    follows(stage, environment, installed.in_force).await?;
+    follows(stage, environment, &installed.in_force.version()).await?;
     writes_its_status(environment, installed.says_more()).await?;
     let after = environment.desired().await?;
     ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
@@ -127,11 +134,17 @@ enum Release {
 }
 
 impl Release {
-    fn args(self) -> Args {
+    /// The version of the packages.
+    fn version(self) -> String {
         match self {
-            Self::Now => Args::default(),
-            Self::Next => Args { release: NEXT.to_owned(), ..Args::default() },
+            Self::Now => Args::default().release,
+            Self::Next => NEXT.to_owned(),
         }
+    }
+
+    /// The packages for a control plane.
+    fn args(self, plane: &ControlPlane) -> Args {
+        Args { release: self.version(), ..plane.args() }
     }
 }
 
@@ -167,11 +180,11 @@ impl State {
 
 /// Pushes the later release: its APIs' status may say more.
 pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
-    let (ground, args) = (plane.ground(), &Release::Next.args());
+    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
     let output = ground.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
-    for (api, flavour) in examples::all() {
+    for (api, flavour) in examples::all(args.flavours()) {
         let mut contents = Contents::new(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
@@ -196,12 +209,17 @@ fn file(folder: &Path, name: &str) -> std::path::PathBuf {
     folder.join(format!("{name}.xpkg"))
 }
 
+/// The packages of a release of the function, or of all APIs.
+fn installation(plane: &ControlPlane, part: Part, release: Release) -> Vec<Value> {
+    let mut objects = packages::installation(&release.args(plane));
+    objects.retain(|object| (object["kind"] == "Function") == matches!(part, Part::Function));
+    objects
+}
+
 /// Installs a release of the function, or of all APIs, and waits until it is in force, or
 /// Crossplane says why it is not.
 async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
-    let is_part = |object: &Value| (object["kind"] == "Function") == matches!(part, Part::Function);
-    let all = packages::installation(&release.args());
-    let objects: Vec<_> = all.iter().filter(|object| is_part(object)).cloned().collect();
+    let objects = installation(&stage.plane, part, release);
     stage.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
@@ -211,7 +229,7 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
         })
         .await?;
     }
-    for object in &all {
+    for object in &packages::installation(&release.args(&stage.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
         eventually("Crossplane takes the release, or says why not", async || {
             let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
@@ -227,10 +245,6 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
     Ok(())
 }
 
-fn reference(object: &Value) -> Value {
-    json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "name": object["metadata"]["name"]})
-}
-
 /// From here on the one answers, and the other has ended.
 async fn only(answering: &Function, idle: &Function) -> Result<()> {
     for replica in &answering.replicas {
@@ -243,8 +257,7 @@ async fn only(answering: &Function, idle: &Function) -> Result<()> {
 }
 
 /// Waits until an environment uses the Composition of that release.
-async fn follows(stage: &Stage, environment: &Environment, release: Release) -> Result<()> {
-    let release = release.args().release;
+async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
     eventually("the Composition's new revision is used", async || {
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };

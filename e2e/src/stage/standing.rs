@@ -35,7 +35,7 @@ impl Stage {
         &self,
     ) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
         let stage = self.standing_stage().await?;
-        let standing = examples::all().map(async |(api, flavour)| {
+        let standing = self.apis().map(async |(api, flavour)| {
             let info = api.info();
             let mut change = examples::beside(info.name, flavour);
             merge_patch(&mut change, examples::selecting(flavour, info.provider));
@@ -48,7 +48,7 @@ impl Stage {
     /// The managed clusters among those that stand, by their types.
     pub async fn standing_clusters(&self) -> Result<Vec<(&'static str, Flavour, Environment)>> {
         let stage = self.standing_stage().await?;
-        let standing = examples::clusters().map(async |(cluster, flavour)| {
+        let standing = self.clusters().map(async |(cluster, flavour)| {
             anyhow::Ok((cluster, flavour, stage.stands(stage.cluster(cluster, flavour)?).await?))
         });
         try_join_all(standing).await

@@ -37,17 +37,20 @@ async fn resources_live_and_die_as_with_a_real_provider() {
             vanished_resource_comes_back_under_another_name(bench),
             a_namespaced_resource_answers_too(bench),
             examples::every_example_becomes_ready_and_goes(bench),
+            postgres_answers(bench),
         );
-        if bench.postgres.is_some() {
-            tokio::join!(
-                postgres::an_app_gets_a_database_of_its_own(bench),
-                postgres::database_in_use_cannot_be_dropped(bench),
-                postgres::a_grant_hangs_without_its_database(bench),
-            );
-        }
     }
     restart_keeps_all_resources(&mut bench).await;
-    bench.kill();
+}
+
+async fn postgres_answers(bench: &Bench) {
+    if bench.postgres.is_some() {
+        tokio::join!(
+            postgres::an_app_gets_a_database_of_its_own(bench),
+            postgres::database_in_use_cannot_be_dropped(bench),
+            postgres::a_grant_hangs_without_its_database(bench),
+        );
+    }
 }
 
 fn sibling() -> Value {
@@ -318,7 +321,7 @@ async fn a_namespaced_resource_answers_too(bench: &Bench) {
 
 /// The stand-in is killed while a cluster is being made; what it comes back to goes on.
 async fn restart_keeps_all_resources(bench: &mut Bench) {
-    bench.rule("restart", Some("{labels: {crossplane.io/composite: restarted}, seconds: 3}")).await;
+    bench.rule("restart", Some("{labels: {crossplane.io/composite: restarted}, seconds: 1}")).await;
     let group = {
         let composite = bench.composite("restarted").await;
         composite.make(security_group(&composite)).await
@@ -326,8 +329,7 @@ async fn restart_keeps_all_resources(bench: &mut Bench) {
     bench.told(&group, "Ready", "False", "Creating").await;
     let begun = bench.cloud("restarted").await;
     assert_eq!(begun.len(), 1);
-    bench.kill();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    bench.kill().await;
     bench.revive();
     let ready = bench.ready(&group).await;
     assert_eq!(bench.cloud("restarted").await, begun);

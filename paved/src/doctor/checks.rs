@@ -18,7 +18,7 @@ pub(super) fn all(world: &World) -> Vec<Check> {
     if matches!(world.definitions, Seen::NoSuchKind) {
         return all;
     }
-    all.extend(crossplane::advisory(world));
+    all.extend(crossplane::problems(world));
     all.extend(packages::check(
         "Function",
         &world.functions,

@@ -1,5 +1,6 @@
 //! Which Crossplane it is, whether it is new enough, and whether it runs.
 
+use crossplane::releases::{PROBLEMS, Version};
 use kube::api::DynamicObject;
 
 use super::check::Check;
@@ -26,23 +27,18 @@ pub(super) fn check(world: &World) -> Check {
     }
 }
 
-/// Warns of a Crossplane that deletes resources which somebody else made: GHSA-77cv-mrm6-fr3c.
-///
-/// Until <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, Crossplane deletes
-/// what `spec.resourceRefs` of a composite names, if it has no controller and the annotation of
-/// composed resources, whoever wrote the reference.
-/// <https://github.com/crossplane/crossplane/pull/5876> brought that into 1.17 (and later releases
-/// of 1.15 and 1.16). No release before 2.4.0 is known to have the first change.
-pub(super) fn advisory(world: &World) -> Option<Check> {
-    const AFFECTED: std::ops::Range<(u32, u32)> = (1, 15)..(2, 4);
-    let Seen::All(deployments) = &world.crossplane else { return None };
-    let (version, _) =
-        deployments.iter().filter_map(version).find(|(_, number)| AFFECTED.contains(number))?;
-    let found = format!(
-        "{version} may delete foreign resources that a user writes into spec.resourceRefs of a composite; update to 2.4.0 or \
-         later, and keep the admission policies"
-    );
-    Some(Check::open("GHSA-77cv-mrm6-fr3c", found))
+/// Warns of the known problems of this Crossplane.
+pub(super) fn problems(world: &World) -> Vec<Check> {
+    let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
+    let Some((version, number)) = deployments.iter().find_map(version) else { return Vec::new() };
+    let affecting = PROBLEMS.iter().filter(|problem| problem.affects(number));
+    affecting
+        .map(|problem| {
+            let (fixes, advice) = (problem.fixes(), problem.advice);
+            let found = format!("{version} {}; update to {fixes} or later{advice}", problem.effect);
+            Check::open(problem.id, found)
+        })
+        .collect()
 }
 
 pub(super) fn is_available(deployment: &DynamicObject) -> bool {
@@ -56,10 +52,10 @@ fn down(deployment: &DynamicObject) -> Check {
     Check::bad("Crossplane", "no pod is available", &helps)
 }
 
-fn judged(version: &str, number: (u32, u32)) -> Check {
+fn judged(version: &str, number: Version) -> Check {
     match number {
-        (2.., _) => Check::good("Crossplane", format!("{version} serves both APIs")),
-        (1, 20..) => Check::good(
+        (2.., ..) => Check::good("Crossplane", format!("{version} serves both APIs")),
+        (1, 20.., _) => Check::good(
             "Crossplane",
             format!(
                 "{version} serves claims; the namespaced API needs \
@@ -92,7 +88,7 @@ fn by_kinds(world: &World) -> Check {
 }
 
 /// The version of a Deployment's image, else that of its label; as it is written, and as numbers.
-fn version(deployment: &DynamicObject) -> Option<(String, (u32, u32))> {
+fn version(deployment: &DynamicObject) -> Option<(String, Version)> {
     let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
     let container =
         containers.iter().find(|one| one["name"] == "crossplane").or(containers.first());
@@ -103,8 +99,8 @@ fn version(deployment: &DynamicObject) -> Option<(String, (u32, u32))> {
     [tag, label].into_iter().flatten().find_map(|text| {
         let text = text.trim_start_matches('v');
         let mut parts = text.split(['.', '-', '+']);
-        let number = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some((text.to_owned(), number))
+        let mut number = || parts.next()?.parse().ok();
+        Some((text.to_owned(), (number()?, number()?, number().unwrap_or_default())))
     })
 }
 
@@ -168,21 +164,23 @@ mod tests {
     }
 
     #[test]
-    fn crossplane_before_2_4_is_warned_of() {
-        for (version, warned) in [
-            ("1.14.9", false),
-            ("1.15.0", true),
-            ("1.20.11", true),
-            ("2.3.9", true),
-            ("2.4.0", false),
-            ("2.5.1", false),
+    fn affected_release_is_warned_of() {
+        const GHSA: &str = "GHSA-77cv-mrm6-fr3c";
+        for (version, expected) in [
+            ("1.14.9", &[][..]),
+            ("1.15.0", &[GHSA]),
+            ("1.20.10-up.1", &[GHSA, "Updates of Usages", "Issue 7859"]),
+            ("2.3.9", &[GHSA, "Issue 7859"]),
+            ("2.4.0", &["Issue 7859"]),
+            ("2.5.1", &[]),
         ] {
             let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": version}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:latest"}]}}}});
-            let check = advisory(&World { crossplane: objects(&[deployment]), ..world() });
-            assert_eq!(check.map(|check| check.mark), warned.then_some(Mark::Busy), "{version}");
+            let found = problems(&World { crossplane: objects(&[deployment]), ..world() });
+            assert!(found.iter().all(|check| check.mark == Mark::Busy));
+            assert!(found.iter().map(|check| &check.what).eq(expected), "{version}: {found:?}");
         }
-        assert_eq!(advisory(&World { crossplane: Seen::Hidden, ..world() }), None);
+        assert!(problems(&World { crossplane: Seen::Hidden, ..world() }).is_empty());
     }
 
     #[test]

@@ -2,13 +2,15 @@
 
 use std::error::Error;
 
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use crate::failure::Failure;
 use crate::paint::harmless;
 
 /// What an error means for whoever wanted to `act`, as in `upload index.html to bucket b`.
-pub(super) fn explain<E>(error: &SdkError<E>, act: &str) -> Failure
+pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, act: &str) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {

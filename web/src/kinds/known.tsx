@@ -11,6 +11,8 @@ export interface Known {
   suffix: string;
   /** Whether its environments never have an address. */
   addressless: boolean;
+  /** Whether `paved connect` connects to a machine, cluster or database of its environments. */
+  connects: boolean;
 }
 
 /** An object of a kind, or the kind itself. */
@@ -20,8 +22,8 @@ export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
 export function knowledgeOf(kinds: readonly Kind[]): (of: OfKind) => Known {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
-    const { api, title, suffix, endpoints } = byPath.get(kindPath(of)) ?? {};
-    return { api: api ?? undefined, title: title ?? humane(of.kind.replace(/Claim$/, '')), suffix: suffix ?? 'env', addressless: endpoints?.length === 0 };
+    const { api, title, suffix, endpoints, connectionTargets } = byPath.get(kindPath(of)) ?? {};
+    return { api: api ?? undefined, title: title ?? humane(of.kind.replace(/Claim$/, '')), suffix: suffix ?? 'env', addressless: endpoints?.length === 0, connects: (connectionTargets ?? []).length > 0 };
   };
 }
 

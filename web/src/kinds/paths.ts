@@ -27,8 +27,3 @@ export function isInside(text: string): boolean {
     return false;
   }
 }
-
-/** Whether nobody gets into a machine by SSH: where a network is allowed, its address is an ssh command. */
-export function isClosedToSsh({ kind, endpoint }: Pick<Environment, 'kind' | 'endpoint'>): boolean {
-  return kind.startsWith('GpuDevWorkspace') && /^aws ssm /.test(endpoint ?? '');
-}

@@ -107,11 +107,9 @@ function scalarDefault({ default: value }: Schema): unknown {
   return typeof value === 'object' ? undefined : value;
 }
 
-/** What a change may not touch, and what may only grow, as the schema's rules say. */
+/** The message of the rule that a field cannot be changed, if the schema has such a rule. */
 export function frozen(schema: Schema): string | undefined {
-  const message = rule(schema, 'self == oldSelf');
-  // Descriptions say that it stays; rules say what else to do, and begin with the field's name.
-  return message?.replace(/^\w+ cannot be changed(: )?/, '');
+  return rule(schema, 'self == oldSelf');
 }
 
 function rule(schema: Schema, text: string): string | undefined {
@@ -138,7 +136,7 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
     const inner = one.properties ? uiOf(one, current?.[name] as Data | undefined) : {};
     const field = FIELDS[sortOf(one, must)];
     const stays = current && frozen(one);
-    ui[name] = { ...inner, 'ui:title': titleOf(name, one), ...(field && { 'ui:field': field, 'ui:current': current?.[name] }), ...(stays !== undefined && { 'ui:disabled': true, ...(stays && { 'ui:help': stays }) }) };
+    ui[name] = { ...inner, 'ui:title': titleOf(name), ...(field && { 'ui:field': field, 'ui:current': current?.[name] }), ...(stays !== undefined && { 'ui:disabled': true, 'ui:help': stays }) };
   }
   return ui;
 }
@@ -148,17 +146,15 @@ export function fieldTitle(schema: Schema, path: readonly string[]): string {
   let of: Schema | undefined = schema;
   const titles = path.map((name) => {
     of = of?.properties?.[name];
-    return of ? titleOf(name, of) : name;
+    return of ? titleOf(name) : name;
   });
   // Most of a spec lies in one group, which has no heading.
   return titles.slice(path[0] === 'parameters' ? 1 : 0).join(' › ');
 }
 
-function titleOf(name: string, { description }: Schema): string {
-  const title = humane(name);
-  // Where the unit is part of the name it reads as one.
-  const unit = /^(.*) GB$/.exec(title);
-  return unit ? `${unit[1]!} (${/GiB/.test(description ?? '') ? 'GiB' : 'GB'})` : title;
+/** A name in words, without its unit: the description has the unit. */
+function titleOf(name: string): string {
+  return humane(name.replace(/GB$/, ''));
 }
 
 /** Data without what says nothing: empty texts, and groups that are empty and need not be there. */

@@ -15,7 +15,7 @@ export interface Fault {
  */
 export function faultsIn(schema: Schema, data: unknown): Fault[] {
   const errors = errorsIn(schema, data);
-  const faults = errors.flatMap((unit) => fault(schema, unit) ?? []);
+  const faults = errors.flatMap((unit) => faultsBy(schema, data, unit));
   return faults.filter(({ path }, index) => faults.findIndex((other) => same(other.path, path)) === index);
 }
 
@@ -58,14 +58,15 @@ function same(a: string[], b: string[]): boolean {
 /** Errors that only say that something below is wrong. */
 const ABOVE = ['properties', 'items', 'additionalProperties', 'allOf', 'anyOf', '$ref'];
 
-function fault(schema: Schema, { keyword, instanceLocation, error }: OutputUnit): Fault | undefined {
-  if (ABOVE.includes(keyword)) return undefined;
+function faultsBy(schema: Schema, data: unknown, { keyword, instanceLocation, error }: OutputUnit): Fault[] {
+  if (ABOVE.includes(keyword)) return [];
   const path = instanceLocation.split('/').slice(1).map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
   if (keyword === 'required') {
-    const missing = /property "(.*)"/.exec(error)?.[1];
-    return missing === undefined ? undefined : { path: [...path, missing], message: 'Required' };
+    const value = path.reduce<unknown>((one, step) => (one as Data)[step], data) as Data;
+    const missing = (at(schema, path).required ?? []).filter((name) => !(name in value));
+    return missing.map((name) => ({ path: [...path, name], message: 'Required' }));
   }
-  return { path, message: told(keyword, at(schema, path), error) };
+  return [{ path, message: told(keyword, at(schema, path), error) }];
 }
 
 function at(schema: Schema, path: string[]): Schema {

@@ -6,7 +6,7 @@ import { Refused, mayBeDone } from '../api/problem';
 import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { kindPath } from '../kinds/known';
-import { isClosedToSsh, placeOf } from '../kinds/paths';
+import { placeOf } from '../kinds/paths';
 import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
 import { holdsPrivateKey } from '../kinds/secrets';
 import { AllowAddress } from '../parts/AllowAddress';
@@ -131,7 +131,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         {doubt && <ProblemAlert title="This would be rejected. Fix the marked fields, or save it anyway." error={doubt} />}
         {/* Fields that hold a text of their own begin anew with what was taken in. */}
         <SchemaForm key={`${base.resourceVersion} ${filled}`} schema={schema} data={form.data} faults={form.faults} current={before} onChange={form.change} onLeave={form.leave} />
-        {(ready ? preview.data?.sshClosed : mine.length === 0 && isClosedToSsh(environment)) && <AllowAddress schema={schema} data={form.data} onChange={fillIn} />}
+        {(ready ? preview.data?.sshClosed : mine.length === 0 && environment.sshClosed) && <AllowAddress schema={schema} data={form.data} onChange={fillIn} />}
         <div className="buttons end sticky">
           <span className="small grow">{mine.length === 0 ? 'No changes' : `Changed: ${mine.map(({ path }) => fieldTitle(schema, path)).join(', ')}`}</span>
           <Button variant="default" onClick={leave}>

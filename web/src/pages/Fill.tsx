@@ -150,9 +150,9 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
 
 const previewed = (body: Document, signal?: AbortSignal) => answer(api.POST('/api/v1/preview', { body, signal }));
 
-/** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
+/** Whether the name is taken. A quota answers with a conflict, too, when many environments are created at once. */
 function isTaken(error: unknown): boolean {
-  return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
+  return error instanceof Refused && error.problem.reason === 'AlreadyExists';
 }
 
 /** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */

@@ -5,7 +5,7 @@ import { Link } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
-import { isClosedToSsh, isInside, isLink, placeOf } from '../kinds/paths';
+import { isInside, isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
 import { sessionAtom } from '../state/session';
 import { useKnown } from '../state/useKnown';
@@ -15,13 +15,13 @@ import { ProblemAlert } from './ProblemAlert';
 
 /** How one gets in: addresses at once, secrets only when they are asked for. */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, kind, status, deletedAt, ready } = environment;
+  const { endpoint, status, deletedAt, ready } = environment;
   const { state } = useAtomValue(sessionAtom);
-  const { addressless } = useKnown(environment);
+  const { addressless, connects } = useKnown(environment);
   const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
   const needsNone = ready || addressless;
   const noAddress = needsNone ? 'This environment has no address.' : deletedAt ? 'The address was removed.' : environment.failed ? 'No address: the environment could not be created.' : 'No address yet.';
-  const command = connects(kind) ? `paved connect ${environment.name} -n ${environment.namespace}` : undefined;
+  const command = connects ? `paved connect ${environment.name} -n ${environment.namespace}` : undefined;
   return (
     <>
       <div className="address">
@@ -48,15 +48,10 @@ export function Connection({ environment }: { environment: Environment }) {
       {/* What was shown in a session is gone with it. */}
       <Secrets key={state} environment={environment} />
       {endpoint && isInside(endpoint) && <p className="note">The address is reachable from inside the cluster only.</p>}
-      {isClosedToSsh(environment) && <Closed />}
+      {environment.sshClosed && <Closed />}
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
-}
-
-/** Kinds that `paved connect` leads into: a machine, a cluster or a database. */
-function connects(kind: string): boolean {
-  return /^(GpuDevWorkspace|ApplicationEnvironment|UnifiedEnvironment|EnvironmentClaim|Environment)/.test(kind);
 }
 
 function Closed() {

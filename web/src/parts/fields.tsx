@@ -13,11 +13,7 @@ type Widget = WidgetProps<Data, Schema>;
 function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options' | 'rawErrors'>): { description: ReactNode; error: ReactNode } {
   const text = options.description ?? schema.description;
   const help = options.help;
-  return { description: help ? `${text ?? ''} ${sentence(help)}`.trim() : text, error: rawErrors?.length ? rawErrors.join('; ') : undefined };
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!]$/.test(text) ? '' : '.'}`;
+  return { description: help ? `${text ?? ''} ${help}`.trim() : text, error: rawErrors?.length ? rawErrors.join('; ') : undefined };
 }
 
 /** A text or a number. */

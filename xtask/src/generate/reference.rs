@@ -1,4 +1,4 @@
-//! The generated sections of the reference pages.
+//! The generated sections of pages, most of them reference pages.
 //!
 //! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`.
 //! The text around the sections is written by hand.
@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
+use crossplane::releases::PROBLEMS;
 use function_paved_road::{manifests, server};
 use serde_json::Value;
 
@@ -26,35 +27,84 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
         command
     };
     let sections = [
-        ("cli", vec![("commands", commands(&command)), ("flags", flags(&command))]),
-        ("environment-variables", vec![("variables", variables(&command))]),
-        ("exit-codes", vec![("exit codes", exit_codes())]),
-        ("provider-versions", vec![("providers", providers()?)]),
-        ("roles", vec![("rules", rules()?)]),
-        ("settings", vec![("settings", manifests::settings_reference())]),
+        (
+            "docs/reference/cli.md",
+            vec![("commands", commands(&command)), ("flags", flags(&command))],
+        ),
+        ("docs/reference/environment-variables.md", vec![("variables", variables(&command))]),
+        ("docs/reference/exit-codes.md", vec![("exit codes", exit_codes())]),
+        ("docs/reference/provider-versions.md", vec![("providers", providers()?)]),
+        ("docs/reference/roles.md", vec![("rules", rules()?)]),
+        ("docs/reference/settings.md", vec![("settings", manifests::settings_reference())]),
+        ("docs/contributing/testing.md", vec![("core scenarios", core_scenarios()?)]),
+        ("SUPPORT.md", vec![("known problems", problems())]),
     ];
-    let page = |(name, sections): (&str, Vec<(&str, String)>)| {
-        let path = format!("docs/reference/{name}.md");
-        let page = std::fs::read_to_string(workspace::root().join(&path));
+    let page = |(path, sections): (&str, Vec<(&str, String)>)| {
+        let page = std::fs::read_to_string(workspace::root().join(path));
         let mut page = page.with_context(|| format!("could not read {path}"))?;
         for (name, content) in sections {
-            page = with_section(&page, name, &content).with_context(|| path.clone())?;
+            page = with_section(&page, name, &content).with_context(|| path.to_owned())?;
         }
-        Ok((path, page))
+        Ok((path.to_owned(), page))
     };
     sections.into_iter().map(page).collect()
 }
 
 /// The page with new content in a section.
-fn with_section(page: &str, name: &str, content: &str) -> Result<String> {
-    let (start, end) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->\n"));
+///
+/// # Errors
+/// A marker is missing.
+pub fn with_section(page: &str, name: &str, content: &str) -> Result<String> {
+    let (start, end) = markers(name);
     let Some((before, rest)) = page.split_once(&start) else { bail!("missing marker {start:?}") };
     let Some((_, after)) = rest.split_once(&end) else { bail!("missing marker {end:?}") };
     Ok(format!("{before}{start}\n{}\n\n{end}{after}", content.trim()))
 }
 
+/// The content of a section.
+///
+/// # Errors
+/// A marker is missing.
+pub fn section<'p>(page: &'p str, name: &str) -> Result<&'p str> {
+    let (start, end) = markers(name);
+    let Some((_, rest)) = page.split_once(&start) else { bail!("missing marker {start:?}") };
+    let Some((content, _)) = rest.split_once(&end) else { bail!("missing marker {end:?}") };
+    Ok(content.trim())
+}
+
+fn markers(name: &str) -> (String, String) {
+    (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->\n"))
+}
+
+/// The known problems of Crossplane's releases.
+fn problems() -> String {
+    let rows = PROBLEMS.iter().map(|problem| {
+        let (major, minor, patch) = problem.since;
+        vec![
+            format!("[{}]({})", problem.id, problem.source),
+            format!("Crossplane {}.", problem.effect),
+            format!("{major}.{minor}.{patch}"),
+            problem.fixes(),
+        ]
+    });
+    table(&["problem", "effect", "since", "fixed in"], rows)
+}
+
+/// The scenarios that `e2e/src/scenarios.rs` marks with `core`. `e2e` depends on this crate, so this
+/// reads the source.
+fn core_scenarios() -> Result<String> {
+    const LIST: &str = "e2e/src/scenarios.rs";
+    let text = std::fs::read_to_string(workspace::root().join(LIST));
+    let text = text.with_context(|| format!("could not read {LIST}"))?;
+    let marked = text.lines().filter_map(|line| line.trim().strip_prefix("scenario!(core "));
+    let names = marked.map(|line| line.trim_start_matches("old "));
+    let mut names: Vec<&str> = names.filter_map(|line| line.split([',', ')']).next()).collect();
+    names.sort_unstable();
+    Ok(names.iter().map(|name| format!("- `{name}`\n")).collect())
+}
+
 /// A Markdown table. Cells may have any text.
-fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))

@@ -11,7 +11,7 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use function_paved_road::manifests;
 use serde_json::{Value, json};
 
-use super::{Args, names, rbac, xpkg};
+use super::{Args, activation, names, rbac, xpkg};
 use crate::{composed, tools, yaml};
 
 /// Builds the packages that the flags ask for, and the roles and policies of a company's own group;
@@ -48,6 +48,9 @@ pub struct Contents {
     pub xrd: Value,
     /// The Composition.
     pub composition: Value,
+    /// The ManagedResourceActivationPolicy: only in the namespaced flavour, as Crossplane 1.20 takes
+    /// no Configuration that has one. None where no managed resource is composed.
+    pub activation: Option<Value>,
     /// What people apply.
     pub examples: Vec<Value>,
 }
@@ -60,6 +63,7 @@ impl Contents {
             meta: meta(args, api, flavour)?,
             xrd: manifests::xrd(api, flavour, group),
             composition: composition(args, api, flavour, group),
+            activation: activation(args.place.root(), api, flavour, group)?,
             examples: examples(args.place.root(), api, flavour, group)?,
         })
     }
@@ -74,10 +78,28 @@ impl Contents {
         yaml::write(&root.join("crossplane.yaml"), std::slice::from_ref(&self.meta))?;
         yaml::write(&root.join("xrd.yaml"), std::slice::from_ref(&self.xrd))?;
         yaml::write(&root.join("composition.yaml"), std::slice::from_ref(&self.composition))?;
+        if let Some(activation) = &self.activation {
+            yaml::write(&root.join("activation.yaml"), std::slice::from_ref(activation))?;
+        }
         yaml::write(&examples.join("example.yaml"), &self.examples)?;
         xpkg::Build { crossplane, root: &root, ignore: &[], examples: &examples, image: None }
             .write(file)
     }
+}
+
+/// The policy in a package.
+fn activation(
+    root: &Path,
+    api: &dyn AnyApi,
+    flavour: Flavour,
+    group: &str,
+) -> Result<Option<Value>> {
+    if flavour == Flavour::Claims {
+        return Ok(None);
+    }
+    let policy = activation::policy(root, api, flavour, group)?;
+    let is_empty = policy["spec"]["activate"].as_array().is_none_or(Vec::is_empty);
+    Ok((!is_empty).then_some(policy))
 }
 
 /// The package's `crossplane.yaml`.
@@ -181,6 +203,19 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+
+    /// The function of v0.1.0 rejects unknown Settings, and may run with later Compositions.
+    #[test]
+    fn composition_has_only_settings_of_the_first_release() {
+        const KNOWN: [&str; 4] = ["apiVersion", "kind", "schemaRevision", "settingsFrom"];
+        for (api, flavour) in APIS.iter().flat_map(|api| Flavour::ALL.map(|one| (*api, one))) {
+            let contents = Contents::new(&Args::default(), api, flavour).unwrap();
+            let input = &contents.composition["spec"]["pipeline"][0]["input"];
+            let keys = input.as_object().unwrap().keys().collect::<Vec<_>>();
+            assert_eq!(keys, KNOWN, "{}", api.info().name);
+            assert_eq!(input["settingsFrom"].as_object().unwrap().len(), 1);
+        }
+    }
 
     /// A constraint that names no pre-release, such as `>=v0.1.0`, is for releases only.
     #[test]

@@ -13,7 +13,7 @@ use super::{
     image::{Contents, Image},
     licenses, xpkg,
 };
-use crate::{tools, workspace};
+use crate::tools;
 
 /// The crate that its program comes from.
 const CRATE: &str = "function-paved-road";
@@ -24,12 +24,18 @@ const DESCRIPTION: &str = "Crossplane composition function for self-service envi
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// What lies beside the package's own files in `package/`, for people.
-pub const NOT_PACKAGED: [&str; 5] =
-    ["observability/*", "policy.yaml", "rbac/*", "rbac/providers/*", "runtime-config.yaml"];
+pub const NOT_PACKAGED: [&str; 6] = [
+    "activation/*",
+    "observability/*",
+    "policy.yaml",
+    "rbac/*",
+    "rbac/providers/*",
+    "runtime-config.yaml",
+];
 
 /// Builds the package for one architecture; gives its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
-    let binary = binary(args, architecture)?;
+    let binary = args.program(CRATE, "function", architecture)?;
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     pack(&binary, args, architecture, output)
 }
@@ -79,18 +85,12 @@ fn runtime(
     Image::new(&contents, architecture, &args.release, args.effort())
 }
 
-fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
-    if args.debug {
-        return Ok(workspace::build(&["function"])?.join("function"));
-    }
-    args.place.static_binary(CRATE, "function", architecture)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::workspace;
 
     #[test]
     fn image_has_the_program_and_its_licences() {

@@ -58,7 +58,7 @@ pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> 
 
 /// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own
 /// follow the rule.
-fn plurals(root: &Path) -> Result<Plurals> {
+pub fn plurals(root: &Path) -> Result<Plurals> {
     let mut plurals = Plurals::default();
     let folder = root.join("tests/schemas");
     for entry in

@@ -18,6 +18,9 @@ use crate::{tools, workspace, yaml};
 /// time.
 const TIMEOUT: &str = "--timeout=20s";
 
+/// The annotation of a Function with its address.
+const TARGET: &str = "render.crossplane.io/runtime-development-target";
+
 /// Where an XR says which Secret its connection details go to.
 const CONNECTION: &str = "writeConnectionSecretToRef";
 
@@ -27,6 +30,7 @@ const SCHEMAS: [&str; 3] = ["tests/schemas", "xrd", "namespaced/xrd"];
 /// The tools, and the function that they call.
 pub struct Crossplane {
     cli: PathBuf,
+    old_cli: PathBuf,
     core: PathBuf,
     function: SocketAddr,
     scratch: TempDir,
@@ -55,8 +59,9 @@ struct Invalid {
 impl Crossplane {
     /// Builds the tools where they are missing.
     pub fn new(function: SocketAddr) -> Result<Self> {
-        let (cli, core) = (tools::ensure(&tools::CLI)?, tools::ensure(&tools::CORE)?);
-        Ok(Self { cli, core, function, scratch: TempDir::new()? })
+        let (cli, old_cli) = (tools::ensure(&tools::CLI)?, tools::ensure(&tools::OLD_CLI)?);
+        let core = tools::ensure(&tools::CORE)?;
+        Ok(Self { cli, old_cli, core, function, scratch: TempDir::new()? })
     }
 
     /// Renders an example: the XR, what it is composed of, and the function's results.
@@ -66,11 +71,25 @@ impl Crossplane {
         command.args([&example.xr, &example.composition, &example.functions]);
         command.arg("--crossplane-binary").arg(&self.core).arg("--xrd").arg(&example.xrd);
         command.args(["-a", "render.crossplane.io/runtime=Development"]);
-        let target = format!("render.crossplane.io/runtime-development-target={}", self.function);
+        let target = format!("{TARGET}={}", self.function);
         command.args(["-a", &target]);
         self.add_state(&mut command, example)?;
         let output = succeed(&mut command)?;
         yaml::documents(&String::from_utf8(output.stdout)?)
+    }
+
+    /// Renders an example with the command line of Crossplane 1.20. It has no flags for annotations
+    /// of the Function and for the XRD.
+    pub fn render_with_1_20(&self, example: &Example) -> Result<Vec<Value>> {
+        let mut functions = yaml::read(&example.functions)?;
+        for function in &mut functions {
+            function["metadata"]["annotations"][TARGET] = self.function.to_string().into();
+        }
+        let file = self.scratch.path().join("functions.yaml");
+        yaml::write(&file, &functions)?;
+        let mut command = Command::new(&self.old_cli);
+        command.args(["render", TIMEOUT]).args([&example.xr, &example.composition, &file]);
+        yaml::documents(&String::from_utf8(succeed(&mut command)?.stdout)?)
     }
 
     /// Observed composed resources are one file; the Secrets with their connection details are

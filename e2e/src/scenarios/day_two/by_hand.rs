@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::examples;
 use crate::objects::resource;
-use crate::scenarios::in_both_flavours;
+use crate::scenarios::in_each_flavour;
 use crate::stage::Stage;
 
 /// A slot, what is patched into the parameters of what fills it, and where that is to be seen.
@@ -46,7 +46,7 @@ fn patches(api: &str) -> Vec<Patch> {
 pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
     stage: Stage,
 ) -> Result<()> {
-    in_both_flavours(async |flavour| {
+    in_each_flavour(&stage, async |flavour| {
         let upgraded = ["application-environment", "stock-pool"].into_iter().map(async |api| {
             let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
             let before = environment.uids().await?;

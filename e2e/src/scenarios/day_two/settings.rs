@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::eventually::eventually;
-use crate::examples;
 use crate::scenarios::deletion::{self, Traces};
 use crate::stage::{Stage, is_part};
 
@@ -208,7 +207,7 @@ pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: St
     let workspaces = try_join_all(workspaces).await?;
     let mut clusters = stage.standing().await?;
     clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
-    ensure!(clusters.len() == examples::clusters().count(), "{} clusters stand", clusters.len());
+    ensure!(clusters.len() == stage.clusters().count(), "{} clusters stand", clusters.len());
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     let old = stage.settings().await?;
     stage.patch_settings(&json!({"data": networks()})).await?;
@@ -482,7 +481,7 @@ mod tests {
             workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        let old = environment_config().unwrap()["data"].clone();
+        let old = environment_config(workspace::root()).unwrap()["data"].clone();
         let mut changed = other_settings("team", "new");
         merge_patch(&mut changed, followed_settings());
         merge_patch(&mut changed, networks());

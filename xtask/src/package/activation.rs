@@ -1,0 +1,72 @@
+//! The ManagedResourceActivationPolicy of an API: the kinds of managed resources that it composes.
+//!
+//! Crossplane 2 activates all kinds of a provider, unless an operator turns this off in its chart
+//! (`provider.defaultActivations`). Then the policies activate the kinds that environments need.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Result;
+use crossplane::api_version;
+use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use serde_json::{Value, json};
+
+use super::rbac;
+use crate::composed;
+use crate::providers::Package;
+use crate::workspace;
+
+/// The path of the policies of the claims APIs. Crossplane 1.20 rejects a Configuration with a
+/// policy, so operators apply them.
+pub const CLAIMS: &str = "package/activation/claims.yaml";
+
+/// The policies of all claims APIs.
+pub fn claims() -> Result<Vec<Value>> {
+    let group = Flavour::Claims.default_group();
+    APIS.iter().map(|api| policy(workspace::root(), *api, Flavour::Claims, group)).collect()
+}
+
+/// The policy of an API, for the kinds that the examples below a root and their variants compose.
+/// It has the name of the XRD.
+pub fn policy(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Value> {
+    let plurals = rbac::plurals(root)?;
+    let mut names = BTreeSet::new();
+    for object in composed::among(composed::for_root(root)?, api, flavour)?.objects() {
+        let group = api_version::group_of(object);
+        let is_config =
+            object["kind"].as_str().is_some_and(|kind| kind.ends_with("ProviderConfig"));
+        if Package::serving(group).is_some() && !is_config {
+            names.insert(format!("{}.{group}", plurals.for_object(object)?));
+        }
+    }
+    let info = api.info();
+    let composite = match flavour {
+        Flavour::Claims => &info.composite,
+        Flavour::Namespaced => &info.namespaced,
+    };
+    Ok(json!({
+        "apiVersion": "apiextensions.crossplane.io/v1alpha1",
+        "kind": "ManagedResourceActivationPolicy",
+        "metadata": {"name": format!("{}.{group}", composite.plural)},
+        "spec": {"activate": names},
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn policy_has_the_kinds_of_the_example_and_its_variants() {
+        let api = APIS.iter().find(|api| api.info().name == "virtual-environment").unwrap();
+        let policy = policy(workspace::root(), *api, Flavour::Namespaced, "example.org").unwrap();
+        let names = policy["spec"]["activate"].as_array().unwrap();
+        for name in ["releases.helm.m.crossplane.io", "clusters.eks.aws.m.upbound.io"] {
+            assert!(names.contains(&name.into()), "{name} is missing: {names:?}");
+        }
+        assert!(!policy.to_string().contains("providerconfig"), "{policy}");
+        assert_eq!(policy["metadata"]["name"], "environments.example.org");
+    }
+}
