@@ -28,8 +28,8 @@ pub struct Cause {
     /// environment as a whole also Uncomposed or Overdue. Later releases may add words.
     #[schemars(with = "String")]
     pub code: Code,
-    /// What the cause is about, as far as it is known: for example `slot`, the resource that this
-    /// one waits for, or `quota`, the quota that is exceeded.
+    /// Details of the cause, if they are known: for example `slot`, the resource that this one
+    /// waits for, or `quota`, the exceeded quota.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
 }

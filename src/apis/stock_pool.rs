@@ -27,7 +27,7 @@ pub struct StockPool {
     /// Name of the specification that the pool stocks, for example g1.1.
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL_VALUE))]
     pub spec_name: String,
-    /// Container image of the pods. Default: an image that does nothing.
+    /// Container image of the pods. Default: an image that only waits.
     #[serde(default = "default_image")]
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,

@@ -131,8 +131,8 @@ pub struct App {
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("namespace cannot be changed: a Helm release cannot move"))]
     pub namespace: String,
-    /// Values of the chart. Do not put secrets here: every user who may read Releases can read the
-    /// values.
+    /// Values of the chart. Do not put secrets here: every user with read access to Releases
+    /// can read the values.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[schemars(schema_with = "free_form")]
     pub values: Object,

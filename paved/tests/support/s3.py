@@ -75,6 +75,8 @@ def fork(folder, page):
     )
     process = os.fork()
     if process == 0:
+        log = open(pathlib.Path(folder) / "log", "w", encoding="utf-8")
+        os.dup2(log.fileno(), sys.stderr.fileno())
         os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(page)
         server.serve_forever()
     server.server_close()

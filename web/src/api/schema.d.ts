@@ -461,7 +461,7 @@ export interface components {
             group: string;
             /** @description The cause in a few words. */
             headline: string;
-            /** @description What the cause is about, for example `slot`, the part that is waited for. */
+            /** @description Details of the cause, for example `slot`, the part that this one waits for. */
             params: {
                 [key: string]: string;
             };

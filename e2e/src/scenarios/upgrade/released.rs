@@ -1,17 +1,27 @@
 //! The environments of the first release survive the upgrade to today's function and APIs.
 
-use std::{collections::BTreeSet, convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail, ensure};
-use crossplane::conditions;
-use futures::{StreamExt, future::try_join_all, stream::select_all};
+use crossplane::{conditions, names::EXTERNAL_NAME};
+use futures::{
+    StreamExt,
+    future::{join_all, try_join_all},
+    stream::select_all,
+};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use xtask::{package::image::sha256, released::FIRST, workspace};
 
 use super::{NEXT, Part, Release, State, follows, install, installation, reference};
 use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages};
-use crate::environment::{Desired, Environment, is_ready};
+use crate::environment::{Environment, is_ready, slot};
 use crate::eventually::eventually;
 use crate::objects::Objects;
 use crate::scenarios::portrayed;
@@ -62,7 +72,9 @@ async fn upgrade(stage: &Stage, order: Order) -> Result<()> {
             let checks = before.iter().zip(&environments);
             let checks =
                 checks.map(|(before, environment)| before.stays(stage, environment, release));
-            try_join_all(checks).await?;
+            let errors = join_all(checks).await.into_iter().filter_map(Result::err);
+            let errors: Vec<_> = errors.map(|error| format!("{error:#}")).collect();
+            ensure!(errors.is_empty(), errors.join("\n    "));
             let now = self::untouched(stage, &environments).await?;
             ensure!(now == untouched, "pods or Secrets changed: {untouched:?}, {now:?}");
             anyhow::Ok(())
@@ -120,38 +132,80 @@ async fn skip_dependencies(stage: &Stage) -> Result<()> {
 
 /// An environment as the first release made it.
 struct Before {
-    desired: Desired,
-    status: BTreeSet<String>,
+    composed: Fields,
+    status: Fields,
 }
 
 impl Before {
     async fn read(environment: &Environment) -> Result<Self> {
-        let desired = environment.rests().await?;
-        Ok(Self { desired, status: fields(&environment.object().await?["status"]) })
+        environment.rests().await?;
+        let status = fields(&environment.object().await?["status"]);
+        Ok(Self { composed: composed(environment).await?, status })
     }
 
     /// Waits until an environment uses the Composition of a release, and fails if one of its
-    /// resources or a status field is not as before.
+    /// resources is not as before, or a status field is missing.
     async fn stays(&self, stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
         follows(stage, environment, release).await?;
         environment.poke().await?;
         let object = environment.until("ready again", is_ready).await?;
-        let name = environment.resource();
-        let desired = environment.desired().await?;
-        ensure!(desired == self.desired, "{name} changed: {:?}, {desired:?}", self.desired);
+        environment.rests().await?;
+        let now = composed(environment).await?;
+        let paths = self.composed.keys().chain(now.keys()).collect::<BTreeSet<_>>().into_iter();
+        let changed = paths.filter(|path| self.composed.get(*path) != now.get(*path));
+        let changed: Vec<_> = changed.filter(|path| !is_intended(path)).collect();
         let status = fields(&object["status"]);
-        let lost: Vec<_> = self.status.difference(&status).collect();
+        let lost: Vec<_> = self.status.keys().filter(|path| !status.contains_key(*path)).collect();
+        let name = format!("{} {}", environment.resource(), environment.name());
+        ensure!(changed.is_empty(), "{name} changed: {changed:?}");
         ensure!(lost.is_empty(), "{name} has lost of its status: {lost:?}");
         Ok(())
     }
 }
 
-/// The paths of all fields of a status. Entries of lists have the name of their slot or type.
+/// Values by their paths.
+type Fields = BTreeMap<String, Value>;
+
+/// Every value that a user or a provider finds in the resources of an environment, and their uids.
+async fn composed(environment: &Environment) -> Result<Fields> {
+    let mut found = Fields::new();
+    for mut object in environment.composed().await? {
+        let title = format!("{} {}", slot(&object), object["kind"].as_str().unwrap_or_default());
+        let metadata = object["metadata"].take();
+        let is_ours = |key: &str| !key.starts_with("crossplane.io/") || key == EXTERNAL_NAME;
+        let notes = [&metadata["labels"], &metadata["annotations"]];
+        let notes = notes.into_iter().filter_map(Value::as_object).flatten();
+        let notes: Vec<_> = notes.filter(|(key, _)| is_ours(key)).collect();
+        object["status"].take();
+        object["metadata"] = json!({"name": metadata["name"], "uid": metadata["uid"]});
+        for (key, note) in notes {
+            object["metadata"][key] = note.clone();
+        }
+        let fields = fields(&object).into_iter();
+        found.extend(fields.map(|(path, value)| (format!("{title} {path}"), value)));
+    }
+    Ok(found)
+}
+
+/// Whether an upgrade changes a field on purpose: providers no longer copy the version of
+/// Kubernetes into the specs of clusters of EKS and AKS. Providers change nothing in the cloud for
+/// this field.
+fn is_intended(path: &str) -> bool {
+    [
+        "cluster Cluster .spec.managementPolicies",
+        "cluster KubernetesCluster .spec.managementPolicies",
+    ]
+    .iter()
+    .any(|intended| path.starts_with(intended))
+}
+
+/// The values of an object by their paths. Entries of lists have the name of their slot or type, or
+/// their index.
 ///
 /// The first release writes `observedGeneration` in claims. It is the generation of the composite,
 /// which misleads tools that compare it with the claim's, so later releases leave it out.
-fn fields(status: &Value) -> BTreeSet<String> {
-    fn collect(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+fn fields(object: &Value) -> Fields {
+    fn collect(value: &Value, path: &str, found: &mut Fields) {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
@@ -159,16 +213,18 @@ fn fields(status: &Value) -> BTreeSet<String> {
                 }
             }
             Value::Array(entries) => {
-                for entry in entries {
+                for (index, entry) in entries.iter().enumerate() {
                     let name = [&entry["slot"], &entry["type"]].into_iter().find_map(Value::as_str);
-                    collect(entry, &format!("{path}[{}]", name.unwrap_or_default()), found);
+                    let name = name.map_or_else(|| index.to_string(), str::to_owned);
+                    collect(entry, &format!("{path}[{name}]"), found);
                 }
             }
-            _ => _ = found.insert(path.to_owned()),
+            Value::Null => {}
+            value => _ = found.insert(path.to_owned(), value.clone()),
         }
     }
-    let mut found = BTreeSet::new();
-    collect(status, "", &mut found);
+    let mut found = Fields::new();
+    collect(object, "", &mut found);
     found.remove(".observedGeneration");
     found
 }
@@ -197,7 +253,8 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
 }
 
 /// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one is not ready, has failed, or is refused.
+/// which one is not ready, has failed, or is refused. Crossplane itself sets `Provisioned` to
+/// Unknown while it changes to another function or another XRD.
 async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
@@ -209,8 +266,9 @@ async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infal
     }
     let mut seen = pin!(select_all(watches));
     while let Some(object) = seen.next().await {
-        let holds = |condition| conditions::is_true(&object, condition);
-        if !holds("Ready") || !holds("Provisioned") || object["status"]["phase"] == "Failed" {
+        let is_ready = conditions::is_true(&object, "Ready");
+        let is_refused = conditions::get(&object, "Provisioned")["status"] == "False";
+        if !is_ready || is_refused || object["status"]["phase"] == "Failed" {
             let (name, status) = (&object["metadata"]["name"], &object["status"]);
             bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
         }
@@ -239,6 +297,6 @@ mod tests {
             ".resources[bucket].ready",
             ".resources[bucket].slot",
         ];
-        assert!(fields(&status).iter().eq(expected), "{:?}", fields(&status));
+        assert!(fields(&status).keys().eq(expected), "{:?}", fields(&status));
     }
 }
