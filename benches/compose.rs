@@ -19,10 +19,6 @@ use serde_json::{Value, json};
 
 use support::{answer, examples, request};
 
-/// The one that the server has.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The function itself: from a decoded request to a response. A request is copied right before it
 /// is answered, as a server decodes it: hundreds of copies at once would be read from memory that
 /// no server has cold.

@@ -153,6 +153,8 @@ pub struct Info {
     pub endpoints: &'static [&'static str],
     /// Keys of the connection details.
     pub connection_keys: &'static [&'static str],
+    /// The parts of an environment that a user can connect to, the usual one first.
+    pub connection_targets: &'static [ConnectionTarget],
     /// Printer columns before the common ones: name, JSON path, type.
     pub columns: &'static [(&'static str, &'static str, &'static str)],
     /// Slots of which every environment has one: its resource records the schema revision that the
@@ -168,6 +170,18 @@ impl Info {
         let mut letters = self.title.chars();
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
     }
+}
+
+/// A part of an environment that a user can connect to with `paved connect`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectionTarget {
+    /// A machine, by SSH or an SSM session.
+    Machine,
+    /// A Kubernetes cluster.
+    Cluster,
+    /// A database.
+    Database,
 }
 
 /// The names of a kind.

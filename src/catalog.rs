@@ -6,4 +6,5 @@ pub mod cloudsql;
 pub mod gcp;
 pub mod gpu;
 pub mod opencv;
+pub mod rights;
 pub mod tags;

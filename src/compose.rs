@@ -29,6 +29,7 @@ mod usage;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -47,10 +48,11 @@ pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
 pub use stalled::{STALLED, Stalled};
-pub use status::{CommonStatus, Phase, ResourceStatus};
+pub use status::{CommonStatus, Phase, ResourceStatus, is_common};
 
 use crate::error::Error;
 pub use crate::models::Scope;
+use crate::reason::Reason;
 use crate::settings::Common;
 use crate::value::{Object, at, put, text};
 
@@ -113,7 +115,8 @@ impl Desired {
 /// A resource that is not asked for yet.
 struct Absent {
     kind: String,
-    message: String,
+    /// The awaited object, in words: `its password`.
+    awaited: String,
     counted: bool,
 }
 
@@ -222,7 +225,7 @@ impl<'r> Composition<'r> {
 
     /// The API group of what was observed in a slot: which of several kinds it was made of.
     pub fn group(&self, slot: &str) -> Option<&str> {
-        text(&self.observed.get(slot)?.object, &["apiVersion"])?.split('/').next()
+        text(&self.observed.get(slot)?.object, &["apiVersion"]).map(api_version::group)
     }
 
     /// What a choice of the user's was when a resource was last resolved from it, as noted on the
@@ -271,7 +274,7 @@ impl<'r> Composition<'r> {
     /// Holds what this call asks for in a slot unready, although it says that it is ready.
     pub fn hold(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
         if let Some(ready) = self.desired.get_mut(slot).filter(|desired| desired.health.ready) {
-            ready.health = Health::pending(State::Creating, "Creating", message);
+            ready.health = Health::pending(State::Creating, Reason::Creating, message);
         }
     }
 
@@ -330,18 +333,18 @@ impl<'r> Composition<'r> {
             Some(seen) => seen.health().unless_behind(&object, &seen.object),
             None => Health::unseen(),
         };
-        tracing::debug!(slot, ready = health.ready, reason = health.reason, "composed");
+        tracing::debug!(slot, ready = health.ready, reason = %health.reason, "composed");
         match self.desired.insert(slot.to_owned(), Desired { object, health, counted }) {
             None => Ok(()),
             Some(_) => Err(Error::Defect(format!("slot `{slot}` was composed twice"))),
         }
     }
 
-    /// Notes that a slot's resource is not asked for yet, and why.
-    fn wait(&mut self, slot: &str, kind: impl Into<String>, message: String, counted: bool) {
+    /// Notes that a slot's resource is not composed before `awaited` exists.
+    fn wait(&mut self, slot: &str, kind: impl Into<String>, awaited: String, counted: bool) {
         let kind = kind.into();
-        tracing::debug!(slot, kind, for_what = message, "waits");
-        self.waiting.insert(slot.to_owned(), Absent { kind, message, counted });
+        tracing::debug!(slot, kind, awaited, "waits");
+        self.waiting.insert(slot.to_owned(), Absent { kind, awaited, counted });
     }
 
     /// The name that a desired resource has, or is given now because something refers to it.

@@ -11,6 +11,7 @@ mod table;
 mod words;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,18 +24,18 @@ use table::{Effect, TABLE};
 pub struct Cause {
     /// The cause in one word: QuotaExceeded, NoCapacity, Throttled, CredentialsInvalid,
     /// AccessDenied, NameTaken, SettingsReference, ProviderConfigMissing, ProviderMissing,
-    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, or Unknown. For an environment as a whole also
-    /// Uncomposed or Overdue. Later releases may add words.
+    /// NotAccepted, WaitsFor, WaitsForSecret, Paused, CreationUnknown, or Unknown. For an
+    /// environment as a whole also Uncomposed or Overdue. Later releases may add words.
     #[schemars(with = "String")]
     pub code: Code,
-    /// What the cause is about, as far as it is known: for example `slot`, the resource that this
-    /// one waits for, or `quota`, the quota that is exceeded.
+    /// Details of the cause, if they are known: for example `slot`, the resource that this one
+    /// waits for, or `quota`, the exceeded quota.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, String>,
 }
 
 /// The kinds of cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Code {
     /// A quota is used up. Params: `provider`, `service`, `quota`.
     QuotaExceeded,
@@ -44,9 +45,11 @@ pub enum Code {
     Throttled,
     /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
     CredentialsInvalid,
-    /// The provider's identity may not do this. Params: `provider`, `service`, `action`.
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`; and
+    /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
-    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already.
+    /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
+    /// and `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
     /// Settings name something that does not exist. Params: `settings`, the key.
     SettingsReference,
@@ -63,6 +66,8 @@ pub enum Code {
     WaitsForSecret,
     /// The annotation `crossplane.io/paused` stops the reconciliation.
     Paused,
+    /// The provider stopped while it created the resource, and does not know the result.
+    CreationUnknown,
     /// Crossplane does not compose the environment.
     Uncomposed,
     /// Crossplane has composed an older spec, and not the newest one.
@@ -84,22 +89,30 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code for a reason of the condition `Provisioned` with which the function rejects an
-    /// environment.
+    /// The codes of rejected environments. Their names are reasons of the conditions `Provisioned`
+    /// and `Stalled`.
+    pub const REJECTIONS: [Self; 5] = [
+        Self::InvalidSpec,
+        Self::InvalidSettings,
+        Self::WouldDelete,
+        Self::UnsupportedKind,
+        Self::NamespaceTaken,
+    ];
+
+    /// The code of a rejected environment, from the reason of its condition `Provisioned`.
     pub fn rejection(reason: &str) -> Option<Self> {
-        Some(match reason {
-            "InvalidSpec" => Self::InvalidSpec,
-            "InvalidSettings" => Self::InvalidSettings,
-            "WouldDelete" => Self::WouldDelete,
-            "UnsupportedKind" => Self::UnsupportedKind,
-            "NamespaceTaken" => Self::NamespaceTaken,
-            _ => return None,
-        })
+        Self::REJECTIONS.into_iter().find(|code| code.to_string() == reason)
     }
 
     /// Whether it is ordinary waiting, which ends without anybody's help.
     pub fn is_waiting(self) -> bool {
         matches!(self, Self::WaitsFor | Self::WaitsForSecret)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -188,16 +201,8 @@ fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
             None => Cause { code: row.code, params },
         };
     }
-    let awaited = match message.strip_prefix("waits for ") {
-        Some("something else") => None,
-        Some(what) => {
-            let named = lines.iter().find(|other| other.slot == what);
-            Some(named.map_or(("for", what), |other| ("slot", other.slot)))
-        }
-        None => blamed(line, lines, &lower).map(|other| ("slot", other.slot)),
-    };
-    match awaited {
-        Some(awaited) => Cause::new(Code::WaitsFor, [awaited]),
+    match blamed(line, lines, &lower) {
+        Some(other) => Cause::new(Code::WaitsFor, [("slot", other.slot)]),
         None => Cause::new(Code::WaitsFor, []),
     }
 }

@@ -3,8 +3,10 @@
 
 use std::fmt;
 
-/// Why nothing was composed. Its text is the message of `Provisioned=False`, its
-/// [`reason`](Error::reason) that condition's.
+use crate::diagnosis::Code;
+
+/// Why nothing was composed. Its text is the message of `Provisioned=False`, and the name of its
+/// [`code`](Error::code) is the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Fields of the claim or composite are wrong.
@@ -69,14 +71,14 @@ impl Error {
         }
     }
 
-    /// The reason that the condition `Provisioned` carries, in CamelCase.
-    pub fn reason(&self) -> &'static str {
+    /// The code of the rejection.
+    pub fn code(&self) -> Code {
         match self {
-            Self::InvalidSpec(_) => "InvalidSpec",
-            Self::InvalidSettings(_) => "InvalidSettings",
-            Self::WouldDelete(_) | Self::SlotTaken(_) | Self::Defect(_) => "WouldDelete",
-            Self::NamespaceTaken(_) => "NamespaceTaken",
-            Self::UnsupportedKind { .. } => "UnsupportedKind",
+            Self::InvalidSpec(_) => Code::InvalidSpec,
+            Self::InvalidSettings(_) => Code::InvalidSettings,
+            Self::WouldDelete(_) | Self::SlotTaken(_) | Self::Defect(_) => Code::WouldDelete,
+            Self::NamespaceTaken(_) => Code::NamespaceTaken,
+            Self::UnsupportedKind { .. } => Code::UnsupportedKind,
         }
     }
 }

@@ -16,6 +16,7 @@ use tonic::Status;
 use crate::apis::{self, AnyApi};
 use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
 use crate::error::Error;
+use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::value::{self, Object};
 
@@ -147,7 +148,7 @@ fn settings(
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
             target,
-            ..result(Severity::Warning, "SettingsNotFound", message)
+            ..result(Severity::Warning, Reason::SettingsNotFound, message)
         });
         input.common.config_not_found = true;
         return Ok(Some(input));
@@ -270,7 +271,7 @@ fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<()
 
 /// Puts an answer into the response, beside what earlier steps desired.
 fn fill(response: &mut RunFunctionResponse, answer: Answer) {
-    tracing::debug!(phase = ?answer.phase, reason = answer.reason, sentence = answer.message, "answered");
+    tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
@@ -292,7 +293,7 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
             if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
         response.results.push(result(severity, answer.reason, answer.message.clone()));
     }
-    let status = if answer.reason == "Available" {
+    let status = if answer.reason == Reason::Available {
         ConditionStatus::ConditionTrue
     } else {
         ConditionStatus::ConditionFalse
@@ -327,8 +328,8 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
 /// once.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
-    tracing::debug!(reason = error.reason(), sentence, "refused");
-    let fatal = |message: String| result(Severity::Fatal, error.reason(), message);
+    tracing::debug!(reason = %error.code(), sentence, "refused");
+    let fatal = |message: String| result(Severity::Fatal, error.code(), message);
     match error.fields() {
         [] => response.results.push(fatal(sentence.clone())),
         fields => {
@@ -336,28 +337,33 @@ fn refuse(response: &mut RunFunctionResponse, error: &Error) {
             response.results.extend(each);
         }
     }
-    let reason = error.reason();
+    let reason = error.code();
     response.conditions.extend([
         condition(CONDITION, ConditionStatus::ConditionFalse, reason, sentence.clone()),
         condition(STALLED, ConditionStatus::ConditionTrue, reason, sentence),
     ]);
 }
 
-fn condition(kind: &str, status: ConditionStatus, reason: &str, message: String) -> Condition {
+fn condition(
+    kind: &str,
+    status: ConditionStatus,
+    reason: impl ToString,
+    message: String,
+) -> Condition {
     Condition {
         r#type: kind.to_owned(),
         status: status.into(),
-        reason: reason.to_owned(),
+        reason: reason.to_string(),
         message: Some(message),
         target: Some(Target::CompositeAndClaim.into()),
     }
 }
 
-fn result(severity: Severity, reason: &str, message: String) -> FunctionResult {
+fn result(severity: Severity, reason: impl ToString, message: String) -> FunctionResult {
     FunctionResult {
         severity: severity.into(),
         message,
-        reason: Some(reason.to_owned()),
+        reason: Some(reason.to_string()),
         target: Some(Target::CompositeAndClaim.into()),
     }
 }

@@ -7,6 +7,7 @@
 //! | [`apis`] | one file per API, and the list of them |
 //! | [`compose`] | the engine: the verbs an API uses; it knows no API |
 //! | [`diagnosis`] | why something is not ready, and what to do about it |
+//! | [`reason`] | the reasons of conditions, resources and events |
 //! | [`models`] | managed resources, cut to the fields we set and read |
 //! | [`catalog`] | facts as data: machine types, releases |
 //! | [`settings`] | what the platform team decides |
@@ -26,6 +27,7 @@ pub mod manifests;
 mod metrics;
 pub mod models;
 mod outcome;
+pub mod reason;
 pub mod server;
 pub mod settings;
 pub mod value;

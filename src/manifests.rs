@@ -1,8 +1,11 @@
 //! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
 
+pub mod argocd;
 pub mod policy;
 mod reference;
+pub mod rights;
 
+use crossplane::api_version;
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
@@ -15,10 +18,14 @@ use crate::function::SETTINGS_AT_FIRST;
 use crate::settings::{self, Common};
 use crate::value::Object;
 
-pub use reference::reference;
+pub use reference::{reference, settings_reference};
 
 /// Version of the APIs.
 pub const VERSION: &str = "v1alpha1";
+
+/// The registry of the releases, with the path of all packages. Set it here only, and then run
+/// `cargo xtask generate`, which writes it into manifests, examples, the chart and documents.
+pub const REGISTRY: &str = "registry.example.org/paved-road";
 
 /// Name of the installed Function that the Compositions refer to.
 pub const FUNCTION: &str = "function-paved-road";
@@ -168,20 +175,24 @@ fn composition_with(api: &dyn AnyApi, flavour: Flavour, group: &str, settings: V
     })
 }
 
-/// The Function as a local render finds it: a process on this machine.
-pub fn functions() -> Value {
+/// The released Function, for renders that start its image.
+pub fn function() -> Value {
     json!({
         "apiVersion": "pkg.crossplane.io/v1",
         "kind": "Function",
-        "metadata": {
-            "name": FUNCTION,
-            "annotations": {
-                "render.crossplane.io/runtime": "Development",
-                "render.crossplane.io/runtime-development-target": "127.0.0.1:9443",
-            },
-        },
-        "spec": {"package": "registry.example.org/paved-road/function-paved-road:v0.1.0"},
+        "metadata": {"name": FUNCTION},
+        "spec": {"package": format!("{REGISTRY}/{FUNCTION}:v{}", env!("CARGO_PKG_VERSION"))},
     })
+}
+
+/// The Function for renders that call a process on this machine.
+pub fn local_function() -> Value {
+    let mut function = function();
+    function["metadata"]["annotations"] = json!({
+        "render.crossplane.io/runtime": "Development",
+        "render.crossplane.io/runtime-development-target": "127.0.0.1:9443",
+    });
+    function
 }
 
 /// The CRD of the step's input.
@@ -199,7 +210,7 @@ pub fn input() -> Value {
         properties.insert("metadata".to_owned(), json!({"type": "object"}));
     }
     schema["description"] = json!("What the platform team decides.");
-    let group = settings::API_VERSION.split('/').next().unwrap_or_default();
+    let group = api_version::group(settings::API_VERSION);
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -127,3 +127,37 @@ impl Drop for Waiting<'_> {
         self.0.dec();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn metrics_keep_their_names_and_labels() {
+        let metrics = Metrics::new(vec!["StockPool"]);
+        metrics.answered("StockPool", Outcome::Ready);
+        metrics.composed("StockPool", Duration::ZERO);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &metrics.registry).unwrap();
+        // Text in quotation marks is the value of a label.
+        let series = |line: &str| line.split('"').step_by(2).collect::<String>();
+        let samples = text.lines().filter(|line| !line.starts_with('#')).map(series);
+        let names: BTreeSet<String> =
+            samples.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
+        let expected = [
+            "grpc_server_handled_total{grpc_type=,grpc_service=,grpc_method=,grpc_code=}",
+            "grpc_server_msg_received_total{grpc_type=,grpc_service=,grpc_method=}",
+            "grpc_server_msg_sent_total{grpc_type=,grpc_service=,grpc_method=}",
+            "grpc_server_started_total{grpc_type=,grpc_service=,grpc_method=}",
+            "paved_road_answers_total{kind=,outcome=}",
+            "paved_road_compose_seconds_bucket{le=,kind=}",
+            "paved_road_compose_seconds_count{kind=}",
+            "paved_road_compose_seconds_sum{kind=}",
+            "paved_road_waiting_requests",
+        ];
+        assert_eq!(names, expected.map(str::to_owned).into());
+    }
+}

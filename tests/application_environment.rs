@@ -156,7 +156,7 @@ fn pods_of_a_new_cluster_may_use_its_database_and_its_bucket() {
                 .to_owned()
         };
         let member = format!(
-            "principalSet://iam.googleapis.com/projects/7/locations/global/workloadIdentityPools/acme-dev.svc.id.goog\
+            "principalSet://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/acme-dev.svc.id.goog\
              /kubernetes.cluster/https://container.googleapis.com/v1/projects/acme-dev/locations/us-central1/clusters/{}",
             name("gke-cluster")
         );

@@ -5,6 +5,9 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::io::{Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use function_paved_road::apis::Flavour;
@@ -65,9 +68,8 @@ impl Seen {
         self.reconcile();
     }
 
-    /// The verdict on what people apply: the claim, whose status is its composite's, or the
-    /// composite.
-    fn verdict(&self) -> &'static str {
+    /// The object that users apply: the claim, with the status of its composite, or the composite.
+    fn applied(&self) -> Value {
         let mut object = self.composite.clone();
         if self.example.flavour == Flavour::Claims {
             object["metadata"]["generation"] = json!(OF_THE_CLAIM);
@@ -78,32 +80,93 @@ impl Seen {
             };
             object["status"]["conditions"].as_array_mut().unwrap().retain(of_claim);
         }
-        verdict(&object)
+        object
+    }
+
+    /// The object at first, after 16 minutes without a change, after a refused change, and after the
+    /// change is taken back.
+    fn history(example: Example) -> Vec<Value> {
+        let mut seen = Self::new(example);
+        let mut history = vec![seen.applied()];
+        seen.now += Duration::from_mins(16);
+        seen.reconcile();
+        history.push(seen.applied());
+        seen.edit(|spec| spec["noSuchField"] = json!(true));
+        history.push(seen.applied());
+        seen.edit(|spec| _ = spec.as_object_mut().unwrap().remove("noSuchField"));
+        history.push(seen.applied());
+        history
     }
 }
 
-/// One line for each example and state: at first, after 16 minutes in which nothing changes, after
-/// a refused change, and after that is taken back.
+/// One line for each example and state, with a verdict on each object of its history.
 #[test]
 fn verdicts_on_all_examples() {
     let mut table = String::new();
     for example in support::examples() {
         let name = example.name();
-        let mut seen = Seen::new(example);
-        let mut told = vec![seen.verdict()];
-        seen.now += Duration::from_mins(16);
-        seen.reconcile();
-        told.push(seen.verdict());
-        seen.edit(|spec| spec["noSuchField"] = json!(true));
-        told.push(seen.verdict());
-        seen.edit(|spec| _ = spec.as_object_mut().unwrap().remove("noSuchField"));
-        told.push(seen.verdict());
-        writeln!(table, "{name:50} {}", told.join(" -> ")).unwrap();
+        let verdicts: Vec<&str> = Seen::history(example).iter().map(verdict).collect();
+        writeln!(table, "{name:50} {}", verdicts.join(" -> ")).unwrap();
     }
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!("kstatus", table));
+}
+
+/// The real kstatus, and the script for Argo CD in Argo CD's Lua.
+#[test]
+fn libraries_agree_with_the_verdicts() {
+    let Some(health) = health_program() else { return };
+    let mut objects: Vec<Value> = support::examples().into_iter().flat_map(Seen::history).collect();
+    let paused = objects.len();
+    objects.push(json!({"metadata": {}, "status": {"conditions": [
+        {"type": "Synced", "status": "False", "reason": "ReconcilePaused"},
+        {"type": "Ready", "status": "True"},
+    ]}}));
+    for (index, (object, told)) in objects.iter().zip(health_of(&health, &objects)).enumerate() {
+        let conditions = object["status"]["conditions"].as_array().unwrap();
+        let is_stalled = conditions
+            .iter()
+            .any(|condition| condition["type"] == "Stalled" && condition["status"] == "True");
+        let argo_cd = match verdict(object) {
+            _ if index == paused => "Suspended",
+            _ if is_stalled => "Degraded",
+            "Current" => "Healthy",
+            _ => "Progressing",
+        };
+        assert_eq!(told, format!("{} {argo_cd}", verdict(object)), "{object}");
+    }
+}
+
+/// Builds `e2e/health`. Without Go, the comparison is skipped.
+fn health_program() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("e2e/health");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("health");
+    let mut go = Command::new("go");
+    go.env("CGO_ENABLED", "0").env("GOWORK", "off").current_dir(folder);
+    let built = go.args(["build", "-o"]).arg(&program).status();
+    match built {
+        Ok(status) => assert!(status.success(), "go build: {status}"),
+        Err(_) => eprintln!("skipped: no Go"),
+    }
+    built.is_ok().then_some(program)
+}
+
+/// A line for each object: the status of kstatus, and the health in Argo CD.
+fn health_of(program: &Path, objects: &[Value]) -> Vec<String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/manifests/argocd/health.lua");
+    let mut input = tempfile::tempfile().unwrap();
+    for object in objects {
+        writeln!(input, "{object}").unwrap();
+    }
+    input.rewind().unwrap();
+    let output = Command::new(program).arg(script).stdin(input).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), objects.len());
+    lines
 }
 
 #[test]

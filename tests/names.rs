@@ -8,9 +8,19 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use function_paved_road::diagnosis::Code;
+use function_paved_road::reason::Reason;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
+use schemars::JsonSchema;
 use serde_json::Value;
 use support::{simulated, world};
+
+/// The values of an enumeration, by its schema.
+fn values<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T);
+    let variants = schema.get("oneOf").and_then(Value::as_array).expect("a comment for each value");
+    variants.iter().map(|variant| variant["const"].as_str().unwrap().to_owned()).collect()
+}
 
 /// Names by their group, for example `slots of gpu-workspace`.
 #[derive(Default)]
@@ -78,6 +88,15 @@ fn composed_names_are_those_of_the_last_release() {
     }
     for example in support::examples() {
         names.add_response(example.api.info().name, &support::answer(example.request()));
+    }
+    for code in values::<Code>() {
+        names.add("cause codes", code);
+    }
+    for reason in values::<Reason>() {
+        names.add("reasons", reason);
+    }
+    for code in Code::REJECTIONS {
+        names.add("reasons", code.to_string());
     }
     let mut text = String::new();
     for (group, names) in names.0 {

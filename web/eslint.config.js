@@ -8,18 +8,45 @@ export default ts.config(
   js.configs.recommended,
   {
     files: ['**/*.{ts,tsx}'],
-    extends: [...ts.configs.strictTypeChecked, a11y.flatConfigs.strict, hooks.configs.flat['recommended-latest']],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    extends: [
+      ...ts.configs.strictTypeChecked,
+      a11y.flatConfigs.strict,
+      hooks.configs.flat['recommended-latest'],
+    ],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
     rules: {
       // Numbers in texts are what they look like.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
       // `_` is what is left out of the rest.
       '@typescript-eslint/no-unused-vars': ['error', { varsIgnorePattern: '^_+$' }],
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
+      ],
       // A `!` stands only where the line above proves it.
       '@typescript-eslint/no-non-null-assertion': 'off',
     },
   },
-  { files: ['public/**/*.js'], languageOptions: { globals: { document: 'readonly', localStorage: 'readonly', matchMedia: 'readonly' } } },
-  { files: ['scripts/**/*.mjs'], languageOptions: { globals: { Buffer: 'readonly', URL: 'readonly', console: 'readonly', document: 'readonly', fetch: 'readonly', process: 'readonly', window: 'readonly' } } },
+  {
+    files: ['public/**/*.js'],
+    languageOptions: {
+      globals: { document: 'readonly', localStorage: 'readonly', matchMedia: 'readonly' },
+    },
+  },
+  {
+    files: ['scripts/**/*.mjs'],
+    languageOptions: {
+      globals: {
+        Buffer: 'readonly',
+        URL: 'readonly',
+        console: 'readonly',
+        document: 'readonly',
+        fetch: 'readonly',
+        process: 'readonly',
+        window: 'readonly',
+      },
+    },
+  },
 );

@@ -7,14 +7,20 @@ const PORTAL = process.env['PORTAL'] ?? 'http://localhost:8080';
 
 export default defineConfig(({ mode }) => ({
   plugins: [react(), sent(), mode === 'world' && pretend()],
-  resolve: { alias: { 'markdown-to-jsx/react': fileURLToPath(new URL('src/parts/markdown.ts', import.meta.url)) } },
+  resolve: {
+    alias: {
+      'markdown-to-jsx/react': fileURLToPath(new URL('src/parts/markdown.ts', import.meta.url)),
+    },
+  },
   build: {
     target: 'es2022',
     assetsInlineLimit: 0,
     manifest: 'manifest.json',
     chunkSizeWarningLimit: 600,
     // What every page needs is one file, and not a handful of those that pages share.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } } },
+    rolldownOptions: {
+      output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } },
+    },
   },
   server: { proxy: mode === 'world' ? {} : proxy() },
   test: {
@@ -29,13 +35,19 @@ export default defineConfig(({ mode }) => ({
   },
 }));
 
-/** The portal takes writes from its own pages only: towards it, its own address is where they come from. */
+/**
+ * The portal takes writes from its own pages only: towards it, its own address is where they come
+ * from.
+ */
 function proxy() {
   const target = { target: PORTAL, changeOrigin: true, headers: { origin: PORTAL } };
   return { '/api': target, '/auth': target, '/ws': { ...target, ws: true } };
 }
 
-/** Sends built pages as the portal does: packed, and with the headers that forbid what must not be needed. */
+/**
+ * Sends built pages as the portal does: packed, and with the headers that forbid what must not be
+ * needed.
+ */
 function sent(): Plugin {
   return {
     name: 'sent-as-by-the-portal',
@@ -47,7 +59,9 @@ function sent(): Plugin {
   };
 }
 
-/** Serves a pretend portal beside the pages: test equipment, for looking at pages without a cluster. */
+/**
+ * Serves a pretend portal beside the pages: test equipment, for looking at pages without a cluster.
+ */
 function pretend(): Plugin {
   return {
     name: 'pretend-portal',

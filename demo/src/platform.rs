@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use fake_kube::json::{list, text};
 use fake_kube::kinds::{Kind, Kinds};
+use function_paved_road::manifests;
 use serde_json::{Value, json};
 use xtask::providers::Package;
 
@@ -75,7 +76,7 @@ fn functions(recipes: &[Recipe]) -> impl Iterator<Item = Value> {
     let by_name: BTreeMap<String, Value> = named
         .map(|name| {
             let version = env!("CARGO_PKG_VERSION");
-            let reference = format!("registry.example.org/paved-road/{name}:v{version}");
+            let reference = format!("{}/{name}:v{version}", manifests::REGISTRY);
             let function = package("Function", &name, &reference);
             (name, function)
         })

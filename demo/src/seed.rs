@@ -1,4 +1,4 @@
-//! What stands there already when the demo begins.
+//! The environments at the start of the demo.
 
 use anyhow::{Context, Result, anyhow};
 use crossplane::json::overlay;
@@ -16,34 +16,34 @@ use crate::crossplane::Crossplane;
 use crate::platform;
 use crate::recipes::Recipes;
 
-/// The annotation by which the portal knows whose something is.
+/// The annotation with the owner for the portal.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";
 
-/// The longest that anything takes to come to rest, in seconds at pace 1.
+/// The longest time until an environment comes to rest, in seconds at pace 1.
 const LONGEST: f64 = 120.0;
 
-/// An environment that was made some time ago, of an example.
+/// An environment that was created some time ago, from an example.
 pub struct Seed {
     /// The example's folder.
     pub api: &'static str,
-    /// Which of its flavours.
+    /// Its flavour.
     pub flavour: Flavour,
-    /// The namespace that it is in.
+    /// Its namespace.
     pub namespace: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// Whose it is.
+    /// Its owner.
     pub owner: &'static str,
-    /// How long it has been there.
+    /// Its age.
     pub age: SignedDuration,
-    /// What is otherwise than in the example.
+    /// The differences from the example.
     pub spec: Value,
-    /// Whether its deletion was asked for just now.
+    /// Whether its deletion has just been requested.
     pub leaves: bool,
 }
 
-/// Environments of every kind: ready ones of different ages, one that comes up, one that the cloud
-/// refuses, one that goes.
+/// Environments of every kind: ready ones of different ages, one in creation, one that the cloud
+/// has rejected, one in deletion.
 pub fn all() -> Vec<Seed> {
     let (hours, claims) = (SignedDuration::from_hours, Flavour::Claims);
     let seed = |api, namespace, name, owner, age, spec| Seed {
@@ -113,7 +113,7 @@ pub fn all() -> Vec<Seed> {
     ]
 }
 
-/// Puts them there, each with the life that it has had.
+/// Stores the environments, each with its history.
 pub fn plant(
     seeds: &[Seed],
     cluster: &Cluster,
@@ -168,7 +168,7 @@ impl Seed {
     }
 }
 
-/// What people apply of an example.
+/// The claim or composite of an example.
 pub fn example(api: &str, flavour: Flavour) -> Result<Value> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",

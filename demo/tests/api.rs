@@ -32,7 +32,7 @@ fn code(error: Error) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn it_says_what_it_serves_in_both_shapes() {
+async fn discovery_is_served_in_both_shapes() {
     let (_demo, client) = start(FAST, &[]).await;
     let groups = client.list_api_groups_aggregated().await.unwrap();
     let resources = groups
@@ -105,7 +105,7 @@ async fn concurrent_writers_one_succeeds_and_the_others_get_a_conflict() {
 }
 
 #[tokio::test]
-async fn what_has_a_finalizer_goes_when_that_is_released() {
+async fn object_with_a_finalizer_goes_when_it_is_released() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
     let mut held = map("a", &json!({}));
@@ -131,7 +131,7 @@ async fn what_has_a_finalizer_goes_when_that_is_released() {
 }
 
 #[tokio::test]
-async fn what_is_applied_belongs_to_whoever_applied_it() {
+async fn applied_object_belongs_to_its_writer() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
     let intent =
@@ -243,7 +243,7 @@ async fn claim_that_names_its_composite_is_rejected() {
 }
 
 #[tokio::test]
-async fn everybody_may_do_everything() {
+async fn access_review_allows_all_users() {
     let (_demo, client) = start(FAST, &[]).await;
     let spec = SelfSubjectRulesReviewSpec { namespace: Some("default".to_owned()) };
     let review = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };

@@ -80,7 +80,7 @@ fn secret_of(object: &DynamicObject) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_kind_of_both_flavours_becomes_ready_and_leaves_nothing_behind() {
+async fn environment_of_each_kind_becomes_ready_and_leaves_no_resource() {
     let (_demo, client) = start(FAST, &[]).await;
     let before = left(&client).await;
     let each = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (api.info().name, flavour)));
@@ -157,7 +157,7 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_cloud_refuses_is_named_and_recovers_when_it_is_changed() {
+async fn refused_resource_is_named_and_recovers_after_a_change() {
     let (_demo, client) = start(FAST, &[]).await;
     let over = json!({"parameters": {"instanceType": "p5.4xlarge"}});
     for flavour in Flavour::ALL {
@@ -182,7 +182,7 @@ async fn what_the_cloud_refuses_is_named_and_recovers_when_it_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_stands_there_at_the_start_is_of_all_kinds_and_phases() {
+async fn initial_environments_have_all_kinds_and_phases() {
     let (_demo, client) = start(1.0, &seed::all()).await;
     let mut phases = std::collections::BTreeMap::new();
     for (kind, plural) in [
@@ -225,7 +225,7 @@ async fn what_stands_there_at_the_start_is_of_all_kinds_and_phases() {
 }
 
 #[tokio::test]
-async fn an_object_of_nobody_is_left_alone() {
+async fn object_without_an_owner_stays() {
     let (_demo, client) = start(FAST, &[]).await;
     let before = left(&client).await;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);

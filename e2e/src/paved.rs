@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::api_version::group_of;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -149,10 +150,7 @@ impl Running {
 /// `kind.group/name`, which means one environment alone.
 pub fn address(environment: &Environment) -> String {
     let manifest = &environment.manifest;
-    let group = manifest["apiVersion"]
-        .as_str()
-        .and_then(|version| version.split('/').next())
-        .unwrap_or_default();
+    let group = group_of(manifest);
     let kind = manifest["kind"].as_str().unwrap_or_default();
     format!("{kind}.{group}/{}", environment.name()).to_lowercase()
 }

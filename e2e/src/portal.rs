@@ -148,7 +148,7 @@ async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
                 "chart": {
                     "repository": format!("https://{}", charts::OURS),
                     "name": RELEASE,
-                    "version": chart::version(&Args::default()),
+                    "version": chart::version(&Args::default().release),
                 },
                 "namespace": namespace,
                 "values": values,

@@ -23,8 +23,8 @@ use composition::Source;
 use owner::Caller;
 use plan::Step;
 
-/// Asks the API server and the composition about every document first, and applies them only when
-/// both take them all.
+/// Asks the API server and the composition about every document first. Applies the documents only
+/// if both accept all of them.
 pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), Failure> {
     if !args.wait && args.outputs.output_file.is_some() {
         return Err(Failure::Usage(
@@ -57,8 +57,8 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     outputs::write(&args.outputs, &environments)
 }
 
-/// What is to be applied, once the API server and the composition take it all; nothing where that
-/// was the question.
+/// The documents to apply, once the API server and the composition accept all of them. Empty for a
+/// dry run.
 async fn planned(
     args: &Apply,
     documents: Vec<Document>,
@@ -92,8 +92,8 @@ async fn planned(
     Ok(Some((cluster, steps)))
 }
 
-/// Reads what is there, and lets the API server check everything without keeping it; all refusals
-/// are told at once.
+/// Reads the existing objects, and lets the API server check all documents in a dry run. All
+/// rejections are reported at once.
 async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<(), Failure> {
     let mut failures = Vec::new();
     let mut caller = Caller::default();
@@ -112,7 +112,7 @@ async fn rehearse(cluster: &Cluster, steps: &mut [Step], force: bool) -> Result<
     Failure::combine(failures)
 }
 
-/// Lets the function in this program check everything; all refusals are told at once.
+/// Lets the function in this program check all documents. All rejections are reported at once.
 fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Result<(), Failure> {
     let unknown = sources.iter().find_map(|source| match source {
         Source::Unknown(why) => Some(why),
@@ -133,7 +133,7 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
     Failure::combine(failures)
 }
 
-/// What the API server makes of a step.
+/// The API server's answer to a step.
 async fn attempt(
     cluster: &Cluster,
     step: &Step,
@@ -153,7 +153,7 @@ async fn attempt(
     Ok(request.send(cluster).await?)
 }
 
-/// Applies everything. Ctrl-C does not end it half-way: what was begun is done, and then it ends.
+/// Applies all documents. Ctrl-C completes the current document, and then ends the command.
 async fn perform(
     cluster: &Cluster,
     steps: &[Step],
@@ -195,7 +195,7 @@ async fn perform(
     Ok(applied)
 }
 
-/// What happened, or would: created, configured or unchanged.
+/// The past or planned change: created, configured or unchanged.
 fn tell(
     step: &Step,
     after: Option<&DynamicObject>,

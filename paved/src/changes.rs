@@ -57,7 +57,7 @@ mod tests {
     use super::between;
 
     #[test]
-    fn a_diff_shows_what_goes_and_what_comes() {
+    fn diff_shows_removed_and_added_lines() {
         let before = "a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6\n";
         let told = between("X a/b", before, &before.replace("e: 5", "e: 9"));
         let told = anstream::adapter::strip_str(&told).to_string();

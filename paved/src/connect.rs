@@ -14,6 +14,7 @@ mod workspace;
 use std::io;
 use std::time::{Duration, Instant};
 
+use function_paved_road::apis::{self, ConnectionTarget};
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
 use paved_client::environment::Environment;
@@ -32,14 +33,14 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
     let found = find(&cluster, &kinds, &args.name).await?;
-    let way = Way::for_kind(found.kind.name(), args)?;
+    let aim = aim(found.kind.name(), args)?;
     let object = ready(&cluster, found, args, console).await?;
     let environment = Environment::from_object(&object);
     let target = Target { cluster, object, environment, end };
-    match way {
-        Way::Workspace => workspace::connect(&target, args, console).await,
-        Way::Database => database::connect(&target, args, console).await,
-        Way::Cluster => entry::connect(&target, args, console).await,
+    match aim {
+        ConnectionTarget::Machine => workspace::connect(&target, args, console).await,
+        ConnectionTarget::Database => database::connect(&target, args, console).await,
+        ConnectionTarget::Cluster => entry::connect(&target, args, console).await,
     }
 }
 
@@ -77,55 +78,32 @@ async fn ready(
     Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
 }
 
-/// What there is to do with a kind of environment. Kinds keep their names in every group and
-/// flavour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Workspace,
-    Cluster,
-    Database,
-}
-
-impl Way {
-    /// Chooses the way by the kind. Flags for another way are an error.
-    fn for_kind(kind: &str, args: &Connect) -> Result<Self, Failure> {
-        let databases = args.database || args.export.is_some() || args.show_secrets;
-        let way = match kind {
-            "GpuDevWorkspaceClaim" | "GpuDevWorkspace" => Self::Workspace,
-            "ApplicationEnvironment" if databases => Self::Database,
-            "ApplicationEnvironment" | "Environment" => Self::Cluster,
-            "EnvironmentClaim" | "UnifiedEnvironment" => Self::Database,
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "{kind} {}: a {kind} has no machine, cluster or database to connect to",
-                    args.name
-                )));
-            }
-        };
-        let workspaces = args.ssm || args.unprepared || !args.command.is_empty();
-        let clusters = args.into.is_some()
-            || args.context_name.is_some()
-            || args.replace
-            || args.port.is_some();
-        for (given, what, its) in [
-            (workspaces, "--ssm, --unprepared and COMMAND are for workspaces", Self::Workspace),
-            (
-                databases,
-                "--database, --export and --show-secrets are for databases",
-                Self::Database,
-            ),
-            (
-                clusters,
-                "--into, --context-name, --replace and --port are for clusters",
-                Self::Cluster,
-            ),
-        ] {
-            if given && way != its {
-                return Err(Failure::Usage(format!("{what}: {kind} {} has none", args.name)));
-            }
+/// The part of an environment of this kind to connect to. Flags for another part are an error.
+fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
+    use ConnectionTarget::{Cluster, Database, Machine};
+    let targets =
+        apis::for_environment_kind(kind).map_or(&[][..], |api| api.info().connection_targets);
+    let Some(usual) = targets.first() else {
+        return Err(Failure::Usage(format!(
+            "{kind} {}: a {kind} has no machine, cluster or database to connect to",
+            args.name
+        )));
+    };
+    let machines = args.ssm || args.unprepared || !args.command.is_empty();
+    let databases = args.database || args.export.is_some() || args.show_secrets;
+    let clusters =
+        args.into.is_some() || args.context_name.is_some() || args.replace || args.port.is_some();
+    let aim = if databases && targets.contains(&Database) { Database } else { *usual };
+    for (given, what, its) in [
+        (machines, "--ssm, --unprepared and COMMAND are for workspaces", Machine),
+        (databases, "--database, --export and --show-secrets are for databases", Database),
+        (clusters, "--into, --context-name, --replace and --port are for clusters", Cluster),
+    ] {
+        if given && aim != its {
+            return Err(Failure::Usage(format!("{what}: {kind} {} has none", args.name)));
         }
-        Ok(way)
     }
+    Ok(aim)
 }
 
 /// What is connected to.

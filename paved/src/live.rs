@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_awaited_is_seen_among_many_that_are_ready() {
+    fn waiting_part_is_shown_among_many_ready_parts() {
         let leaf = |n: usize| format!("├─ {} part-{n}", if n % 20 == 19 { "…" } else { "✓" });
         let text = format!(
             "shop  Provisioning\n{}\n  url: x",
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole() {
+    fn short_text_is_shown_whole() {
         assert_eq!(plain(&fit("a\nb\n", 24, 80)), ["a", "b"]);
         assert_eq!(plain(&fit("a\nb\n", 0, 0)), ["a", "b"], "a size that is not known");
     }

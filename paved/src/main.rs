@@ -26,14 +26,13 @@ fn main() -> ExitCode {
     ExitCode::from(paved::run(env::args_os(), &mut console))
 }
 
-/// Whether somebody looks at a terminal, by `TERM` and `CI`: that of a pipeline's job ends in a
-/// log, and a dumb one cannot be drawn over.
+/// Whether a user sees the terminal, by `TERM` and `CI`. The terminal of a pipeline's job ends in a
+/// log, and a dumb terminal cannot redraw.
 fn is_looked_at(term: &str, ci: &str) -> bool {
     term != "dumb" && !is_job(ci)
 }
 
-/// What somebody types at a terminal on standard input: nothing, as if it were closed, where that
-/// is a job's, which would wait for ever.
+/// A typed line from standard input. Empty in a pipeline's job, which would wait without end.
 fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::Result<String> {
     let mut line = String::new();
     if !is_job(ci) {
@@ -42,7 +41,7 @@ fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::R
     Ok(line)
 }
 
-/// Whether this is a pipeline's job, by `CI`.
+/// Whether the process is a pipeline's job, by `CI`.
 fn is_job(ci: &str) -> bool {
     !(ci.is_empty() || ci == "false")
 }
@@ -52,7 +51,7 @@ mod tests {
     use super::{is_looked_at, typed};
 
     #[test]
-    fn nobody_looks_at_the_terminal_of_a_job() {
+    fn terminal_of_a_job_is_not_live() {
         for (term, ci, looks) in [
             ("xterm-256color", "", true),
             ("xterm-256color", "false", true),
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_does_not_wait_for_somebody_to_type() {
+    fn job_does_not_wait_for_input() {
         for (ci, line) in [("", "y\n"), ("false", "y\n"), ("true", ""), ("1", "")] {
             let read = |text: &mut String| {
                 text.push_str("y\n");

@@ -1,7 +1,8 @@
-//! `paved platform`: what a platform team keeps in its own Git, and what a change of its Settings
-//! does.
+//! `paved platform`: files for the platform team's own Git, the rights of providers in clouds, and
+//! the effect of changed Settings.
 
 mod check;
+mod rights;
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +32,16 @@ pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Fail
     if !args.check.is_empty() {
         return check::run(args, &inputs, console);
     }
-    let files = manifests(args, &group, settings::one_settings(&args.settings, &inputs, console)?);
+    let settings = body(settings::one_settings(&args.settings, &inputs, console)?);
+    if let Some(clouds) = &args.cloud_rights {
+        return rights::run(args, clouds, &settings, console);
+    }
+    if args.argocd {
+        let health = manifests::argocd::config_map(args.flavour, &group);
+        write!(console.out, "{}", yaml(&health)?)?;
+        return Ok(());
+    }
+    let files = manifests(args, &group, settings);
     match &args.output {
         None => print(&files, console),
         Some(folder) => write(&files, folder, console),
@@ -46,7 +56,7 @@ struct File {
 
 /// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the
 /// EnvironmentConfig that the Compositions take the Settings from.
-fn manifests(args: &Platform, group: &str, mut settings: Value) -> Vec<File> {
+fn manifests(args: &Platform, group: &str, settings: Value) -> Vec<File> {
     let flavour = args.flavour;
     let mut files: Vec<File> = APIS
         .iter()
@@ -62,13 +72,15 @@ fn manifests(args: &Platform, group: &str, mut settings: Value) -> Vec<File> {
     files.push(File { name: "composition.yaml".to_owned(), documents: compositions });
     let policies = manifests::policy::policies(&[(flavour, group)], &args.crossplane_user);
     files.push(File { name: "policy.yaml".to_owned(), documents: policies });
-    if settings["kind"] == CONFIG {
-        settings = settings["data"].take();
-    }
     let body: Map<String, Value> = settings.as_object().cloned().unwrap_or_default();
     let config = manifests::environment_config(body);
     files.push(File { name: "environmentconfig.yaml".to_owned(), documents: vec![config] });
     files
+}
+
+/// The Settings themselves, from a document of either kind.
+fn body(mut document: Value) -> Value {
+    if document["kind"] == CONFIG { document["data"].take() } else { document }
 }
 
 fn print(files: &[File], console: &mut Console<'_>) -> Result<(), Failure> {

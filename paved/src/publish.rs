@@ -12,6 +12,7 @@ mod headers;
 mod parts;
 mod plan;
 mod progress;
+mod service;
 mod trouble;
 mod upload;
 

@@ -1,5 +1,5 @@
-//! When somebody wants a command to end: Ctrl-C, or SIGTERM, by which pipelines and Kubernetes say
-//! the same. A container's first process hears neither unless it listens.
+//! The user's request to stop: Ctrl-C, or SIGTERM from pipelines and Kubernetes. The first process
+//! of a container gets neither signal without a handler.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -13,8 +13,8 @@ use tokio::task::yield_now;
 use crate::Console;
 use crate::failure::Failure;
 
-/// Completes when somebody wants this to end. From the first time that it is waited for the signals
-/// end nothing by themselves.
+/// Completes on a request to stop. After the first wait, the signals no longer end the process on
+/// their own.
 pub(crate) async fn asked() {
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => drop(select(pin!(ctrl_c()), pin!(terminate.recv())).await),
@@ -22,7 +22,7 @@ pub(crate) async fn asked() {
     }
 }
 
-/// Does something until then; `told` is what has become of it, if there is anything to say.
+/// Works until the request to stop. `told` is the state at that time, if there is one.
 pub(crate) async fn unless_asked<T>(
     work: Pin<Box<impl Future<Output = Result<T, Failure>>>>,
     told: &str,
@@ -32,26 +32,26 @@ pub(crate) async fn unless_asked<T>(
         Either::Left((done, _)) => done?,
         Either::Right(_) => return Err(Failure::Interrupted(told.to_owned())),
     };
-    // What came while the work computed, and waited for nothing, is heard only now.
+    // A signal during a computation without a wait is noticed only now.
     yield_now().await;
     if poll!(asked).is_ready() { Err(Failure::Interrupted(told.to_owned())) } else { Ok(done) }
 }
 
-/// Hears it while there is work that should not be left half-way.
+/// Notices the request during work that must not stop half-way.
 pub(crate) struct Stop {
     asked: Pin<Box<dyn Future<Output = ()>>>,
-    /// Whether somebody wants this to end.
+    /// Whether the user has requested a stop.
     pub(crate) is_asked: bool,
 }
 
 impl Stop {
-    /// From now on.
+    /// Listens from now on.
     pub(crate) fn listen() -> Self {
         Self { asked: Box::pin(asked()), is_asked: false }
     }
 
-    /// Does a piece of the work to its end; whoever wants to end meanwhile is told that `what` is
-    /// finished first. Asked once more it is left as it is: `None`.
+    /// Completes a piece of work. On a request to stop, a note says that `what` completes first. A
+    /// second request aborts the work: `None`.
     pub(crate) async fn finish<T>(
         &mut self,
         work: impl Future<Output = T>,

@@ -74,7 +74,7 @@ fn workspace(name: &str, machine: &str, region: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_composition_would_refuse_is_not_applied_unless_the_cluster_is_to_decide() {
+async fn rejected_spec_is_applied_only_with_no_validate() {
     let good = workspace("good", "g4dn.xlarge", "us-east-1");
     let bad = workspace("bad", "p9.enormous", "us-east-1");
     let files = [("good.yaml", &good), ("wrong.yaml", &bad)];
@@ -96,7 +96,7 @@ async fn what_the_composition_would_refuse_is_not_applied_unless_the_cluster_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_is_refused_for_what_is_new_alone() {
+async fn running_spec_is_rejected_only_for_new_faults() {
     // The Settings are unknown: the platform may well have a machine image for this region.
     let runs = workspace("ada", "g4dn.xlarge", "eu-west-1");
     let odd = workspace("ada", "p9.enormous", "eu-west-1");
@@ -113,7 +113,7 @@ async fn what_runs_is_refused_for_what_is_new_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_function_composes_is_not_judged_by_ours() {
+async fn spec_of_another_function_is_not_checked() {
     let odd = workspace("ada", "p9.enormous", "us-east-1");
     let step = json!({"step": "render", "functionRef": {"name": "function-go-templating"},
         "input": {"apiVersion": "gotemplating.fn.crossplane.io/v1beta1", "kind": "GoTemplate"}});

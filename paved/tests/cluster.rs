@@ -41,7 +41,7 @@ async fn paved(args: &[&str], kubeconfig: &Path) -> Run {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kinds_are_what_the_cluster_makes_and_what_there_is_to_choose() {
+async fn kinds_lists_served_kinds_and_their_compositions() {
     let composition = |name: &str, labels: Value, group: &str, kind: &str| {
         json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
             "metadata": {"name": name, "labels": labels},
@@ -76,15 +76,20 @@ async fn kinds_are_what_the_cluster_makes_and_what_there_is_to_choose() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_is_only_busy_is_asked_again_and_not_for_ever() {
-    let busy = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 503, "message": "starting"});
-    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, busy)]).await;
-    let kubeconfig = cluster.kubeconfig();
-    let asked = timeout(Duration::from_mins(1), paved(&["kinds"], &kubeconfig)).await.unwrap();
+async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
+    let failure = |code: u16| json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "starting"});
+    let none = json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionList", "metadata": {}, "items": []});
+    let in_turn = json!([failure(503), failure(503), none, failure(500)]);
+    let cluster = Cluster::with(pool(), &[(COMPOSITIONS, in_turn)]).await;
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
+    assert_eq!(told.code, 0, "{}", told.err);
+    let asked = cluster.asked();
+    assert_eq!(asked.iter().filter(|asked| asked.contains(COMPOSITIONS)).count(), 3);
+    let told = paved(&["kinds"], &cluster.kubeconfig()).await;
     assert!(
-        asked.code == 6 && asked.err.contains("could not list Compositions: 503 starting"),
+        told.code == 6 && told.err.contains("could not list Compositions: 500 starting"),
         "{}",
-        asked.err
+        told.err
     );
 }
 
@@ -173,7 +178,7 @@ async fn a_pod_without_a_service_account_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plugin_that_may_ask_somebody_is_read_where_there_is_no_terminal() {
+async fn interactive_plugin_is_read_without_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "IfAvailable",
         "args": ["-c", "echo first >&2; echo log in first >&2; exit 1"]});
@@ -243,7 +248,7 @@ async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_of_which_nothing_is_told_holds_up_nothing() {
+async fn unreported_part_does_not_delay_the_deletion() {
     let part = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a"});
     let pool = ready("StockPool", json!({"resourceRefs": [part]}), json!({}));
     let served = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "v1", "resources": [
@@ -267,7 +272,7 @@ async fn a_part_of_which_nothing_is_told_holds_up_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_deleted_is_named() {
+async fn remaining_environment_is_named() {
     let mut other = pool();
     other["metadata"]["name"] = "other".into();
     let path = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/other";
@@ -286,7 +291,7 @@ async fn what_is_not_deleted_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_can_be_taken_for_gone_and_holds_up_nothing_else() {
+async fn missing_environment_can_count_as_deleted() {
     let cluster = Cluster::with(pool(), &[]).await;
     let kubeconfig = cluster.kubeconfig();
     let absent = ["delete", "none", "shop", "--yes"];
@@ -307,7 +312,7 @@ async fn what_is_not_there_can_be_taken_for_gone_and_holds_up_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
+async fn deletion_on_a_terminal_asks_first() {
     let part = json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});
     let cluster =
         Cluster::with(ready("StockPool", json!({}), json!({"resources": [part]})), &[]).await;
@@ -339,7 +344,7 @@ async fn who_sits_at_a_terminal_is_asked_before_anything_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deletion_says_what_it_deletes_and_what_it_keeps() {
+async fn deletion_lists_deleted_and_kept_resources() {
     let plan = json!({
         "deletes": [
             {"slot": "database", "kind": "Instance", "name": "shop-db", "hasData": true},

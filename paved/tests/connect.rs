@@ -149,7 +149,7 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_wait_until_it_is_prepared_does_not_wait_until_it_answers() {
+async fn unprepared_connect_does_not_wait_for_an_answer() {
     // Nobody ever answers there.
     let line = "ssh developer@203.0.113.7";
     let status = json!({"instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": line});
@@ -184,7 +184,7 @@ const DATABASE: [(&str, &str); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_is_told_to_whoever_asks_for_it() {
+async fn password_is_printed_on_request() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let seat = Seat::with(ready("EnvironmentClaim", spec, json!({})), &DATABASE).await;
     let line = "psql 'host=db.example.org port=5432 user=shop dbname=shop-db sslmode=require'";
@@ -246,7 +246,7 @@ async fn connect_early(seat: &Seat, args: &[&str], environment: Value) -> (Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_reads_what_it_asked_for_and_nothing_of_the_wait() {
+async fn program_reads_only_the_requested_output() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let environment = ready("EnvironmentClaim", spec, json!({}));
     for (args, lines, begin) in [
@@ -264,7 +264,7 @@ async fn a_program_reads_what_it_asked_for_and_nothing_of_the_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_crossplane_writes_into_its_spec_meanwhile_counts() {
+async fn spec_written_during_the_wait_is_used() {
     let environment = ready("UnifiedEnvironment", json!({"crossplane": {}}), json!({}));
     let fresh = waiting(ready("UnifiedEnvironment", json!({}), json!({})));
     let seat = Seat::with(fresh, &DATABASE).await;
@@ -431,7 +431,7 @@ async fn secret_name_that_is_another_path_is_not_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn status_of_a_workspace_prints_nothing_but_words_and_addresses() {
+async fn status_of_a_workspace_prints_only_words_and_addresses() {
     let line = "ssh developer@127.0.0.1";
     for status in [
         json!({"instanceId": "i-0abc", "publicIp": "127.0.0.1\n::error::x", "connection": line}),
@@ -537,7 +537,7 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stock_pool_has_nothing_to_connect_to() {
+async fn stock_pool_cannot_be_connected_to() {
     let seat = Seat::with(ready("StockPool", json!({"replicas": 1}), json!({})), &[]).await;
     seat.connect(&[])
         .await

@@ -154,7 +154,7 @@ fn an_environment_config_that_the_named_composition_does_not_ask_for_is_refused(
 }
 
 #[test]
-fn without_any_settings_the_function_says_what_is_missing() {
+fn missing_settings_are_named_by_the_function() {
     let run = paved_with(&["preview", "-"], claim());
     assert_eq!((run.code, run.out.as_str()), (3, ""));
     assert!(
@@ -168,7 +168,7 @@ fn without_any_settings_the_function_says_what_is_missing() {
 }
 
 #[test]
-fn a_folder_gives_all_its_claims_and_composites_and_nothing_else() {
+fn folder_gives_only_its_claims_and_composites() {
     let run = paved(&["preview", &example("gpu-workspace")]);
     let documents = run.documents();
     let composites: Vec<&Value> = documents
@@ -201,7 +201,7 @@ fn several_documents_and_files_are_previewed_in_order() {
 }
 
 #[test]
-fn what_is_observed_keeps_its_names_and_its_password() {
+fn observed_resource_keeps_its_names_and_its_password() {
     let args = [
         example("application-environment/claim.yaml"),
         example("application-environment/observed/ready.yaml"),

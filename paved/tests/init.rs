@@ -37,7 +37,7 @@ const KINDS: [(&str, &str, &[&str]); 10] = [
 ];
 
 #[test]
-fn what_is_written_is_valid_once_the_required_fields_are_given() {
+fn written_claim_with_required_fields_is_valid() {
     for (kind, flavour, set) in KINDS {
         let mut args = vec!["init", kind, "ada", "--flavour", flavour, "-n", "team"];
         args.extend(set.iter().flat_map(|set| ["--set", set]));
@@ -110,7 +110,7 @@ fn a_claim_reads_well() {
 }
 
 #[test]
-fn what_is_missing_is_listed_where_nobody_can_be_asked() {
+fn missing_fields_are_listed_without_a_terminal() {
     assert_golden("init-missing", &paved(&["init", "EnvironmentClaim"]).told());
 }
 

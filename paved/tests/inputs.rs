@@ -86,7 +86,7 @@ fn numbers_that_would_change_are_rejected() {
 }
 
 #[test]
-fn hints_quote_what_the_file_says() {
+fn hint_quotes_the_file() {
     let file = input("quotes.yaml");
     let run = paved(&["validate", &file]);
     for text in ["4821e17", "4.10", "no", "01067", "+4935112345", "0815"] {

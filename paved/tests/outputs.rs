@@ -37,7 +37,7 @@ fn read(folder: &TempDir, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_ready_leaves_outputs_for_the_next_step() {
+async fn ready_environment_writes_outputs_for_the_next_step() {
     let cluster = Cluster::with(workspace(), &[]).await;
     let folder = support::folder(&[("step", "before=1\n"), ("shop.env", "OLD=1\n")]);
     let (code, told) = wait(&cluster, &folder, &["shop", "--output-file", "shop.env"]).await;
@@ -50,7 +50,7 @@ async fn what_is_ready_leaves_outputs_for_the_next_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_ready_leaves_files_as_they_were() {
+async fn unready_environment_leaves_files_unchanged() {
     let folder = support::folder(&[("step", "before=1\n"), ("shop.env", "OLD=1\n")]);
     let cluster = Cluster::with(waiting(workspace()), &[]).await;
     for (args, code) in [

@@ -32,7 +32,7 @@ fn pool(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_applied_is_applied_whole() {
+async fn closed_pipe_does_not_stop_an_apply() {
     let path =
         |name: &str| format!("/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/{name}");
     let cluster = Cluster::with(pool("shop"), &[(&path("other"), pool("other"))]).await;
@@ -54,7 +54,7 @@ async fn what_is_applied_is_applied_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_an_outcome_keeps_it() {
+async fn closed_pipe_keeps_the_exit_code() {
     let cluster = Cluster::with(waiting(pool("shop")), &[]).await;
     assert_eq!(unread(&cluster, &["wait", "shop", "--timeout", "1s"]).await, 5);
     let wrong = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {"name": "shop"},
@@ -64,7 +64,7 @@ async fn what_has_an_outcome_keeps_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_prints_ends() {
+async fn closed_pipe_ends_a_printing_command() {
     let cluster = Cluster::with(pool("shop"), &[]).await;
     let claim = example("gpu-workspace/claim.yaml");
     let goes_on = ["status", "shop", "-w"];

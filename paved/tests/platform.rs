@@ -100,6 +100,28 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
 }
 
 #[test]
+fn argo_cd_has_a_health_check_for_every_kind() {
+    let folder = folder(&[("settings.yaml", SETTINGS)]);
+    let settings = within(&folder, "settings.yaml");
+    let args = ["platform", "--settings", &settings, "--argocd"];
+    let keys = |more: &[&str]| -> Vec<String> {
+        let run = paved(&[&args, more].concat());
+        assert_eq!((run.code, run.err.as_str()), (0, ""));
+        let [config] = &run.documents()[..] else { panic!("{}", run.out) };
+        let data = config["data"].as_object().unwrap();
+        assert!(data.values().all(|script| script.as_str().unwrap().contains("Stalled")));
+        data.keys().cloned().collect()
+    };
+    let claims = keys(&[]);
+    assert_eq!(claims.len(), 2 * APIS.len());
+    let claim = "resource.customizations.health.platform.acme.io_GpuDevWorkspaceClaim";
+    assert!(claims.contains(&claim.to_owned()), "{claims:?}");
+    let own = keys(&["--flavour", "namespaced", "--group", "platform.example.org"]);
+    assert_eq!(own.len(), APIS.len());
+    assert!(own.iter().all(|key| key.contains(".health.platform.example.org_")), "{own:?}");
+}
+
+#[test]
 fn invalid_settings_are_refused_with_every_reason() {
     let wrong = SETTINGS
         .replace("default: ami-0123456789abcdef0", "default: nope")
@@ -130,7 +152,7 @@ fn invalid_settings_are_refused_with_every_reason() {
 }
 
 #[test]
-fn a_check_shows_what_a_change_of_settings_does() {
+fn check_shows_the_effect_of_new_settings() {
     let folder = folder(&[
         ("old.yaml", SETTINGS),
         ("new.yaml", &SETTINGS.replace("4711", "4712").replace("203.0.113", "198.51.100")),
@@ -161,7 +183,7 @@ fn a_check_shows_what_a_change_of_settings_does() {
 }
 
 #[test]
-fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
+fn check_shows_resources_that_wait_for_others() {
     let own = "unifiedEnvironment:\n  ingress: {domain: apps.example.org}\n  resources: {medium: {memory: 3Gi}}\n";
     let folder = folder(&[
         ("old.yaml", SETTINGS),
@@ -195,7 +217,7 @@ fn a_check_shows_what_is_composed_only_once_other_parts_are_ready() {
 }
 
 #[test]
-fn what_runs_keeps_what_it_has() {
+fn running_resource_keeps_its_values() {
     let (old, new) =
         (SETTINGS.to_owned(), SETTINGS.replace("ami-0123456789abcdef0", "ami-0fedcba9876543210"));
     let folder = folder(&[("old.yaml", &old), ("new.yaml", &new)]);

@@ -20,7 +20,7 @@ spec:
 ";
 
 #[test]
-fn everything_that_an_api_server_would_refuse_is_told_at_once() {
+fn all_schema_errors_are_reported_at_once() {
     assert_golden("refused", &paved_with(&["preview", "-"], WRONG).told());
 }
 
@@ -139,7 +139,7 @@ fn a_claim_without_a_name_is_refused() {
 }
 
 #[test]
-fn what_is_immutable_is_compared_with_what_the_cluster_has() {
+fn immutable_field_is_compared_with_the_cluster() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
     let folder = folder(&[
         ("stored.yaml", &claim),
@@ -214,7 +214,7 @@ fn a_file_that_is_no_yaml_shows_the_place() {
 }
 
 #[test]
-fn what_stands_in_a_broken_document_is_shown_by_nobody() {
+fn broken_document_is_never_quoted() {
     let broken = "kind: Secret\nstringData:\n  password: hunter2\n bad\n  token: hunter3\n";
     let list = "- password: hunter2\n";
     for text in [broken, list] {
@@ -333,7 +333,7 @@ fn usage_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn what_nothing_would_read_is_not_taken() {
+fn flag_without_effect_is_rejected() {
     let claim = example("gpu-workspace/claim.yaml");
     for file in ["--settings", "--composition"] {
         let run = paved(&["apply", &claim, "--no-validate", file, "platform.yaml"]);
@@ -350,7 +350,7 @@ fn help_is_an_answer_with_examples_and_exit_codes() {
 }
 
 #[test]
-fn a_fatal_result_is_told_and_nothing_is_printed() {
+fn fatal_result_is_reported_without_output() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml"))
         .unwrap()
         .replace("g4dn.xlarge", "g4dn.xlrge");

@@ -32,7 +32,7 @@ fn a_preview_has_a_line_per_resource() {
 }
 
 #[test]
-fn what_exists_is_told_apart_from_what_waits_or_fails() {
+fn existing_resources_differ_from_waiting_and_failed() {
     for state in ["half-way", "ready", "failing"] {
         for api in APIS.iter().map(|api| api.info().name) {
             let (claim, observed) = (

@@ -77,7 +77,7 @@ fn pool() -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_status_that_goes_on_tells_of_a_lost_connection_and_of_what_went_meanwhile() {
+async fn continuing_status_reports_a_lost_connection_and_a_deletion() {
     let cluster = Cluster::with(pool(), &[]).await;
     let mut run = Watching::start(&cluster, &["status", "shop", "-w"]);
     run.says("StockPool team/shop  Ready").await;
@@ -119,17 +119,18 @@ async fn a_list_that_goes_on_does_so_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_decides_nothing_by_what_was_before_the_connection_was_lost() {
+async fn wait_ignores_the_state_before_a_lost_connection() {
     let mut refused = waiting(pool());
     refused["status"]["resources"] = json!([{"slot": "deployment", "kind": "Deployment", "name": "shop-x",
         "ready": false, "reason": "Failed", "message": "exceeded quota", "since": "2026-01-01T10:00:00Z"}]);
     let cluster = Cluster::with(refused, &[]).await;
     let mut run =
-        Watching::start(&cluster, &["wait", "shop", "--patience", "4s", "--timeout", "1m"]);
+        Watching::start(&cluster, &["wait", "shop", "--patience", "2s", "--timeout", "1m"]);
     run.says("exceeded quota").await;
     cluster.answers(false);
     run.says("does not respond; retrying").await;
-    sleep(Duration::from_secs(5)).await;
+    // Longer than the patience.
+    sleep(Duration::from_secs(3)).await;
     cluster.becomes(pool());
     cluster.answers(true);
     run.says("answers again").await;
@@ -138,7 +139,7 @@ async fn a_wait_decides_nothing_by_what_was_before_the_connection_was_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_nothing_waits_for_the_first() {
+async fn empty_list_waits_for_the_first_environment() {
     let cluster = Cluster::with(pool(), &[]).await;
     cluster.loses_it();
     let mut run = Watching::start(&cluster, &["list", "-w"]);
@@ -148,7 +149,7 @@ async fn a_list_of_nothing_waits_for_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_on_ends_at_either_signal() {
+async fn continuing_command_ends_at_either_signal() {
     let cluster = Cluster::with(waiting(pool()), &[]).await;
     for (args, said, told) in [
         (&["wait", "shop"][..], "StockPool team/shop", Some("interrupted: the cluster continues")),
@@ -169,7 +170,7 @@ async fn what_goes_on_ends_at_either_signal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_must_not_be_left_half_way_ends_at_the_second_signal() {
+async fn deletion_ends_at_the_second_signal() {
     let path = "DELETE /apis/platform.acme.io/v1alpha1/namespaces/team/stockpools/shop";
     let cluster = Cluster::with(pool(), &[(path, serde_json::Value::Null)]).await;
     let mut run = Watching::start(&cluster, &["delete", "shop", "--yes"]);

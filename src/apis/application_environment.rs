@@ -3,12 +3,14 @@
 mod resources;
 mod settings;
 
+use std::ops::RangeInclusive;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::gcp;
 use crate::check::{self, Fields};
 use crate::compose::Composition;
@@ -25,6 +27,11 @@ pub struct ApplicationEnvironment {
     pub parameters: Parameters,
 }
 
+/// Nodes of a cluster in each zone.
+const NODES: RangeInclusive<i64> = 1..=100;
+/// Size of a database's disk.
+const STORAGE_GB: RangeInclusive<i64> = 10..=65536;
+
 /// Parameters of an environment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -34,11 +41,11 @@ pub struct Parameters {
     /// Number of nodes per zone. A cluster has three zones unless the platform team configures
     /// other zones.
     #[serde(default = "default_node_count")]
-    #[schemars(range(min = 1, max = 100))]
+    #[schemars(range(min = *NODES.start(), max = *NODES.end()))]
     pub node_count: i64,
     /// Size of the database's disk in GB. The disk can only grow.
     #[serde(rename = "storageGB", default = "default_storage_gb")]
-    #[schemars(range(min = 10, max = 65536))]
+    #[schemars(range(min = *STORAGE_GB.start(), max = *STORAGE_GB.end()))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("storageGB can only grow"))]
     pub storage_gb: i64,
     /// Effect of deleting the environment on the cluster, the database and the bucket. Delete
@@ -137,6 +144,7 @@ impl Api for ApplicationEnvironment {
             "db_user",
             "kubeconfig",
         ],
+        connection_targets: &[ConnectionTarget::Cluster, ConnectionTarget::Database],
         columns: &[
             ("Size", ".spec.parameters.nodeSize", "string"),
             ("Database", ".status.dbEndpoint", "string"),
@@ -206,10 +214,10 @@ impl Parameters {
     /// Every field, as the schema says it and beyond.
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
-        let nodes = check::range(self.node_count, 1..=100, "nodes per zone");
+        let nodes = check::range(self.node_count, NODES, "nodes per zone");
         fields.check("spec.parameters.nodeCount", nodes);
         let disk = cx.running("cloudsql-instance", &["settings", "diskSize"]);
-        let storage = check::range(self.storage_gb, 10..=65536, "GB")
+        let storage = check::range(self.storage_gb, STORAGE_GB, "GB")
             .and_then(|storage| check::grows(storage, disk, "GB"));
         fields.check("spec.parameters.storageGB", storage);
         let running = cx

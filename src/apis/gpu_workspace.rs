@@ -5,12 +5,14 @@ pub mod cloud_init;
 mod resources;
 mod settings;
 
+use std::ops::RangeInclusive;
+
 use ipnet::IpNet;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::check::LONGEST_SSH_KEY;
@@ -22,10 +24,14 @@ use crate::models::aws::ec2::{
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
 use cloud_init::CloudInit;
+pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 
 /// How many SSH public keys a workspace may have.
 pub const MOST_KEYS: usize = 20;
+
+/// Size of a workspace's disk in GiB.
+const DISK_GB: RangeInclusive<i64> = 75..=16384;
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +78,7 @@ pub struct Parameters {
     pub allowed_cidrs: Option<Vec<String>>,
     /// Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.
     #[serde(rename = "diskGB", default = "default_disk_gb")]
-    #[schemars(range(min = 75, max = 16384))]
+    #[schemars(range(min = *DISK_GB.start(), max = *DISK_GB.end()))]
     #[x_kube(validation = Rule::new("self >= oldSelf").message("diskGB can only grow"))]
     pub disk_gb: i64,
 }
@@ -123,6 +129,7 @@ impl Api for GpuDevWorkspace {
         suffix: "gpu",
         endpoints: &["connection", "publicIp", "privateIp"],
         connection_keys: &["host", "instanceId", "user"],
+        connection_targets: &[ConnectionTarget::Machine],
         columns: &[
             ("Machine", ".spec.parameters.instanceType", "string"),
             ("Address", ".status.publicIp", "string"),
@@ -229,6 +236,17 @@ impl Parameters {
 
 /// The keys of the tags that every resource of a workspace has, beside those of Settings.
 const OWN_TAGS: [&str; 3] = ["ManagedBy", "Name", "WorkspaceOwner"];
+
+/// Prefix of the slots of the rules that let networks in by SSH. The rest of a slot is the network.
+const SSH: &str = "ssh-";
+
+/// Whether an environment of this kind, with these slots, is a workspace that allows no network to
+/// connect by SSH.
+pub fn is_closed_to_ssh<'s>(kind: &str, mut slots: impl Iterator<Item = &'s str>) -> bool {
+    let Info { claim, composite, namespaced, .. } = GpuDevWorkspace::INFO;
+    [claim.kind, composite.kind, namespaced.kind].contains(&kind)
+        && !slots.any(|slot| slot.starts_with(SSH))
+}
 
 /// Under these names it is noted on a machine what its first boot was told.
 const OPENCV: &str = "opencv-version";

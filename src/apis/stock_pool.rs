@@ -2,6 +2,8 @@
 
 mod deployment;
 
+use std::ops::RangeInclusive;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,11 @@ use crate::compose::{Composition, Scope, State};
 use crate::error::Error;
 use deployment::SLOT;
 
+/// GPUs of a pod.
+const GPUS: RangeInclusive<i64> = 0..=16;
+/// Pods of a pool, as many as a Deployment can have.
+const REPLICAS: RangeInclusive<i64> = 0..=i32::MAX as i64;
+
 /// A pool of identical pods, each with its own memory and GPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -20,7 +27,7 @@ pub struct StockPool {
     /// Name of the specification that the pool stocks, for example g1.1.
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL_VALUE))]
     pub spec_name: String,
-    /// Container image of the pods. Default: an image that does nothing.
+    /// Container image of the pods. Default: an image that only waits.
     #[serde(default = "default_image")]
     #[schemars(length(min = 1, max = kubernetes::LONGEST_IMAGE), regex(pattern = kubernetes::IMAGE))]
     pub image: String,
@@ -31,10 +38,10 @@ pub struct StockPool {
     pub memory: Option<String>,
     /// Number of GPUs of each pod.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 16))]
+    #[schemars(range(min = *GPUS.start(), max = *GPUS.end()))]
     pub gpu: i64,
     /// Number of pods to keep in stock.
-    #[schemars(range(min = 0, max = 2_147_483_647))]
+    #[schemars(range(min = *REPLICAS.start(), max = *REPLICAS.end()))]
     pub replicas: i64,
 }
 
@@ -109,6 +116,7 @@ impl Api for StockPool {
         suffix: "pool",
         endpoints: &[],
         connection_keys: &[],
+        connection_targets: &[],
         columns: &[
             ("Spec", ".spec.specName", "string"),
             ("Desired", ".spec.replicas", "integer"),
@@ -146,8 +154,8 @@ impl StockPool {
         if let Some(memory) = &self.memory {
             fields.check("spec.memory", kubernetes::memory(memory));
         }
-        fields.check("spec.gpu", check::range(self.gpu, 0..=16, "GPUs"));
-        fields.check("spec.replicas", check::range(self.replicas, 0..=i64::from(i32::MAX), "pods"));
+        fields.check("spec.gpu", check::range(self.gpu, GPUS, "GPUs"));
+        fields.check("spec.replicas", check::range(self.replicas, REPLICAS, "pods"));
         fields.verdict(Error::InvalidSpec)
     }
 

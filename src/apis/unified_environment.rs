@@ -9,12 +9,13 @@ mod place;
 mod settings;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::kubernetes;
 use crate::compose::Composition;
 use crate::error::Error;
@@ -33,6 +34,11 @@ pub struct UnifiedEnvironment {
     pub frontend: Frontend,
 }
 
+/// Ports of TCP.
+const PORTS: RangeInclusive<i64> = 1..=65535;
+/// Replicas of a backend.
+const REPLICAS: RangeInclusive<i64> = 0..=100;
+
 /// A backend service that runs one container image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,16 +49,16 @@ pub struct Backend {
     pub image: String,
     /// TCP port that the backend listens on.
     #[serde(default = "default_port")]
-    #[schemars(range(min = 1, max = 65535))]
+    #[schemars(range(min = *PORTS.start(), max = *PORTS.end()))]
     pub port: i64,
     /// Number of backend replicas.
     #[serde(default = "default_replicas")]
-    #[schemars(range(min = 0, max = 100))]
+    #[schemars(range(min = *REPLICAS.start(), max = *REPLICAS.end()))]
     pub replicas: i64,
     /// Additional environment variables. The backend always gets PGHOST, PGPORT, PGUSER,
     /// PGPASSWORD, PGDATABASE and DATABASE_URL for the database. The backend also gets PGSSLMODE,
-    /// which is require unless set here. Do not put secrets here: every user who may read claims
-    /// can read the variables.
+    /// which is require unless set here. Do not put secrets here: every user with read access to
+    /// claims can read the variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = checks::MOST_VARIABLES), inner(length(max = checks::LONGEST_VALUE)))]
     pub env: BTreeMap<String, String>,
@@ -168,6 +174,7 @@ impl Api for UnifiedEnvironment {
         suffix: "site",
         endpoints: &["frontendUrl", "backendUrl"],
         connection_keys: &["database", "endpoint", "password", "port", "username"],
+        connection_targets: &[ConnectionTarget::Database],
         columns: &[
             ("App", ".spec.frontend.appName", "string"),
             ("URL", ".status.frontendUrl", "string"),

@@ -13,7 +13,7 @@ use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Api, Info, Names, Tagged};
+use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
@@ -131,8 +131,8 @@ pub struct App {
     #[schemars(length(min = 1, max = 63), regex(pattern = kubernetes::LABEL))]
     #[x_kube(validation = Rule::new("self == oldSelf").message("namespace cannot be changed: a Helm release cannot move"))]
     pub namespace: String,
-    /// Values of the chart. Do not put secrets here: every user who may read Releases can read the
-    /// values.
+    /// Values of the chart. Do not put secrets here: every user with read access to Releases
+    /// can read the values.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[schemars(schema_with = "free_form")]
     pub values: Object,
@@ -244,6 +244,7 @@ impl Api for VirtualEnvironment {
         suffix: "cluster",
         endpoints: &["url", "endpoint"],
         connection_keys: &[KUBECONFIG],
+        connection_targets: &[ConnectionTarget::Cluster],
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
         first_slots: &["host-namespace", "cluster"],
         since_revision: &[],

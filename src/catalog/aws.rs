@@ -1,8 +1,9 @@
 //! AWS's partitions: groups of regions with their own accounts, ARNs and domains.
 //!
-//! Domains are those of the endpoints that the AWS SDKs use. Service principals are those that
-//! eksctl and terraform-provider-aws use: mostly `SERVICE.amazonaws.com` in every partition, with
-//! exceptions (eksctl `pkg/utils/api`, terraform-provider-aws pull request 47141).
+//! Domains and global regions are those of the endpoints that the AWS SDKs use (`partitions.json`).
+//! Service principals are those that eksctl and terraform-provider-aws use: mostly
+//! `SERVICE.amazonaws.com` in every partition, with exceptions (eksctl `pkg/utils/api`,
+//! terraform-provider-aws pull request 47141).
 
 use std::sync::LazyLock;
 
@@ -17,6 +18,10 @@ pub struct Partition {
     pub name: &'static str,
     /// The domain of its endpoints and of its buckets: `amazonaws.com.cn`.
     pub domain: &'static str,
+    /// The domain of endpoints that have IPv4 and IPv6 addresses: `api.aws`.
+    pub dual_stack_domain: &'static str,
+    /// The region that signs requests to services without regions, for example CloudFront.
+    pub global_region: &'static str,
     /// How the names of its regions begin; empty for all that no other partition has.
     regions: &'static [&'static str],
     /// The services whose principals end in `domain`. Others end in `amazonaws.com`.
@@ -25,14 +30,44 @@ pub struct Partition {
 
 /// Every partition, the one of the public regions first.
 pub static PARTITIONS: [Partition; 8] = [
-    partition("aws", "amazonaws.com", &[], &[]),
-    partition("aws-cn", "amazonaws.com.cn", &["cn-"], &["ec2", "s3"]),
-    partition("aws-us-gov", "amazonaws.com", &["us-gov-"], &[]),
-    partition("aws-iso", "c2s.ic.gov", &["us-iso-"], &["ec2"]),
-    partition("aws-iso-b", "sc2s.sgov.gov", &["us-isob-"], &["ec2"]),
-    partition("aws-iso-e", "cloud.adc-e.uk", &["eu-isoe-"], &[]),
-    partition("aws-iso-f", "csp.hci.ic.gov", &["us-isof-"], &[]),
-    partition("aws-eusc", "amazonaws.eu", &["eusc-"], &[]),
+    partition("aws", ["amazonaws.com", "api.aws"], "us-east-1", &[], &[]),
+    partition(
+        "aws-cn",
+        ["amazonaws.com.cn", "api.amazonwebservices.com.cn"],
+        "cn-northwest-1",
+        &["cn-"],
+        &["ec2", "s3"],
+    ),
+    partition("aws-us-gov", ["amazonaws.com", "api.aws"], "us-gov-west-1", &["us-gov-"], &[]),
+    partition("aws-iso", ["c2s.ic.gov", "api.aws.ic.gov"], "us-iso-east-1", &["us-iso-"], &["ec2"]),
+    partition(
+        "aws-iso-b",
+        ["sc2s.sgov.gov", "api.aws.scloud"],
+        "us-isob-east-1",
+        &["us-isob-"],
+        &["ec2"],
+    ),
+    partition(
+        "aws-iso-e",
+        ["cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"],
+        "eu-isoe-west-1",
+        &["eu-isoe-"],
+        &[],
+    ),
+    partition(
+        "aws-iso-f",
+        ["csp.hci.ic.gov", "api.aws.hci.ic.gov"],
+        "us-isof-south-1",
+        &["us-isof-"],
+        &[],
+    ),
+    partition(
+        "aws-eusc",
+        ["amazonaws.eu", "api.amazonwebservices.eu"],
+        "eusc-de-east-1",
+        &["eusc-"],
+        &[],
+    ),
 ];
 
 /// A region's name: `us-east-1`, `us-gov-west-1`, `eusc-de-east-1`.
@@ -96,11 +131,12 @@ pub fn policy(arn: &str) -> Result<&str, Refused> {
 
 const fn partition(
     name: &'static str,
-    domain: &'static str,
+    [domain, dual_stack_domain]: [&'static str; 2],
+    global_region: &'static str,
     regions: &'static [&'static str],
     own_principals: &'static [&'static str],
 ) -> Partition {
-    Partition { name, domain, regions, own_principals }
+    Partition { name, domain, dual_stack_domain, global_region, regions, own_principals }
 }
 
 #[cfg(test)]

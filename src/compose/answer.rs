@@ -10,6 +10,7 @@ use super::health::State;
 use super::status::{self, Leaf, Phase};
 use super::{Addition, COMMON_ADDITIONS, Composition, Stalled, observed, revision, scrub};
 use crate::error::Error;
+use crate::reason::Reason;
 use crate::value::Object;
 
 /// How soon core should ask again.
@@ -24,9 +25,6 @@ mod requeue {
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
 
-/// Status fields that core keeps for itself.
-const CORES_OWN: [&str; 3] = ["conditions", "connectionDetails", "claimConditionTypes"];
-
 /// What goes into the response.
 pub struct Answer {
     /// Every resource by slot, and whether it is ready.
@@ -40,7 +38,7 @@ pub struct Answer {
     /// Whether everything is ready, what is not asked for yet included.
     pub ready: bool,
     /// `Provisioned`: its reason.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// `Provisioned`: its sentence.
     pub message: String,
     /// The condition `Stalled`, where it has to be written.
@@ -110,7 +108,9 @@ impl Composition<'_> {
         let Some(field) = self.dated else { return };
         let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
             && self.xr.status.keys().all(|key| {
-                key == field || CORES_OWN.contains(&key.as_str()) || status.contains_key(key)
+                key == field
+                    || crossplane::status::FIELDS.contains(&key.as_str())
+                    || status.contains_key(key)
             });
         let before = self.xr.status.get(field).filter(|_| same).cloned();
         status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
@@ -129,25 +129,25 @@ impl Composition<'_> {
     }
 
     /// Whether `Provisioned` said something else before.
-    fn is_news(&self, reason: &str, message: &str) -> bool {
+    fn is_news(&self, reason: Reason, message: &str) -> bool {
         let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
         let before = conditions
             .into_iter()
             .flatten()
             .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
         let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
-        field("reason") != Some(reason) || field("message") != Some(message)
+        field("reason") != Some(reason.to_string().as_str()) || field("message") != Some(message)
     }
 }
 
 /// Reason and sentence of the condition `Provisioned`: what failed first, else what everything
 /// waits for.
-fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
+fn provisioned(leaves: &[Leaf], phase: Phase) -> (Reason, String) {
     let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
     if let Some(first) = failed
         .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
     {
-        return ("Failed", sentence(first));
+        return (Reason::Failed, sentence(first));
     }
     if phase == Phase::Ready {
         let count = leaves.iter().filter(|leaf| leaf.counted).count();
@@ -156,15 +156,16 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (&'static str, String) {
         } else {
             format!("all {count} resources are ready")
         };
-        return ("Available", told);
+        return (Reason::Available, told);
     }
     let unready: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.status.ready).collect();
     let creating = unready.iter().find(|leaf| leaf.state == State::Creating);
-    let refused = unready.iter().find(|leaf| leaf.status.reason.as_deref() == Some("NotAccepted"));
+    let not_accepted = Reason::NotAccepted.to_string();
+    let refused = unready.iter().find(|leaf| leaf.status.reason.as_ref() == Some(&not_accepted));
     let Some(first) = refused.or(creating).or(unready.first()) else {
-        return ("Creating", "nothing is composed yet".to_owned());
+        return (Reason::Creating, "nothing is composed yet".to_owned());
     };
-    let reason = if first.state == State::Creating { "Creating" } else { "Waiting" };
+    let reason = if first.state == State::Creating { Reason::Creating } else { Reason::Waiting };
     let others =
         unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -181,7 +182,7 @@ pub(super) fn has_data(object: &Object) -> bool {
 fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool {
     let (family, domain) = provider.group();
     let dot = if service.is_empty() { "" } else { "." };
-    let group = text(object, &["apiVersion"]).and_then(|version| version.split('/').next());
+    let group = text(object, &["apiVersion"]).map(api_version::group);
     let of_group = |group: &str| {
         let rest = group.strip_prefix(service).and_then(|rest| rest.strip_prefix(dot));
         let rest = rest.and_then(|rest| rest.strip_prefix(family)?.strip_prefix('.'));

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::diagnosis::is_not_there_yet;
+use crate::diagnosis::{Cause, Code, is_not_there_yet};
+use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
 /// What a resource is doing.
@@ -31,42 +32,48 @@ pub struct Health {
     pub ready: bool,
     /// What it is doing.
     pub state: State,
-    /// One word for what it is doing; empty when available.
-    pub reason: &'static str,
+    /// One word for what it is doing.
+    pub reason: Reason,
     /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
     pub message: Cow<'static, str>,
+    /// The cause, if the engine knows it. Otherwise the diagnosis finds it in the message.
+    pub cause: Option<Cause>,
 }
 
 impl Health {
     /// As it should be.
     pub(super) fn available() -> Self {
-        Self { ready: true, state: State::Available, reason: "", message: Cow::Borrowed("") }
+        Self { ready: true, ..Self::pending(State::Available, Reason::Available, "") }
     }
 
     /// Not ready for a reason of ours.
-    pub fn pending(
-        state: State,
-        reason: &'static str,
-        message: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        Self { ready: false, state, reason, message: message.into() }
+    pub fn pending(state: State, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { ready: false, state, reason, message: message.into(), cause: None }
+    }
+
+    /// Waits for an object, in words: `its password`.
+    pub(super) fn waiting_for(awaited: &str) -> Self {
+        Self {
+            cause: Some(Cause::new(Code::WaitsFor, [("for", awaited)])),
+            ..Self::pending(State::Waiting, Reason::Waiting, format!("waits for {awaited}"))
+        }
     }
 
     /// What was observed is not yet what is asked for: nothing is known of the latter.
     pub(super) fn changing() -> Self {
-        Self::pending(State::Creating, "Creating", "is being changed")
+        Self::pending(State::Creating, Reason::Creating, "is being changed")
     }
 
     /// Asked for in this answer, or not yet seen.
     pub fn unseen() -> Self {
-        Self::pending(State::Creating, "Creating", "is being created")
+        Self::pending(State::Creating, Reason::Creating, "is being created")
     }
 }
 
 /// The health of an observed managed resource, of a Usage and of a built-in kind.
 pub fn from_object(object: &Object) -> Health {
     if at(object, &["metadata", "deletionTimestamp"]).is_some_and(Value::is_string) {
-        return Health::pending(State::Waiting, "Deleting", "is being deleted");
+        return Health::pending(State::Waiting, Reason::Deleting, "is being deleted");
     }
     match (
         text(object, &["apiVersion"]).unwrap_or_default(),
@@ -146,11 +153,11 @@ fn cloud_state(object: &Object) -> Option<Health> {
             State::Failed => {
                 let message =
                     format!("its cloud reports the state {known}; the cloud's console says why");
-                Health::pending(State::Failed, "Failed", message)
+                Health::pending(State::Failed, Reason::Failed, message)
             }
             _ => Health::pending(
                 *state,
-                "Unavailable",
+                Reason::Unavailable,
                 format!("its cloud reports the state {known}"),
             ),
         })
@@ -174,7 +181,7 @@ fn release(object: &Object) -> Health {
             "the chart calls its version {version}, not {asked}: provider-helm upgrades it again and again; \
              write {version} in app.chart.version of the claim, or in spec.forProvider.chart.version of the Release"
         );
-        return Health::pending(State::Failed, "Failed", message);
+        return Health::pending(State::Failed, Reason::Failed, message);
     }
     let limit = number(&["spec", "rollbackLimit"]);
     let failed =
@@ -187,7 +194,7 @@ fn release(object: &Object) -> Health {
                 "Helm failed {failed} times, and provider-helm no longer retries{said}; \
                  it tries again after a change of chart, version or values"
             );
-            Health::pending(State::Failed, "Failed", message)
+            Health::pending(State::Failed, Reason::Failed, message)
         }
         _ => health,
     }
@@ -279,7 +286,7 @@ fn deployment(object: &Object) -> Health {
     if !current {
         return Health::pending(
             State::Creating,
-            "Creating",
+            Reason::Creating,
             "its controller has not seen the newest change yet",
         );
     }
@@ -306,7 +313,7 @@ fn deployment(object: &Object) -> Health {
     }
     let message =
         why(&format!("{} of {desired} replicas are available", count("availableReplicas")));
-    Health::pending(State::Creating, "Creating", message)
+    Health::pending(State::Creating, Reason::Creating, message)
 }
 
 /// An Application of Argo CD: ready when it is healthy and in step with its repository.
@@ -320,16 +327,18 @@ fn application(object: &Object) -> Health {
         .find(|condition| condition["type"].as_str().is_some_and(|kind| kind.ends_with("Error")));
     let said = error.and_then(|error| error["message"].as_str()).map(str::to_owned);
     match (health, sync) {
-        _ if error.is_some() => Health::pending(State::Failed, "Failed", said.unwrap_or_default()),
+        _ if error.is_some() => {
+            Health::pending(State::Failed, Reason::Failed, said.unwrap_or_default())
+        }
         ("Healthy", "Synced") => Health::available(),
         ("Degraded", _) => {
             let message = text(object, &["status", "health", "message"])
                 .unwrap_or("Argo CD calls it degraded");
-            Health::pending(State::Failed, "Failed", message.to_owned())
+            Health::pending(State::Failed, Reason::Failed, message.to_owned())
         }
         _ => Health::pending(
             State::Creating,
-            "Creating",
+            Reason::Creating,
             format!("is {health} and {sync}, says Argo CD"),
         ),
     }
@@ -344,16 +353,17 @@ struct Condition<'o> {
 impl Condition<'_> {
     fn health(&self, state: State) -> Health {
         let (reason, silent) = match (state, self.reason) {
-            (State::Failed, _) => ("Failed", "its provider gives no message"),
-            (State::Waiting, "ReconcilePaused") => ("Paused", "is paused"),
-            (State::Waiting, _) => ("Waiting", "waits for something else"),
-            (_, "Unavailable") => ("Unavailable", "is not available"),
-            (_, "Deleting") => ("Deleting", "is being deleted"),
-            _ => ("Creating", "is being created"),
+            (State::Failed, _) => (Reason::Failed, "its provider gives no message"),
+            (State::Waiting, "ReconcilePaused") => (Reason::Paused, "is paused"),
+            (State::Waiting, _) => (Reason::Waiting, "waits for something else"),
+            (_, "Unavailable") => (Reason::Unavailable, "is not available"),
+            (_, "Deleting") => (Reason::Deleting, "is being deleted"),
+            _ => (Reason::Creating, "is being created"),
         };
         let said = !self.message.trim().is_empty();
-        let message = if said { self.message.to_owned().into() } else { silent.into() };
-        Health { ready: false, state, reason, message }
+        let message: Cow<'static, str> =
+            if said { self.message.to_owned().into() } else { silent.into() };
+        Health::pending(state, reason, message)
     }
 }
 

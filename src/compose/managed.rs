@@ -1,5 +1,6 @@
 //! `managed`: a managed resource in its slot.
 
+use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
@@ -90,8 +91,7 @@ impl Composition<'_> {
         };
         let (family, domain) = provider.group();
         let of_family = |api_version: &str| {
-            let group = api_version.split('/').next().unwrap_or_default();
-            group
+            api_version::group(api_version)
                 .strip_suffix(domain)
                 .is_some_and(|group| group.split('.').any(|label| label == family))
         };
@@ -224,9 +224,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// Adds it, without a look at what was observed of it.
     pub(super) fn put(mut self) -> Result<(), Error> {
-        if let Some(what) = self.needs.as_ref().filter(|_| !self.composition.exists(&self.slot)) {
+        if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
             let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
-            self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
+            self.composition.wait(&self.slot, kind, awaited, true);
             return Ok(());
         }
         let object = self.object()?;

@@ -5,8 +5,9 @@ pub(super) mod behind;
 
 use serde_json::{Value, json};
 
-use super::health::{Health, State};
+use super::health::Health;
 use super::{CHOICE_PREFIX, Composition, Scope, pin};
+use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::kubernetes;
 use crate::value::{Object, put, text};
@@ -87,7 +88,10 @@ impl<'r> Composition<'r> {
             desired.health = if secret {
                 Health::available()
             } else {
-                Health::pending(State::Waiting, "Waiting", "waits for the Secret that it reads")
+                Health {
+                    cause: Some(Cause::new(Code::WaitsForSecret, [])),
+                    ..Health::waiting_for("the Secret that it reads")
+                }
             };
         }
         Ok(())
@@ -174,9 +178,9 @@ impl Manifest<'_, '_> {
                 pin::native(wanted, running, &live)
             }
             (None, None) => self.object,
-            (None, Some(what)) => {
+            (None, Some(awaited)) => {
                 let kind = text(&self.object, &["kind"]).unwrap_or_default();
-                self.composition.wait(&self.slot, kind, format!("waits for {what}"), true);
+                self.composition.wait(&self.slot, kind, awaited, true);
                 return Ok(());
             }
         };

@@ -8,6 +8,7 @@ use super::health::{Health, State};
 use super::{Composition, Scope, health, observed};
 use crate::error::Error;
 use crate::models::{self, kubernetes};
+use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
 impl Composition<'_> {
@@ -81,7 +82,7 @@ impl Composition<'_> {
             self.observed.get(&watch).filter(|_| !missing).map_or(IS_LEAVING.into(), leaving);
         if let Some(plumbing) = self.desired.get_mut(&watch) {
             plumbing.counted = false;
-            plumbing.health = Health::pending(State::Waiting, "Deleting", message);
+            plumbing.health = Health::pending(State::Waiting, Reason::Deleting, message);
         }
         self.leave::<kubernetes::Object>(slot, needs, if exists { !looks_on } else { !missing })
     }
@@ -186,8 +187,7 @@ impl Composition<'_> {
                 continue;
             }
             if let Some(kept) = self.desired.get_mut(&usage) {
-                let message = format!("waits for {slot} to be deleted");
-                kept.health = Health::pending(State::Waiting, "Waiting", message);
+                kept.health = Health::waiting_for(&format!("{slot} to be deleted"));
             }
         }
         Ok(())

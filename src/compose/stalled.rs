@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::health::State;
 use super::scrub;
 use super::status::Leaf;
+use crate::reason::Reason;
 use crate::value::Object;
 
 /// The condition's type.
@@ -26,7 +27,7 @@ pub struct Stalled {
     /// Its status.
     pub status: bool,
     /// Its reason.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// Its message.
     pub message: String,
 }
@@ -50,12 +51,12 @@ impl Stalled {
                 format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
             return Some(Self {
                 status: true,
-                reason: "ResourceFailed",
+                reason: Reason::ResourceFailed,
                 message: scrub::cut(&message),
             });
         }
         let message = "no resource has failed for 15 minutes or longer".to_owned();
-        was_stalled(stored).then_some(Self { status: false, reason: "Recovered", message })
+        was_stalled(stored).then_some(Self { status: false, reason: Reason::Recovered, message })
     }
 }
 

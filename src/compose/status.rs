@@ -15,6 +15,7 @@ use super::health::{Health, State};
 use super::observed::lenient;
 use super::{Composition, Desired, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
+use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
 /// Status fields that every environment has.
@@ -36,6 +37,16 @@ pub struct CommonStatus {
     /// Resources that a deletion of the environment deletes, and resources that it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_deletion: Option<OnDeletion>,
+}
+
+impl CommonStatus {
+    /// The names of the fields.
+    pub const FIELDS: [&str; 5] = ["phase", "progress", "resources", "specHash", "onDeletion"];
+}
+
+/// Whether a status field does not belong to an API: one of every environment, or Crossplane's own.
+pub fn is_common(field: &str) -> bool {
+    CommonStatus::FIELDS.contains(&field) || crossplane::status::FIELDS.contains(&field)
 }
 
 /// Phase of an environment.
@@ -118,8 +129,7 @@ impl Composition<'_> {
         let mut leaves: Vec<Leaf> =
             self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
         leaves.extend(self.waiting.iter().map(|(slot, absent)| {
-            let health = Health::pending(State::Waiting, "Waiting", absent.message.clone());
-            self.line(slot, &absent.kind, health, absent.counted)
+            self.line(slot, &absent.kind, Health::waiting_for(&absent.awaited), absent.counted)
         }));
         leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
         excuse(&mut leaves);
@@ -171,7 +181,7 @@ impl Composition<'_> {
                  that the provider is installed",
                 self.xr.kind, self.xr.name
             );
-            Health::pending(State::Waiting, "NotAccepted", message)
+            Health::pending(State::Waiting, Reason::NotAccepted, message)
         } else {
             desired.health.clone()
         };
@@ -205,9 +215,9 @@ impl Composition<'_> {
                 .map(str::to_owned),
             ready: health.ready,
             since: String::new(),
-            reason: Some(health.reason.to_owned()).filter(|_| !quiet),
+            reason: (!quiet).then(|| health.reason.to_string()),
             message: Some(message).filter(|message| !quiet && !message.is_empty()),
-            cause: None,
+            cause: health.cause,
         };
         Leaf { status, state: health.state, counted }
     }
@@ -253,16 +263,16 @@ fn excuse(leaves: &mut [Leaf]) {
     let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
     for leaf in leaves.iter_mut().filter(|leaf| to_blame && blames(leaf)) {
         leaf.state = State::Waiting;
-        leaf.status.reason = Some("Waiting".to_owned());
+        leaf.status.reason = Some(Reason::Waiting.to_string());
     }
 }
 
-/// Writes the cause of each resource into its line.
+/// Writes the cause of each resource into its line, if the engine did not know it.
 fn diagnose(leaves: &mut [Leaf], api: &str) {
     let lines: Vec<Line<'_>> = leaves.iter().map(|leaf| leaf.status.line()).collect();
     let causes = diagnosis::causes(&lines, Some(api));
     for (leaf, cause) in leaves.iter_mut().zip(causes) {
-        leaf.status.cause = cause;
+        leaf.status.cause = leaf.status.cause.take().or(cause);
     }
 }
 
@@ -324,6 +334,14 @@ mod tests {
             ..ResourceStatus::default()
         };
         Leaf { status, state, counted: true }
+    }
+
+    #[test]
+    fn common_fields_are_those_of_the_type() {
+        let schema = schemars::schema_for!(CommonStatus);
+        let fields = schema.get("properties").and_then(Value::as_object).map(Object::keys);
+        let fields: BTreeSet<&str> = fields.into_iter().flatten().map(String::as_str).collect();
+        assert_eq!(fields, CommonStatus::FIELDS.into());
     }
 
     #[test]

@@ -19,7 +19,7 @@ impl Composition<'_> {
         } else if let Some(spec) = self.running_usage(&slot) {
             spec
         } else {
-            self.wait(&slot, "Usage", format!("waits for {of} and {by}"), false);
+            self.wait(&slot, "Usage", format!("{of} and {by}"), false);
             return Ok(());
         };
         let group = match self.xr.scope {

@@ -43,12 +43,18 @@ pub(super) fn details(
         Code::AccessDenied => {
             let action = after(message, "not authorized to perform: ", " ,")
                 .or_else(|| after(message, "does not have authorization to perform action '", "'"));
-            [cloud(message, lower), vec![("action", action)]].concat()
+            // A look at a bucket of another account, and at a bucket without the permission.
+            let is_look = ["headbucket", "storage.buckets.get"];
+            let is_look = is_look.iter().any(|word| lower.contains(word));
+            let own = vec![("action", action), ("conflict", is_look.then_some("bucket"))];
+            [cloud(message, lower), own].concat()
         }
         Code::NoCapacity | Code::Throttled | Code::CredentialsInvalid => cloud(message, lower),
         Code::NameTaken => {
-            let is_rule = lower.contains("invalidpermission.duplicate");
-            vec![("conflict", is_rule.then_some("rule"))]
+            let conflicts =
+                [("invalidpermission.duplicate", "rule"), ("from the deletion date", "deleted")];
+            let found = conflicts.iter().find(|(words, _)| lower.contains(words));
+            vec![("conflict", found.map(|(_, conflict)| *conflict))]
         }
         Code::SettingsReference => vec![("settings", settings(lower, api))],
         Code::ProviderConfigMissing => provider_config(message),

@@ -58,7 +58,6 @@ pub(super) static TABLE: &[Row] = &[
             "cannot get connection secret",
             "cannot get secret",
             "secret & not found",
-            "waits for the secret",
         ],
     ),
     row(
@@ -72,6 +71,8 @@ pub(super) static TABLE: &[Row] = &[
             "no such host",
         ],
     ),
+    // Crossplane's runtime for providers.
+    row(Code::CreationUnknown, Effect::Fails, &["cannot determine creation result"]),
     row(
         Code::NoCapacity,
         Effect::Fails,

@@ -20,12 +20,18 @@ impl Cause {
             Code::CredentialsInvalid => {
                 "The provider's credentials are invalid or expired".to_owned()
             }
+            Code::AccessDenied if param("conflict") == Some("bucket") => {
+                format!("{} denied access to the bucket", self.cloud_or("The cloud"))
+            }
             Code::AccessDenied => {
                 let what = param("action").unwrap_or("access");
                 format!("{} denied {what}", self.cloud_or("The cloud"))
             }
             Code::NameTaken if param("conflict") == Some("rule") => {
                 "The firewall rule already exists".to_owned()
+            }
+            Code::NameTaken if param("conflict") == Some("deleted") => {
+                "The cloud reserves the name of a deleted resource".to_owned()
             }
             Code::NameTaken => "The name is already taken".to_owned(),
             Code::SettingsReference => match param("settings") {
@@ -55,6 +61,9 @@ impl Cause {
                 None => "Waiting for a Secret".to_owned(),
             },
             Code::Paused => "Reconciliation is paused".to_owned(),
+            Code::CreationUnknown => {
+                "The provider stopped during the creation, and does not know the result".to_owned()
+            }
             Code::Uncomposed => "Crossplane does not compose this environment".to_owned(),
             Code::Overdue => "Crossplane has not composed the newest spec".to_owned(),
             Code::InvalidSpec => "The spec is invalid".to_owned(),
@@ -81,11 +90,18 @@ impl Cause {
             Code::CredentialsInvalid => {
                 "Ask the platform team to renew the provider's credentials."
             }
+            Code::AccessDenied if self.param("conflict") == Some("bucket") => {
+                "Ask the platform team to grant the permission to the provider's identity. If \
+                 another account has a bucket of this name, create a new environment."
+            }
             Code::AccessDenied => {
                 "Ask the platform team to grant the permission to the provider's identity."
             }
             Code::NameTaken if self.param("conflict") == Some("rule") => {
                 "Delete the rule that somebody else created."
+            }
+            Code::NameTaken if self.param("conflict") == Some("deleted") => {
+                "Wait for a week, or create a new environment."
             }
             Code::NameTaken => "Choose another name, or delete what has the name.",
             Code::SettingsReference => "Ask the platform team to correct the Settings.",
@@ -103,6 +119,11 @@ impl Cause {
                  the platform team for the Secret."
             }
             Code::Paused => "Remove the annotation crossplane.io/paused to continue.",
+            Code::CreationUnknown => {
+                "Ask the platform team to look for the resource in the cloud by its tags. If it \
+                 exists, write its id into the annotation crossplane.io/external-name. Then remove \
+                 the annotation crossplane.io/external-create-pending."
+            }
             Code::Uncomposed => {
                 "Ask the platform team whether Crossplane runs, whether a Composition fits the \
                  compositionRef or compositionSelector, and whether every function of the Composition \

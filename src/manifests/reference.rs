@@ -1,4 +1,4 @@
-//! The reference of the APIs, in Markdown.
+//! The reference of the APIs and of Settings, in Markdown.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,24 @@ use serde_json::Value;
 use super::{api_version, input, names, xrd};
 use crate::apis::{APIS, AnyApi, Flavour};
 
-/// `docs/reference/apis.md`: the fields of every API and of Settings.
+/// `docs/reference/apis.md`: the fields of every API.
 pub fn reference() -> String {
     let mut page = String::from(
         "<!-- Generated from the types by `cargo xtask generate`. -->\n\n# Reference\n\n\
-         Every field of every API, and of the platform team's Settings.\n",
+         Every field of every API. [Settings](settings.md) has the platform team's fields.\n",
     );
     for api in APIS {
         describe(&mut page, *api);
     }
-    let input = input();
-    let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    page.push_str("\n## Settings\n\nThe step's input, `paved-road.fn.crossplane.io/v1beta1`, kind `Settings`; the same body is the `data` of the EnvironmentConfig that `settingsFrom` names.\n\n");
-    table(&mut page, schema);
     page
+}
+
+/// The table of `docs/reference/settings.md`: every field of Settings.
+pub fn settings_reference() -> String {
+    let input = input();
+    let mut fields = String::new();
+    table(&mut fields, &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    fields
 }
 
 fn describe(page: &mut String, api: &dyn AnyApi) {
@@ -31,7 +35,7 @@ fn describe(page: &mut String, api: &dyn AnyApi) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         page,
-        "\n## {title}\n\n{}\n\n| flavour | `apiVersion` | what people apply | composite |\n|---|---|---|---|\n\
+        "\n## {title}\n\n{}\n\n| flavour | `apiVersion` | kind to apply | composite |\n|---|---|---|---|\n\
          | claims | `{}` | `{}` | `{}` |\n| namespaced | `{}` | `{}` | the same |\n\n### Spec\n",
         info.summary,
         api_version(claims),
@@ -52,7 +56,7 @@ fn describe(page: &mut String, api: &dyn AnyApi) {
 }
 
 fn table(page: &mut String, schema: &Value) {
-    page.push_str("| field | type | default | what it is |\n|---|---|---|---|\n");
+    page.push_str("| field | type | default | meaning |\n|---|---|---|---|\n");
     rows(page, "", schema);
 }
 

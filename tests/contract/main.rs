@@ -33,10 +33,6 @@ use serde_json::{Map, Value, json};
 use generate::Rubbish;
 use support::world::{self, Mood, World};
 
-/// The function's own: a third of the time goes by allocating.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// More rounds than any environment needs.
 const LIMIT: usize = 8;
 

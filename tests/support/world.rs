@@ -1,7 +1,5 @@
-//! A small world around the function: core applies what was desired, providers answer in the mood
-//! that a test wants.
-
-pub mod answers;
+//! A small world around the function: Crossplane applies the desired resources, and the simulator's
+//! providers answer in the mood that a test wants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +10,9 @@ use function_sdk_rust::proto::v1::{
 };
 use pbjson_types::{Struct, value::Kind};
 use serde_json::{Map, Value, json};
+use simulator::core::World as Outside;
+use simulator::provider::State as Told;
+use simulator::provider::model::Model;
 
 use super::Example;
 
@@ -61,6 +62,8 @@ pub struct World {
     pub held: BTreeSet<&'static str>,
     /// What core deleted and forgot, and something holds.
     pub leaving: BTreeMap<String, Composed>,
+    /// The Secrets that providers write.
+    pub outside: Outside,
 }
 
 /// A composed resource that exists.
@@ -82,6 +85,7 @@ impl World {
             now: "2026-11-21T09:00:00Z",
             held: BTreeSet::new(),
             leaving: BTreeMap::new(),
+            outside: Outside::new(json!({})),
         }
     }
 
@@ -134,7 +138,7 @@ impl World {
         for _ in 0..LIMIT {
             let before = (self.composed.clone(), self.details.clone());
             self.reconcile(&mood);
-            if before == (self.composed.clone(), self.details.clone()) {
+            if before.0 == self.composed && before.1 == self.details {
                 return self;
             }
         }
@@ -157,7 +161,7 @@ impl World {
             let mut details = existing.map(|existing| existing.details.clone()).unwrap_or_default();
             match mood(&slot) {
                 Mood::Silent => copy_status(&mut object, existing),
-                mood => self.provide(&slot, &mut object, &mut details, mood),
+                mood => self.provide(&mut object, &mut details, mood),
             }
             self.composed.insert(slot, Composed { object, details });
         }
@@ -242,14 +246,24 @@ impl World {
         }]);
     }
 
-    fn provide(&self, slot: &str, object: &mut Value, details: &mut Details, mood: Mood) {
-        answers::answer(object, mood);
+    /// Has the provider of a resource, or its cluster, answer in a mood.
+    fn provide(&mut self, object: &mut Value, details: &mut Details, mood: Mood) {
+        let (model, outside) = (Model::for_object(object), &mut self.outside);
+        model.name(object);
         if mood.is_made() {
-            let keys = answers::connection_keys(object, self.api().info().connection_keys);
-            details.extend(keys.into_iter().map(|key| {
-                let value = format!("{key} that {slot} wrote").into_bytes();
-                (key, value)
-            }));
+            model.identify(object);
+            // The Secret of a chart, and the status of a wrapped object, are known at the second
+            // look.
+            model.finish(object, outside);
+            model.finish(object, outside);
+            model.tell(object, &Told::Ready, outside);
+            details.extend(outside.connection_details(object));
+        }
+        match mood {
+            Mood::Silent | Mood::Ready => {}
+            Mood::Creating => model.tell(object, &Told::Creating, outside),
+            Mood::Failing => model.tell(object, &Told::Failed("quota exceeded".into()), outside),
+            Mood::Stuck => model.tell(object, &Told::Failed("cannot change".into()), outside),
         }
     }
 

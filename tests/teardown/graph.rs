@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossplane::api_version::group_of;
 use serde_json::Value;
 
 use crate::needs::{self, Need};
@@ -15,7 +16,7 @@ pub struct Graph {
     usages: Vec<(String, String)>,
     needs: Vec<Need>,
     /// Usages that protect nothing, or nobody: a mistake of their own.
-    pub dangling: Vec<String>,
+    dangling: Vec<String>,
 }
 
 impl Graph {
@@ -36,10 +37,31 @@ impl Graph {
         Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
     }
 
+    /// Everything that can go wrong in some order.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = self.dangling.clone();
+        problems.extend(self.broken());
+        problems.extend(self.never_gone());
+        problems
+    }
+
+    /// The resources that no order deletes. Every order deletes the same ones in the end, because a
+    /// deletion never keeps another resource.
+    fn never_gone(&self) -> Option<String> {
+        let mut left = self.slots.clone();
+        loop {
+            let next = self.free(&left).next().cloned();
+            let Some(next) = next else { break };
+            left.remove(&next);
+        }
+        let left: Vec<String> = left.into_iter().collect();
+        (!left.is_empty()).then(|| format!("never gone: {}", left.join(", ")))
+    }
+
     /// Needs that some order breaks. Deleting never keeps anything else from going, so that an
     /// order which breaks a need exists only if it is one that spares whoever needs for as long as
     /// anything else can go.
-    pub fn broken(&self) -> Vec<String> {
+    fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         for need in &self.needs {
             let mut left = self.slots.clone();
@@ -94,15 +116,10 @@ impl Graph {
 
 /// The slot of the resource at one end of a Usage.
 fn named(resources: &BTreeMap<String, Value>, end: &Value) -> Option<String> {
-    let group = |object: &Value| {
-        object["apiVersion"]
-            .as_str()
-            .map(|version| version.split('/').next().unwrap_or_default().to_owned())
-    };
     let found = resources.iter().find(|(_, object)| {
         object["kind"] == end["kind"]
             && object["metadata"]["name"] == end["resourceRef"]["name"]
-            && group(object) == group(end)
+            && group_of(object) == group_of(end)
     });
     found.map(|(slot, _)| slot.clone())
 }

@@ -30,10 +30,9 @@ fn nothing_goes_before_what_still_needs_it() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Everything that can go wrong when a graph is deleted.
+/// Everything that can go wrong when a graph is deleted, and everything that does.
 fn problems(graph: &Graph) -> Vec<String> {
-    let mut problems = graph.dangling.clone();
-    problems.extend(graph.broken());
+    let mut problems = graph.problems();
     problems.extend((1..=ORDERS).filter_map(|seed| graph.delete(seed).err()));
     problems.sort();
     problems.dedup();

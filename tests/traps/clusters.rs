@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use simulator::provider::model::Model;
 
-use super::environment::{beginnings, running};
+use super::environment::{Environment, beginnings, running};
 
 const API: &str = "virtual-environment";
 
@@ -49,6 +49,24 @@ fn trap_03_node_group_that_failed_is_not_ready() {
         assert_eq!(environment.line("node-pool")["ready"], false);
         environment.says("node-pool", "CREATE_FAILED");
         assert_eq!(environment.status()["phase"], "Failed");
+    }
+}
+
+#[test]
+fn trap_10_default_pool_that_a_restarted_provider_forgot_is_in_the_cluster_of_the_status() {
+    for mut environment in beginnings(API, Some("gke")).into_iter().map(Environment::slowly) {
+        environment.begin("cluster");
+        environment.provider.restart(&environment.world);
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready", "no status shows the pool");
+        let cluster = environment.line("cluster")["externalName"].as_str().unwrap();
+        assert_eq!(environment.provider.leaked(), [format!("{cluster}/default-pool")]);
+        let asked = &environment.asked("cluster")["spec"]["forProvider"];
+        assert_eq!(asked["removeDefaultNodePool"], true);
+    }
+    for environment in running(API, Some("gke")) {
+        assert_eq!(environment.provider.leaked(), [""; 0], "without a restart, it is removed");
     }
 }
 

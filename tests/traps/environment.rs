@@ -1,7 +1,8 @@
 //! An environment between the function, Crossplane and the providers of the simulator.
 
-use crossplane::conditions::{find as condition, set as set_condition};
+use crossplane::conditions::find as condition;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
+use jiff::SignedDuration;
 use serde_json::{Map, Value};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
@@ -10,7 +11,7 @@ use super::support::simulated::{self, Case};
 use super::support::world::desired;
 
 /// More calls than any environment needs.
-const LIMIT: usize = 20;
+const LIMIT: usize = 40;
 
 /// One environment and the clouds that it is in.
 pub struct Environment {
@@ -51,6 +52,12 @@ impl Environment {
     /// The same with providers that take their rounds.
     pub fn slowly(mut self) -> Self {
         self.provider = Provider::new(Pace::Rounds);
+        self
+    }
+
+    /// The same with providers that look every ten minutes.
+    pub fn polled(mut self) -> Self {
+        self.provider = self.provider.polling();
         self
     }
 
@@ -122,11 +129,16 @@ impl Environment {
         self.world.resources().get(slot).map_or("", |object| condition_of(object, kind))
     }
 
-    /// Has a provider report an error in a condition.
-    pub fn tell(&mut self, slot: &str, kind: &str, message: &str) {
-        let now = self.world.now().to_string();
-        let object = self.world.resources_mut().get_mut(slot).unwrap();
-        set_condition(object, &now, kind, "False", "ReconcileError", message);
+    /// Lets time pass.
+    pub fn wait(&mut self, duration: SignedDuration) {
+        self.world.set_now(self.world.now() + duration);
+    }
+
+    /// Calls, and looks of slow providers, until the creation of a slot has begun.
+    pub fn begin(&mut self, slot: &str) {
+        while self.condition_or_nothing(slot, "Ready") != "False" {
+            self.round();
+        }
     }
 
     /// The environment's status.
@@ -141,6 +153,11 @@ impl Environment {
             .iter()
             .find(|line| line["slot"] == slot)
             .unwrap_or_else(|| panic!("no line of {slot}"))
+    }
+
+    /// The cause code in the line of a slot.
+    pub fn cause(&self, slot: &str) -> &str {
+        self.line(slot)["cause"]["code"].as_str().unwrap_or_default()
     }
 
     /// Fails unless the line of a slot says these words.

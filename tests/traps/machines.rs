@@ -1,5 +1,6 @@
 //! Machines, whose ids EC2 assigns.
 
+use jiff::SignedDuration;
 use serde_json::json;
 
 use super::environment::{Environment, beginnings, running};
@@ -81,11 +82,9 @@ fn trap_09_composed_fields_that_cannot_change_stay_when_settings_do() {
 }
 
 #[test]
-fn trap_10_machine_that_a_restarted_provider_forgot_can_be_found() {
+fn trap_10_machine_that_a_restarted_provider_forgot_has_the_tags_of_the_workspace() {
     for mut environment in beginnings(API, None).into_iter().map(Environment::slowly) {
-        while environment.condition_or_nothing(SLOT, "Ready") != "False" {
-            environment.round();
-        }
+        environment.begin(SLOT);
         environment.provider.restart(&environment.world);
         environment.call();
         assert_eq!(environment.line(SLOT)["reason"], "Creating", "it is created again");
@@ -93,39 +92,69 @@ fn trap_10_machine_that_a_restarted_provider_forgot_can_be_found() {
         let [leaked] = environment.provider.leaked() else { panic!("one machine leaks") };
         let running = environment.external_name(SLOT);
         assert!(leaked.starts_with("i-") && leaked != running, "{leaked} {running}");
-        assert_eq!(
-            environment.line(SLOT)["externalName"],
-            *running,
-            "the status has the other one"
-        );
+        assert_eq!(environment.line(SLOT)["externalName"], *running);
         let tags = &environment.resource(SLOT)["spec"]["forProvider"]["tags"];
-        assert!(tags.as_object().is_some_and(|tags| !tags.is_empty()), "both have tags");
+        let composite = &environment.world.composite()["metadata"]["name"];
+        assert_eq!(tags["Name"], *composite, "both machines have the tag");
     }
 }
 
 #[test]
-fn trap_10_machine_whose_creation_is_unknown_is_told() {
-    const WORDS: &str = "cannot determine creation result - remove the \
-                         crossplane.io/external-create-pending annotation if it is safe to proceed";
+fn trap_10_machine_whose_provider_stopped_is_told_and_adopted_by_its_id() {
     for mut environment in beginnings(API, None).into_iter().map(Environment::slowly) {
-        environment.round();
-        environment.tell(SLOT, "Synced", WORDS);
+        environment.begin(SLOT);
+        environment.provider.interrupt(&mut environment.world, SLOT);
+        environment.settle();
         environment.call();
+        let [machine] = environment.provider.leaked() else { panic!("one machine leaks") };
+        let machine = machine.clone();
         assert_eq!(environment.line(SLOT)["reason"], "Failed");
-        environment.says(SLOT, WORDS);
+        assert_eq!(environment.cause(SLOT), "CreationUnknown");
+        environment.says(SLOT, "remove the crossplane.io/external-create-pending annotation");
+        assert_eq!(environment.status()["phase"], "Failed");
+
+        let object = environment.world.resources_mut().get_mut(SLOT).unwrap();
+        let annotations = object["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations.insert("crossplane.io/external-name".to_owned(), json!(machine));
+        annotations.remove("crossplane.io/external-create-pending").unwrap();
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready");
+        assert_eq!(environment.external_name(SLOT), machine);
+        assert_eq!(environment.provider.leaked(), [""; 0], "no second machine");
     }
 }
 
 #[test]
-fn trap_20_machine_that_vanished_is_told_after_the_next_look() {
-    for mut environment in running(API, None) {
+fn trap_20_vanished_machine_is_told_after_the_next_poll() {
+    for environment in beginnings(API, None) {
+        let mut environment = environment.polled();
+        environment.settle();
+        assert_eq!(environment.status()["phase"], "Ready");
         environment.provider.vanish(SLOT);
         environment.provider.fail(SLOT, "InsufficientInstanceCapacity");
+        environment.wait(SignedDuration::from_mins(9));
+        environment.settle();
         environment.call();
         assert_eq!(environment.line(SLOT)["ready"], true, "its provider has not looked yet");
+        environment.wait(SignedDuration::from_mins(1));
         environment.settle();
         environment.call();
         assert_eq!(environment.line(SLOT)["ready"], false);
         environment.says(SLOT, "InsufficientInstanceCapacity");
+    }
+}
+
+#[test]
+fn trap_20_vanished_machine_is_told_after_a_change() {
+    for environment in beginnings(API, None) {
+        let mut environment = environment.polled();
+        environment.settle();
+        environment.provider.vanish(SLOT);
+        environment.provider.fail(SLOT, "InsufficientInstanceCapacity");
+        environment.change(&["parameters", "diskGB"], json!(400));
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.line(SLOT)["ready"], false);
     }
 }

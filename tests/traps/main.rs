@@ -13,8 +13,8 @@
 //! | 7 | late-initialised fields are sent again | avoided; in the status for RDS | [`machines`], [`servers`] |
 //! | 8 | an attached disk is late-initialised | in the status | [`machines`] |
 //! | 9 | one immutable field refuses all changes | avoided, or in the status | [`machines`] |
-//! | 10 | a restarted provider forgets its operations | in the status and in tags | [`machines`] |
-//! | 11 | names that others have | avoided | [`names`] |
+//! | 10 | a restarted provider forgets its operations | in the status, or found by tags | [`machines`], [`clusters`] |
+//! | 11 | names that others have | avoided, or in the status | [`names`], [`servers`] |
 //! | 12 | what is known, and when | avoided | [`timing`] |
 //! | 13 | the connection Secret is there, empty | avoided | [`timing`] |
 //! | 14 | operations end after an hour, deletions wait | in the status | [`timing`] |

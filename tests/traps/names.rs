@@ -7,6 +7,7 @@ use simulator::core::World;
 use simulator::provider::model::Model;
 use simulator::provider::{Pace, Provider};
 
+use super::environment::beginnings;
 use super::support::simulated::{self, Case};
 use super::support::world::desired;
 
@@ -50,6 +51,24 @@ fn trap_11_environments_of_one_name_share_no_name_in_a_cloud() {
         found += first.len();
     }
     assert!(found > 10, "only {found} names");
+}
+
+#[test]
+fn trap_11_bucket_of_another_account_is_told() {
+    const BUCKET: &str = "frontend-bucket";
+    for mut environment in beginnings("unified-environment", None) {
+        let asked = environment.asked(BUCKET);
+        let name = asked["metadata"]["annotations"]["crossplane.io/external-name"].as_str();
+        environment.provider.occupy(name.unwrap());
+        environment.settle();
+        environment.call();
+        environment.says(BUCKET, "observe failed: failed to observe the resource");
+        environment.says(BUCKET, "operation error S3: HeadBucket");
+        assert_eq!(environment.line(BUCKET)["reason"], "Failed");
+        assert_eq!(environment.cause(BUCKET), "AccessDenied");
+        assert_eq!(environment.line(BUCKET)["cause"]["params"]["conflict"], "bucket");
+        assert_eq!(environment.status()["phase"], "Failed");
+    }
 }
 
 /// The differences between blocks that the function asks for and the same blocks as they are.

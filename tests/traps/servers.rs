@@ -1,10 +1,11 @@
 //! Database servers, and what is in them.
 
+use jiff::SignedDuration;
 use serde_json::json;
 use simulator::provider::model::{Model, parameters};
 
 use super::environment::{Environment, running};
-use super::support::rewritten;
+use super::support::{rewritten, simulated};
 
 const API: &str = "unified-environment";
 const SERVER: &str = "postgres-instance";
@@ -32,10 +33,11 @@ fn class(environment: &Environment) -> String {
 #[test]
 fn trap_06_change_of_size_takes_effect_without_a_window() {
     for mut environment in running(API, Some("rds")) {
-        let before = class(&environment);
+        let (before, sent) = (class(&environment), environment.provider.updates(SERVER));
         environment.change(&["database", "size"], json!("small"));
         environment.settle();
         assert_ne!(class(&environment), before);
+        assert_eq!(environment.provider.updates(SERVER), sent + 1);
 
         // Without the flag the same change would wait, and be sent at every look.
         let server = environment.resource(SERVER);
@@ -65,6 +67,53 @@ fn trap_07_server_that_cannot_come_back_is_told() {
 }
 
 #[test]
+fn trap_11_server_whose_name_is_reserved_is_told_until_a_week_is_over() {
+    const SERVER: &str = "cloudsql-instance";
+    for mut environment in running("application-environment", None) {
+        environment.provider.vanish(SERVER);
+        environment.settle();
+        environment.wait(SignedDuration::from_hours(7 * 24 - 1));
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.line(SERVER)["ready"], false);
+        environment.says(SERVER, "until one week from the deletion date");
+        assert_eq!(environment.cause(SERVER), "NameTaken");
+        assert_eq!(environment.line(SERVER)["cause"]["params"]["conflict"], "deleted");
+        environment.wait(SignedDuration::from_hours(1));
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready");
+    }
+}
+
+#[test]
+fn trap_18_grant_whose_database_is_gone_is_told() {
+    const GRANTS: [&str; 2] = ["postgres-grant", "postgres-schema-grant"];
+    for mut environment in running(API, None) {
+        environment.provider.vanish("postgres-db");
+        environment.provider.fail("postgres-db", "pq: permission denied to create database");
+        environment.settle();
+        environment.call();
+        for slot in GRANTS {
+            // The database and its role have one name, which counts as a secret.
+            environment.says(slot, "connect failed: cannot get server version: pq: database \"");
+            environment.says(slot, "\" does not exist");
+            assert_eq!(environment.line(slot)["reason"], "Waiting");
+            // A deletion of the grant would connect to the database too.
+            let spec = &environment.asked(slot)["spec"];
+            let policies = spec["managementPolicies"].to_string();
+            let is_kept = policies.contains("Create") && !policies.contains("Delete");
+            assert!(spec["deletionPolicy"] == "Orphan" || is_kept, "{slot}: {spec:#}");
+        }
+        assert_ne!(environment.status()["phase"], "Ready");
+        environment.provider.mend("postgres-db");
+        environment.settle();
+        environment.call();
+        assert_eq!(environment.status()["phase"], "Ready");
+    }
+}
+
+#[test]
 fn trap_18_user_that_hangs_without_its_server_is_told() {
     for mut environment in running("application-environment", None) {
         environment.provider.vanish("cloudsql-instance");
@@ -74,6 +123,7 @@ fn trap_18_user_that_hangs_without_its_server_is_told() {
         environment.says("database-user", "The Cloud SQL instance does not exist");
         assert_ne!(environment.status()["phase"], "Ready");
         environment.provider.mend("cloudsql-instance");
+        environment.wait(SignedDuration::from_hours(7 * 24));
         environment.settle();
         environment.call();
         assert_eq!(environment.status()["phase"], "Ready");
@@ -88,6 +138,22 @@ fn trap_19_late_initialised_privileges_change_nothing_that_is_asked_for() {
         let (before, now) = (environment.resource(ROLE), environment.asked(ROLE));
         let asked = &now["spec"]["forProvider"];
         assert_eq!(rewritten(asked, &before["spec"]["forProvider"]), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn trap_19_role_that_is_altered_at_every_look_changes_nothing_else() {
+    for mut environment in running(API, None) {
+        let before = simulated::timeless(&environment.world);
+        let mut updates = environment.provider.updates(ROLE);
+        for _ in 0..3 {
+            environment.round();
+            let sent = environment.provider.updates(ROLE);
+            assert!(sent > updates, "an update at every look");
+            updates = sent;
+        }
+        assert_eq!(simulated::timeless(&environment.world), before, "a quiet environment");
+        assert_eq!(environment.status()["phase"], "Ready");
     }
 }
 

@@ -54,14 +54,22 @@ fn trap_13_empty_connection_secret_is_no_kubeconfig() {
 }
 
 #[test]
-fn trap_14_operation_that_was_cut_off_is_told_until_the_next_look() {
-    for mut environment in beginnings("unified-environment", None) {
-        environment.provider.fail("frontend-site", "context deadline exceeded");
+fn trap_14_creation_of_more_than_an_hour_is_told_until_the_next_look() {
+    const SITE: &str = "frontend-site";
+    for environment in beginnings("unified-environment", None) {
+        let mut environment = environment.slowly();
+        environment.provider.stall(SITE);
+        environment.settle();
+        environment.wait(SignedDuration::from_mins(59));
         environment.settle();
         environment.call();
-        assert_eq!(environment.line("frontend-site")["reason"], "Failed");
-        environment.says("frontend-site", "async create failed: context deadline exceeded");
-        environment.provider.mend("frontend-site");
+        assert_eq!(environment.line(SITE)["reason"], "Creating");
+        environment.wait(SignedDuration::from_mins(1));
+        environment.round();
+        environment.call();
+        assert_eq!(environment.line(SITE)["reason"], "Failed");
+        environment.says(SITE, "async create failed: context deadline exceeded");
+        assert_eq!(environment.provider.leaked(), [""; 0], "its provider knows the distribution");
         environment.settle();
         environment.call();
         assert_eq!(environment.status()["phase"], "Ready");

@@ -1,4 +1,5 @@
-// Sets light or dark before anything is painted; it stands in a file because inline scripts are forbidden.
+// Sets light or dark before anything is painted; it stands in a file because inline scripts are
+// forbidden.
 (() => {
   let chosen = null;
   try {
@@ -6,6 +7,7 @@
   } catch {
     // Storage may be forbidden: then the system decides.
   }
-  const dark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+  const dark =
+    chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
   document.documentElement.setAttribute('data-mantine-color-scheme', dark ? 'dark' : 'light');
 })();

@@ -4,7 +4,15 @@ import { chromium } from 'playwright-core';
 /** Where the browser is; CHROME_PATH names another one. */
 export const CHROMIUM = process.env.CHROME_PATH ?? '/usr/bin/chromium';
 
-export const QUIET = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+export const QUIET = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 /** Starts it. */
 export function launch() {
@@ -18,14 +26,23 @@ export async function whatThereIs(url) {
     if (!answer.ok) throw new Error(`${path}: the portal answers ${answer.status}`);
     return answer.json();
   };
-  const [me, kinds, { items }] = await Promise.all([ask('/api/v1/me'), ask('/api/v1/kinds'), ask('/api/v1/environments?limit=500')]);
+  const [me, kinds, { items }] = await Promise.all([
+    ask('/api/v1/me'),
+    ask('/api/v1/kinds'),
+    ask('/api/v1/environments?limit=500'),
+  ]);
   const own = items.filter((one) => one.labels.owner === me.owner);
   // One's own first, and of those whatever has the most to show.
-  const order = [...own, ...items].sort((a, b) => own.includes(b) - own.includes(a) || b.parts.length - a.parts.length);
+  const order = [...own, ...items].sort(
+    (a, b) => own.includes(b) - own.includes(a) || b.parts.length - a.parts.length,
+  );
   const first = (fits) => order.find(fits);
   const states = {
-    ready: first((one) => one.ready && one.endpoint?.startsWith('ssh ')) ?? first((one) => one.ready),
-    failing: first((one) => one.failed && one.parts.some(({ message }) => message)) ?? first((one) => one.failed),
+    ready:
+      first((one) => one.ready && one.endpoint?.startsWith('ssh ')) ?? first((one) => one.ready),
+    failing:
+      first((one) => one.failed && one.parts.some(({ message }) => message)) ??
+      first((one) => one.failed),
     'coming-up': first((one) => !one.ready && !one.failed && !one.deletedAt),
     leaving: first((one) => one.deletedAt),
   };

@@ -1,6 +1,7 @@
-// Lighthouse's scores of a running portal: npm run lighthouse -- URL [--least 95] [--only list,create] [--runs 5]
-// Of several runs the median counts, as Lighthouse advises: a busy machine costs a single one several points.
-// It is run by npx, in this version, rather than installed: it is as large as everything else together and only measures.
+// Lighthouse's scores of a running portal: npm run lighthouse -- URL [--least 95] [--only
+// list,create] [--runs 5] Of several runs the median counts, as Lighthouse advises: a busy machine
+// costs a single one several points. It is run by npx, in this version, rather than installed: it
+// is as large as everything else together and only measures.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
@@ -13,22 +14,39 @@ const LIGHTHOUSE = 'lighthouse@12.8.2';
 const CATEGORIES = ['performance', 'accessibility'];
 const FORMS = { phone: [], desktop: ['--preset=desktop'] };
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { least: { type: 'string', default: '95' }, only: { type: 'string' }, runs: { type: 'string', default: '1' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    least: { type: 'string', default: '95' },
+    only: { type: 'string' },
+    runs: { type: 'string', default: '1' },
+  },
+});
 const [url] = positionals;
-if (!url) throw new Error('The portal’s URL is needed: npm run lighthouse -- http://127.0.0.1:8080');
+if (!url)
+  throw new Error('The portal’s URL is needed: npm run lighthouse -- http://127.0.0.1:8080');
 const folder = mkdtempSync(join(tmpdir(), 'lighthouse-'));
 
-/** The portal as whoever is not signed in finds it: where nobody signs in, that page is to be seen in no other way. */
+/**
+ * The portal as whoever is not signed in finds it: where nobody signs in, that page is to be seen
+ * in no other way.
+ */
 async function forNobody() {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/api/')) {
-      response.writeHead(401, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ status: 401, detail: 'Sign in.' }));
+      response
+        .writeHead(401, { 'content-type': 'application/problem+json' })
+        .end(JSON.stringify({ status: 401, detail: 'Sign in.' }));
       return;
     }
-    const passed = ask(new URL(request.url, url), { headers: { ...request.headers, host: new URL(url).host } }, (answer) => {
-      response.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = ask(
+      new URL(request.url, url),
+      { headers: { ...request.headers, host: new URL(url).host } },
+      (answer) => {
+        response.writeHead(answer.statusCode, answer.headers);
+        answer.pipe(response);
+      },
+    );
     passed.on('error', () => response.writeHead(502).end());
     passed.end();
   });
@@ -38,21 +56,36 @@ async function forNobody() {
 
 /** Runs Lighthouse; what it writes is in a file. */
 function lighthouse(...flags) {
-  const run = spawn('npx', ['--yes', LIGHTHOUSE, ...flags, '--quiet'], { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, CHROME_PATH: CHROMIUM } });
+  const run = spawn('npx', ['--yes', LIGHTHOUSE, ...flags, '--quiet'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, CHROME_PATH: CHROMIUM },
+  });
   return new Promise((resolve, reject) => {
     run.on('error', reject);
-    run.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`lighthouse ended with ${code}`))));
+    run.on('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`lighthouse ended with ${code}`)),
+    );
   });
 }
 
-const CPU = [[150, 1], [800, 2], [1300, 3], [1533, 4], [2000, 6]];
+const CPU = [
+  [150, 1],
+  [800, 2],
+  [1300, 3],
+  [1533, 4],
+  [2000, 6],
+];
 
 /**
- * How many times slower than this machine the phone is that Lighthouse means, by its own measure of the machine: four times, its default, is
- * right for one machine only. The points are those of the calculator that its documentation refers to.
+ * How many times slower than this machine the phone is that Lighthouse means, by its own measure of
+ * the machine: four times, its default, is
+ * right for one machine only. The points are those of the calculator that its documentation refers
+ * to.
  */
 function slowdown(benchmarkIndex) {
-  const above = CPU.findIndex(([index], at) => at > 0 && (benchmarkIndex <= index || at === CPU.length - 1));
+  const above = CPU.findIndex(
+    ([index], at) => at > 0 && (benchmarkIndex <= index || at === CPU.length - 1),
+  );
   const [[index, times], [next, more]] = CPU.slice(above - 1, above + 1);
   return Math.max(1, times + ((benchmarkIndex - index) / (next - index)) * (more - times));
 }
@@ -61,14 +94,28 @@ function slowdown(benchmarkIndex) {
 async function measure(page, form, run) {
   const recorded = join(folder, `${page.name}-${form}-${run}`);
   const report = `${recorded}.json`;
-  const flags = [page.url, `--only-categories=${CATEGORIES.join(',')}`, `--chrome-flags=--headless=new ${QUIET.join(' ')}`, ...FORMS[form]];
+  const flags = [
+    page.url,
+    `--only-categories=${CATEGORIES.join(',')}`,
+    `--chrome-flags=--headless=new ${QUIET.join(' ')}`,
+    ...FORMS[form],
+  ];
   await lighthouse(`--gather-mode=${recorded}`, ...flags);
   const file = join(recorded, 'artifacts.json');
   const artifacts = JSON.parse(readFileSync(file, 'utf8'));
-  const times = form === 'phone' ? Number(slowdown(artifacts.BenchmarkIndex).toFixed(2)) : artifacts.settings.throttling.cpuSlowdownMultiplier;
+  const times =
+    form === 'phone'
+      ? Number(slowdown(artifacts.BenchmarkIndex).toFixed(2))
+      : artifacts.settings.throttling.cpuSlowdownMultiplier;
   artifacts.settings.throttling.cpuSlowdownMultiplier = times;
   writeFileSync(file, JSON.stringify(artifacts));
-  await lighthouse(`--audit-mode=${recorded}`, `--throttling.cpuSlowdownMultiplier=${times}`, '--output=json', `--output-path=${report}`, ...flags);
+  await lighthouse(
+    `--audit-mode=${recorded}`,
+    `--throttling.cpuSlowdownMultiplier=${times}`,
+    '--output=json',
+    `--output-path=${report}`,
+    ...flags,
+  );
   return { ...JSON.parse(readFileSync(report, 'utf8')), times };
 }
 
@@ -87,21 +134,49 @@ const pages = [
   { name: 'sign-in', url: stranger.url },
   { name: `list-of-${count}`, url: at('/?owner=*') },
   { name: 'create', url: kinds[0] && at(`/new?kind=${kindPath(kinds[0])}`) },
-  { name: 'environment', url: (states.ready ?? states.failing) && at(pageOf(states.ready ?? states.failing)) },
+  {
+    name: 'environment',
+    url: (states.ready ?? states.failing) && at(pageOf(states.ready ?? states.failing)),
+  },
   { name: 'keys', url: at('/keys') },
   { name: 'operations', url: at('/operations') },
-].filter((page) => page.url && (!values.only || values.only.split(',').some((one) => page.name.startsWith(one))));
+].filter(
+  (page) =>
+    page.url && (!values.only || values.only.split(',').some((one) => page.name.startsWith(one))),
+);
 
-const METRICS = { FCP: 'first-contentful-paint', LCP: 'largest-contentful-paint', TBT: 'total-blocking-time', CLS: 'cumulative-layout-shift' };
-console.log(['page', 'as', ...CATEGORIES, ...Object.keys(METRICS), 'CPU'].map((word) => word.padEnd(15)).join(''));
+const METRICS = {
+  FCP: 'first-contentful-paint',
+  LCP: 'largest-contentful-paint',
+  TBT: 'total-blocking-time',
+  CLS: 'cumulative-layout-shift',
+};
+console.log(
+  ['page', 'as', ...CATEGORIES, ...Object.keys(METRICS), 'CPU']
+    .map((word) => word.padEnd(15))
+    .join(''),
+);
 let low = 0;
 for (const page of pages) {
   for (const form of Object.keys(FORMS)) {
     const { categories, audits, environment, times } = await median(page, form);
     const scores = CATEGORIES.map((category) => Math.round(categories[category].score * 100));
     low += scores.filter((score) => score < Number(values.least)).length;
-    console.log([page.name, form, ...scores, ...Object.values(METRICS).map((id) => audits[id].displayValue), `${Math.round(environment.benchmarkIndex)} / ${times}`].map((word) => String(word).padEnd(15)).join(''));
-    const failing = Object.values(audits).filter(({ score, id }) => score === 0 && categories.accessibility.auditRefs.some((one) => one.id === id));
+    console.log(
+      [
+        page.name,
+        form,
+        ...scores,
+        ...Object.values(METRICS).map((id) => audits[id].displayValue),
+        `${Math.round(environment.benchmarkIndex)} / ${times}`,
+      ]
+        .map((word) => String(word).padEnd(15))
+        .join(''),
+    );
+    const failing = Object.values(audits).filter(
+      ({ score, id }) =>
+        score === 0 && categories.accessibility.auditRefs.some((one) => one.id === id),
+    );
     failing.forEach(({ title }) => console.log(`  ${title}`));
   }
 }

@@ -1,6 +1,7 @@
-// Pictures of every page of a running portal, at three widths, dark and light; what axe or the console has to say of them, too.
-//   npm run shots -- URL [--to FOLDER] [--only NAME,NAME] [--widths 390,1600] [--schemes dark]
-//   npm run shots -- URL --docs FOLDER        the few that stand in the documentation, small
+// Pictures of every page of a running portal, at three widths, dark and light; what axe or the
+// console has to say of them, too.   npm run shots -- URL [--to FOLDER] [--only NAME,NAME]
+// [--widths 390,1600] [--schemes dark]   npm run shots -- URL --docs FOLDER        the few that
+// stand in the documentation, small
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,22 +9,45 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { kindPath, launch, pageOf, whatThereIs } from './browser.mjs';
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { to: { type: 'string' }, only: { type: 'string' }, widths: { type: 'string', default: '390,1024,1600' }, schemes: { type: 'string', default: 'light,dark' }, docs: { type: 'string' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    to: { type: 'string' },
+    only: { type: 'string' },
+    widths: { type: 'string', default: '390,1024,1600' },
+    schemes: { type: 'string', default: 'light,dark' },
+    docs: { type: 'string' },
+  },
+});
 const [url] = positionals;
 if (!url) throw new Error('The portal’s URL is needed: npm run shots -- http://127.0.0.1:8080');
 const WIDTHS = values.widths.split(',').map(Number);
 const SCHEMES = values.schemes.split(',');
-const folder = values.docs ?? values.to ?? fileURLToPath(new URL('../../target/shots', import.meta.url));
+const folder =
+  values.docs ?? values.to ?? fileURLToPath(new URL('../../target/shots', import.meta.url));
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const settle = (page, milliseconds = 600) => page.waitForTimeout(milliseconds);
-const problem = (status, detail) => ({ status, contentType: 'application/problem+json', body: JSON.stringify({ status, detail, requestId: 'a1b2c3d4' }) });
-const refusing = (path, status, detail, method = 'GET') => async (page) =>
-  page.route(path, (route) => (route.request().method() === method ? route.fulfill(problem(status, detail)) : route.fallback()));
+const problem = (status, detail) => ({
+  status,
+  contentType: 'application/problem+json',
+  body: JSON.stringify({ status, detail, requestId: 'a1b2c3d4' }),
+});
+const refusing =
+  (path, status, detail, method = 'GET') =>
+  async (page) =>
+    page.route(path, (route) =>
+      route.request().method() === method
+        ? route.fulfill(problem(status, detail))
+        : route.fallback(),
+    );
 const nobody = refusing('**/api/v1/me', 401, 'Sign in.');
 const noStream = async (page) => page.route('**/api/v1/watch', (route) => route.abort());
 
-/** Every page; where something sticks to the screen's edge, only the screen is taken: its path, what happens before it is opened, and what somebody does there. */
+/**
+ * Every page; where something sticks to the screen's edge, only the screen is taken: its path, what
+ * happens before it is opened, and what somebody does there.
+ */
 function pages({ kinds, states }) {
   const all = {
     'sign-in': { path: '/', before: nobody },
@@ -36,24 +60,73 @@ function pages({ kinds, states }) {
     keys: { path: '/keys' },
     operations: { path: '/operations' },
     nowhere: { path: '/nowhere' },
-    'may-not': { path: '/', before: refusing('**/api/v1/me', 403, 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".') },
-    'no-answer': { path: '/', before: refusing('**/api/v1/me', 502, 'The Kubernetes API does not respond.') },
-    'session-ended': { path: '/', before: refusing('**/api/v1/watch', 401, 'Sign in.'), screen: true },
+    'may-not': {
+      path: '/',
+      before: refusing(
+        '**/api/v1/me',
+        403,
+        'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+      ),
+    },
+    'no-answer': {
+      path: '/',
+      before: refusing('**/api/v1/me', 502, 'The Kubernetes API does not respond.'),
+    },
+    'session-ended': {
+      path: '/',
+      before: refusing('**/api/v1/watch', 401, 'Sign in.'),
+      screen: true,
+    },
     offline: { path: '/?owner=*', act: offline, screen: true },
     'choose-forbidden': { path: '/new', before: mayNothing },
     'cannot-be-shown': { path: '/environments/team-vision/stockpools.platform.acme.io/nobody' },
   };
-  for (const kind of kinds) all[`new-${kindPath(kind)}`] = { path: `/new?kind=${kindPath(kind)}`, act: (page) => settle(page, 1500), screen: true };
+  for (const kind of kinds)
+    all[`new-${kindPath(kind)}`] = {
+      path: `/new?kind=${kindPath(kind)}`,
+      act: (page) => settle(page, 1500),
+      screen: true,
+    };
   const [first] = kinds;
-  if (first) all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
-  for (const [state, one] of Object.entries(states)) all[state] = one ? { path: pageOf(one) } : { missing: `there is nothing ${state} just now` };
+  if (first)
+    all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
+  for (const [state, one] of Object.entries(states))
+    all[state] = one ? { path: pageOf(one) } : { missing: `there is nothing ${state} just now` };
   if (states.ready) {
     const path = pageOf(states.ready);
     all.gone = { path, act: gone(states.ready) };
-    all.meanwhile = { path: `${path}?tab=change`, before: fasterOther(`**/api/v1${path}`), act: save, screen: true };
-    all['not-deleted'] = { path, before: refusing(`**/api/v1${path}*`, 403, 'gpudevworkspaceclaims.platform.acme.io "ada" is forbidden: User "ada" cannot delete resource "gpudevworkspaceclaims"', 'DELETE'), act: remove(states.ready), screen: true };
-    all.secrets = { path, act: async (page) => { await page.getByRole('button', { name: 'Show', exact: true }).click(); await settle(page); } };
-    all.delete = { path, screen: true, act: async (page) => { await page.getByRole('button', { name: 'Delete', exact: true }).click(); await settle(page); } };
+    all.meanwhile = {
+      path: `${path}?tab=change`,
+      before: fasterOther(`**/api/v1${path}`),
+      act: save,
+      screen: true,
+    };
+    all['not-deleted'] = {
+      path,
+      before: refusing(
+        `**/api/v1${path}*`,
+        403,
+        'gpudevworkspaceclaims.platform.acme.io "ada" is forbidden: User "ada" cannot delete resource "gpudevworkspaceclaims"',
+        'DELETE',
+      ),
+      act: remove(states.ready),
+      screen: true,
+    };
+    all.secrets = {
+      path,
+      act: async (page) => {
+        await page.getByRole('button', { name: 'Show', exact: true }).click();
+        await settle(page);
+      },
+    };
+    all.delete = {
+      path,
+      screen: true,
+      act: async (page) => {
+        await page.getByRole('button', { name: 'Delete', exact: true }).click();
+        await settle(page);
+      },
+    };
     all.change = { path: `${path}?tab=change`, act: settle, screen: true };
     all.yaml = { path: `${path}?tab=yaml`, act: settle };
   }
@@ -75,13 +148,21 @@ const offline = async (page) => {
 const mayNothing = async (page) =>
   page.route('**/api/v1/kinds', async (route) => {
     const answer = await route.fetch();
-    await route.fulfill({ response: answer, json: (await answer.json()).map((kind) => ({ ...kind, mayCreate: false })) });
+    await route.fulfill({
+      response: answer,
+      json: (await answer.json()).map((kind) => ({ ...kind, mayCreate: false })),
+    });
   });
 
 /** Loses an environment from the line, and finds nothing where it was. */
 const gone = (one) => async (page) => {
   await refusing(`**/api/v1${pageOf(one)}`, 404, `"${one.name}" not found`)(page);
-  await page.route('**/api/v1/watch', (route) => route.fulfill({ contentType: 'text/event-stream', body: 'event: snapshot\ndata: {"total":0}\n\nevent: synced\nid: other-0-scope\ndata: {}\n\n' }));
+  await page.route('**/api/v1/watch', (route) =>
+    route.fulfill({
+      contentType: 'text/event-stream',
+      body: 'event: snapshot\ndata: {"total":0}\n\nevent: synced\nid: other-0-scope\ndata: {}\n\n',
+    }),
+  );
   await page.route('**/api/v1/environments?*', (route) => route.fulfill({ json: { items: [] } }));
   await page.evaluate(() => window.dispatchEvent(new window.Event('offline')));
   await page.getByRole('heading', { name: `${one.name} was deleted` }).waitFor();
@@ -123,7 +204,13 @@ async function save(page) {
 /** Opens a page and does what is done there; answers what is wrong with it. */
 async function show(page, { path, before, act }) {
   const wrong = new Set();
-  page.on('console', (message) => message.type() === 'error' && !/Failed to load resource/.test(message.text()) && wrong.add(message.text()));
+  page.on(
+    'console',
+    (message) =>
+      message.type() === 'error' &&
+      !/Failed to load resource/.test(message.text()) &&
+      wrong.add(message.text()),
+  );
   page.on('pageerror', (error) => wrong.add(error.message));
   await before?.(page);
   await page.goto(new URL(path, url).href, { waitUntil: 'load' });
@@ -137,7 +224,9 @@ async function show(page, { path, before, act }) {
 
 /** Makes the screen as high as the page, so that nothing waits outside it to be drawn. */
 async function wholly(page, width) {
-  const height = await page.evaluate(() => Math.max(document.documentElement.scrollHeight, window.innerHeight));
+  const height = await page.evaluate(() =>
+    Math.max(document.documentElement.scrollHeight, window.innerHeight),
+  );
   await page.setViewportSize({ width, height });
   await settle(page, 300);
 }
@@ -145,16 +234,27 @@ async function wholly(page, width) {
 async function accessible(page) {
   await page.evaluate(`${axe};0`);
   const { violations } = await page.evaluate(() => window.axe.run(document));
-  return violations.map(({ id, nodes }) => `axe: ${id} at ${nodes.slice(0, 3).map(({ target }) => target.join(' ')).join(', ')}`);
+  return violations.map(
+    ({ id, nodes }) =>
+      `axe: ${id} at ${nodes
+        .slice(0, 3)
+        .map(({ target }) => target.join(' '))
+        .join(', ')}`,
+  );
 }
 
 async function everything(browser, there) {
   const only = values.only?.split(',');
-  const chosen = Object.entries(pages(there)).filter(([name]) => !only || only.some((one) => name.startsWith(one)));
+  const chosen = Object.entries(pages(there)).filter(
+    ([name]) => !only || only.some((one) => name.startsWith(one)),
+  );
   let bad = 0;
   for (const colorScheme of SCHEMES) {
     for (const width of WIDTHS) {
-      const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme });
+      const context = await browser.newContext({
+        viewport: { width, height: width < 500 ? 844 : 900 },
+        colorScheme,
+      });
       for (const [name, what] of chosen) {
         if (what.missing) {
           console.error(`${name}: ${what.missing}`);
@@ -174,14 +274,22 @@ async function everything(browser, there) {
       await context.close();
     }
   }
-  console.log(`${chosen.length} pages, ${WIDTHS.length} widths, ${SCHEMES.join(' and ')}: ${folder}`);
+  console.log(
+    `${chosen.length} pages, ${WIDTHS.length} widths, ${SCHEMES.join(' and ')}: ${folder}`,
+  );
   return bad;
 }
 
 /** The few that a stranger sees first. */
 const DOCS = [
   { name: 'environments', page: 'environments', width: 1280, height: 800, colorScheme: 'light' },
-  { name: 'new', page: 'new-gpudevworkspaceclaims', width: 1280, height: 800, colorScheme: 'light' },
+  {
+    name: 'new',
+    page: 'new-gpudevworkspaceclaims',
+    width: 1280,
+    height: 800,
+    colorScheme: 'light',
+  },
   { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
   { name: 'failing', page: 'failing', width: 1280, height: 1090, colorScheme: 'light' },
   { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },
@@ -190,8 +298,10 @@ const DOCS = [
 async function forDocs(browser, there) {
   const all = Object.entries(pages(there));
   for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
-    const found = all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
-    if (!found || found[1].missing) throw new Error(`There is nothing to show of “${name}” just now.`);
+    const found =
+      all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
+    if (!found || found[1].missing)
+      throw new Error(`There is nothing to show of “${name}” just now.`);
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
     await show(page, found[1]);

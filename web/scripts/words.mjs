@@ -1,4 +1,5 @@
-// Which files differ in more than comments and strings: reads [{path, before, after}], prints an object with a key for each such file.
+// Which files differ in more than comments and strings: reads [{path, before, after}], prints an
+// object with a key for each such file.
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 
@@ -25,5 +26,7 @@ function tokens(path, text) {
   return found.filter((token) => token !== '').join('\n');
 }
 
-const changed = JSON.parse(readFileSync(0, 'utf8')).filter(({ path, before, after }) => tokens(path, before) !== tokens(path, after));
+const changed = JSON.parse(readFileSync(0, 'utf8')).filter(
+  ({ path, before, after }) => tokens(path, before) !== tokens(path, after),
+);
 console.log(JSON.stringify(Object.fromEntries(changed.map(({ path }) => [path, true]))));

@@ -18,7 +18,10 @@ const KeysPage = onDemand(() => import('./pages/Keys'));
 const OperationsPage = onDemand(() => import('./pages/Operations'));
 const SessionEnded = onDemand(() => import('./pages/SessionEnded'));
 
-/** What is asked for before it is known who is there, by the first part of the path at which they arrive. */
+/**
+ * What is asked for before it is known who is there, by the first part of the path at which they
+ * arrive.
+ */
 const FIRST = new Map<string | undefined, { load: () => Promise<void> }>([
   ['environments', EnvironmentPage],
   ['keys', KeysPage],
@@ -38,7 +41,11 @@ const theme = createTheme({
   fontFamily: 'var(--font)',
   headings: { fontFamily: 'var(--font)' },
   // What these would write into the page while it runs is forbidden there.
-  components: { Modal: { defaultProps: { lockScroll: false, attributes: { header: { role: 'presentation' } } } } },
+  components: {
+    Modal: {
+      defaultProps: { lockScroll: false, attributes: { header: { role: 'presentation' } } },
+    },
+  },
 });
 const scheme = localStorageColorSchemeManager({ key: 'paved-scheme' });
 
@@ -53,7 +60,13 @@ export function App({ store, portal }: Props) {
   useEffect(() => void FIRST.get(window.location.pathname.split('/')[1])?.load(), []);
   return (
     <Provider store={store}>
-      <MantineProvider theme={theme} defaultColorScheme="auto" colorSchemeManager={scheme} withCssVariables={false} withGlobalClasses={false}>
+      <MantineProvider
+        theme={theme}
+        defaultColorScheme="auto"
+        colorSchemeManager={scheme}
+        withCssVariables={false}
+        withGlobalClasses={false}
+      >
         <PortalProvider value={portal}>
           <Gate />
         </PortalProvider>
@@ -66,7 +79,8 @@ export function App({ store, portal }: Props) {
 function Ended() {
   return (
     <p role="alert">
-      Your session has ended. <a href={signIn()}>Sign in again</a> to return to this page. Your input is kept.
+      Your session has ended. <a href={signIn()}>Sign in again</a> to return to this page. Your
+      input is kept.
     </p>
   );
 }
@@ -82,7 +96,8 @@ function Gate() {
   if (session.state === 'unknown') return <Opening says="Checking your sign-in…" />;
   if (session.state === 'unreachable') return <Unreachable why={session.why} />;
   if (session.state === 'refused') return <Forbidden error={session.error} />;
-  if (session.state === 'out' && !session.me) return <SignInPage told={session.told} elsewhere={session.elsewhere} />;
+  if (session.state === 'out' && !session.me)
+    return <SignInPage told={session.told} elsewhere={session.elsewhere} />;
   return (
     <Frame>
       {session.state === 'out' && (
@@ -95,7 +110,9 @@ function Gate() {
           <Switch>
             <Route path="/" component={EnvironmentsPage} />
             <Route path="/new" component={CreatePage} />
-            <Route path="/environments/:namespace/:kind/:name">{(params) => <EnvironmentPage params={params} />}</Route>
+            <Route path="/environments/:namespace/:kind/:name">
+              {(params) => <EnvironmentPage params={params} />}
+            </Route>
             <Route path="/keys" component={KeysPage} />
             <Route path="/operations" component={OperationsPage} />
             <Route component={Nothing} />

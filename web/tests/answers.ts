@@ -7,6 +7,7 @@ export class Refusal extends Error {
     readonly status: number,
     readonly detail: string,
     readonly errors: FieldError[] = [],
+    readonly reason?: string,
   ) {
     super(detail);
   }
@@ -19,13 +20,33 @@ export class Refusal extends Error {
 
 /** What was asked for. */
 export function json(value: unknown, status = 200): Response {
-  return new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { 'content-type': 'application/json' },
+  });
 }
 
 /** A refusal as the portal writes it. */
-export function problem({ status, detail, errors }: Refusal, instance: string, requestId: string): Response {
-  const body: Problem = { type: 'about:blank', title: STATUS_CODES[status]!, status, detail, instance, requestId, error: detail, ...(errors.length > 0 && { errors }) };
-  const headers: Record<string, string> = { 'content-type': 'application/problem+json', 'cache-control': 'no-store' };
+export function problem(
+  { status, detail, errors, reason }: Refusal,
+  instance: string,
+  requestId: string,
+): Response {
+  const body: Problem = {
+    type: 'about:blank',
+    title: STATUS_CODES[status]!,
+    status,
+    detail,
+    reason,
+    instance,
+    requestId,
+    error: detail,
+    ...(errors.length > 0 && { errors }),
+  };
+  const headers: Record<string, string> = {
+    'content-type': 'application/problem+json',
+    'cache-control': 'no-store',
+  };
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="paved-portal"';
   return new Response(JSON.stringify(body), { status, headers });
 }

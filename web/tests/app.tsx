@@ -10,7 +10,8 @@ import { World } from './world';
 
 /** Shows the pages at a path, before a world. */
 export function open(path: string, world = new World()) {
-  const asked = (input: RequestInfo | URL, init?: RequestInit) => world.fetch(input instanceof Request ? input : request(input, init));
+  const asked = (input: RequestInfo | URL, init?: RequestInit) =>
+    world.fetch(input instanceof Request ? input : request(input, init));
   vi.stubGlobal('fetch', asked);
   window.history.replaceState(null, '', path);
   const store = createStore();
@@ -24,11 +25,21 @@ function request(input: URL | string, { signal, ...init }: RequestInit = {}): Re
   const gone = new AbortController();
   signal?.addEventListener('abort', () => gone.abort());
   // A cache mode means nothing here.
-  return new Request(new URL(input, window.location.href), { headers: init.headers, method: init.method, signal: gone.signal });
+  return new Request(new URL(input, window.location.href), {
+    headers: init.headers,
+    method: init.method,
+    signal: gone.signal,
+  });
 }
 
 /** Nothing that axe finds; colours it cannot see here, they are looked at in a browser. */
 export async function expectAccessible(): Promise<void> {
-  const { violations } = await axe.run(document, { rules: { 'color-contrast': { enabled: false } } });
-  expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`)).toEqual([]);
+  const { violations } = await axe.run(document, {
+    rules: { 'color-contrast': { enabled: false } },
+  });
+  expect(
+    violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
+    ),
+  ).toEqual([]);
 }

@@ -5,17 +5,23 @@ import { World } from './world';
 
 vi.mock('../src/pages/Yaml', () => ({
   default: () => {
-    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Yaml-x1y2.js');
+    throw new TypeError(
+      'Failed to fetch dynamically imported module: https://portal.test/assets/Yaml-x1y2.js',
+    );
   },
 }));
 vi.mock('../src/pages/Fill', () => ({
   default: () => {
-    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/Fill-x1y2.js');
+    throw new TypeError(
+      'Failed to fetch dynamically imported module: https://portal.test/assets/Fill-x1y2.js',
+    );
   },
 }));
 vi.mock('../src/pages/SessionEnded', () => ({
   default: () => {
-    throw new TypeError('Failed to fetch dynamically imported module: https://portal.test/assets/SessionEnded-x1y2.js');
+    throw new TypeError(
+      'Failed to fetch dynamically imported module: https://portal.test/assets/SessionEnded-x1y2.js',
+    );
   },
 }));
 vi.mock('../src/pages/Keys', () => ({
@@ -29,12 +35,14 @@ beforeEach(() => void vi.spyOn(console, 'error').mockReturnValue());
 
 const ADA = '/environments/team-vision/gpudevworkspaceclaims.platform.acme.io/ada';
 
-it('a view that does not load says so in its place, and the others are still to be had', async () => {
+it('a broken view is reported in its place, and other views work', async () => {
   const world = new World();
   world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
   const { user } = open(ADA, world);
   await user.click(await screen.findByRole('tab', { name: 'YAML' }));
-  expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this sectionThe portal did not respond');
+  expect(await screen.findByRole('alert')).toHaveTextContent(
+    'Could not load this sectionThe portal did not respond',
+  );
   expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
   await expectAccessible();
   // Offline there is nothing to load it from, and what is shown would be lost.
@@ -52,14 +60,16 @@ it('a view that does not load says so in its place, and the others are still to 
 
 it('a page that cannot be drawn says so, and leads on', async () => {
   const { user } = open('/keys');
-  expect(await screen.findByRole('heading', { level: 1, name: 'Something went wrong' })).toBeVisible();
+  expect(
+    await screen.findByRole('heading', { level: 1, name: 'Something went wrong' }),
+  ).toBeVisible();
   expect(screen.getByRole('alert')).toHaveTextContent('no such field');
   await expectAccessible();
   await user.click(screen.getByRole('link', { name: 'Operations' }));
   expect(await screen.findByRole('heading', { level: 1, name: 'Operations' })).toBeVisible();
 });
 
-it('a form that does not load leaves what is around it, and the other kinds', async () => {
+it('a broken form keeps the page around it and the other kinds', async () => {
   const { user } = open('/new');
   await user.click(await screen.findByRole('link', { name: 'GPU workspace' }));
   expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this section');
@@ -69,12 +79,15 @@ it('a form that does not load leaves what is around it, and the other kinds', as
   expect(screen.queryByRole('alert')).toBeNull();
 });
 
-it('whose session has ended is told so though what says it over the page does not load', async () => {
+it('an ended session is reported although its dialog does not load', async () => {
   const { world } = open('/');
   await screen.findByRole('heading', { level: 1, name: 'My environments' });
   world.me = undefined;
   world.reset('expired');
   const told = await screen.findByRole('alert');
   expect(told).toHaveTextContent('Your session has ended');
-  expect(within(told).getByRole('link', { name: 'Sign in again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+  expect(within(told).getByRole('link', { name: 'Sign in again' })).toHaveAttribute(
+    'href',
+    '/auth/sign-in?return=%2F',
+  );
 });

@@ -6,26 +6,49 @@ import { expect, it } from 'vitest';
 const WEB = join(import.meta.dirname, '..');
 const read = (...path: string[]) => readFileSync(join(WEB, ...path), 'utf8');
 
-it('the types are those of the API’s description: run `npm run types` after it has changed', async () => {
-  const ast = await openapiTS(read('openapi.json'), { emptyObjectsUnknown: true, rootTypes: true, rootTypesNoSchemaPrefix: true });
+it('the types match the description of the API: run `npm run types`', async () => {
+  const ast = await openapiTS(read('openapi.json'), {
+    emptyObjectsUnknown: true,
+    rootTypes: true,
+    rootTypesNoSchemaPrefix: true,
+  });
   expect(`${COMMENT_HEADER}${astToString(ast)}`).toBe(read('src', 'api', 'schema.d.ts'));
 }, 60_000);
 
-it('the page has nothing inline, which the portal forbids', () => {
+it('the page has no inline code, which the portal forbids', () => {
   const html = read('index.html');
   expect(html).not.toMatch(/<style|\sstyle=|\son[a-z]+=|javascript:/i);
-  expect([...html.matchAll(/<script([^>]*)>([^<]*)</g)].every(([, attributes, body]) => attributes?.includes('src=') && body === '')).toBe(true);
+  expect(
+    [...html.matchAll(/<script([^>]*)>([^<]*)</g)].every(
+      ([, attributes, body]) => attributes?.includes('src=') && body === '',
+    ),
+  ).toBe(true);
 });
 
 it('there is something to see before the program has come', () => {
-  expect(read('index.html')).toMatch(/<div id="root"><div class="middle">.*Paved Road.*<\/div><\/div>/);
+  expect(read('index.html')).toMatch(
+    /<div id="root"><div class="middle">.*Paved Road.*<\/div><\/div>/,
+  );
 });
 
 it('all that the library’s styles need is among those that are taken from it', () => {
-  const sources = readdirSync(join(WEB, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.tsx'));
-  const used = new Set(sources.flatMap((file) => [...read('src', file).matchAll(/import \{([^}]*)\} from '@mantine\/core'/g)].flatMap(([, names]) => names!.split(',').map((name) => name.trim()))));
+  const sources = readdirSync(join(WEB, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.tsx'),
+  );
+  const used = new Set(
+    sources.flatMap((file) =>
+      [...read('src', file).matchAll(/import \{([^}]*)\} from '@mantine\/core'/g)].flatMap(
+        ([, names]) => names!.split(',').map((name) => name.trim()),
+      ),
+    ),
+  );
   const styles = new Set(readdirSync(join(WEB, 'node_modules', '@mantine', 'core', 'styles')));
-  const missing = [...used].filter((name) => styles.has(`${name}.css`) && !read('src', 'styles', 'library.css').includes(`/${name}.css`));
+  const missing = [...used].filter(
+    (name) =>
+      styles.has(`${name}.css`) && !read('src', 'styles', 'library.css').includes(`/${name}.css`),
+  );
   // Their styles are those of Input alone.
-  expect(missing.filter((name) => !['NativeSelect', 'TextInput', 'Textarea'].includes(name))).toEqual([]);
+  expect(
+    missing.filter((name) => !['NativeSelect', 'TextInput', 'Textarea'].includes(name)),
+  ).toEqual([]);
 });

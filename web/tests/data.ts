@@ -9,7 +9,13 @@ import { humane } from '../src/kinds/words.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** The APIs, by the names of their files. */
-export const APIS = ['gpu-workspace', 'application-environment', 'unified-environment', 'stock-pool', 'virtual-environment'] as const;
+export const APIS = [
+  'gpu-workspace',
+  'application-environment',
+  'unified-environment',
+  'stock-pool',
+  'virtual-environment',
+] as const;
 export type Api = (typeof APIS)[number];
 
 /** How far an example's parts are. */
@@ -21,7 +27,12 @@ interface Definition {
     names: Names;
     claimNames?: Names;
     connectionSecretKeys?: string[];
-    versions: { name: string; schema: { openAPIV3Schema: { properties: { spec: Kind['schema'] & { description: string } } } } }[];
+    versions: {
+      name: string;
+      schema: {
+        openAPIV3Schema: { properties: { spec: Kind['schema'] & { description: string } } };
+      };
+    }[];
   };
 }
 interface Names {
@@ -42,17 +53,39 @@ export function once<T>(name: string, make: () => T): T {
 }
 
 /** What an API says of itself, from its own source. */
-export function infoOf(api: Api): { title: string; suffix: string; endpoints: string[] } {
+export function infoOf(api: Api): {
+  title: string;
+  suffix: string;
+  endpoints: string[];
+  connectionTargets: string[];
+} {
   const source = read('src', 'apis', `${api.replace('-', '_')}.rs`);
   const text = (name: string) => new RegExp(`^ +${name}: "(.+)",$`, 'm').exec(source)![1]!;
   const title = text('title');
-  const endpoints = /^ +endpoints: &\[(.*?)\],$/ms.exec(source)![1]!;
-  return { title: title.charAt(0).toUpperCase() + title.slice(1), suffix: text('suffix'), endpoints: [...endpoints.matchAll(/"(.+?)"/g)].map(([, field]) => field!) };
+  const all = (name: string, entry: RegExp) =>
+    [...new RegExp(`^ +${name}: &\\[(.*?)\\],$`, 'ms').exec(source)![1]!.matchAll(entry)].map(
+      ([, one]) => one!,
+    );
+  const connectionTargets = all('connection_targets', /ConnectionTarget::(\w+)/g).map((one) =>
+    one.toLowerCase(),
+  );
+  return {
+    title: title.charAt(0).toUpperCase() + title.slice(1),
+    suffix: text('suffix'),
+    endpoints: all('endpoints', /"(.+?)"/g),
+    connectionTargets,
+  };
 }
 
 /** A cause as the portal words it. */
 export function causeOf(code: string, params: Record<string, string> = {}): Cause {
-  return { code, params, headline: humane(code), remediation: `What helps: ${humane(code)}.`, group: JSON.stringify([code, params]) };
+  return {
+    code,
+    params,
+    headline: humane(code),
+    remediation: `What helps: ${humane(code)}.`,
+    group: JSON.stringify([code, params]),
+  };
 }
 
 /** What the portal diagnoses from parts: the first that fails. */
@@ -69,10 +102,27 @@ export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): K
   const version = spec.versions[0]!;
   const schema = version.schema.openAPIV3Schema.properties.spec;
   const apiVersion = `${spec.group}/${version.name}`;
-  return { ...infoOf(api), api, connectionKeys: spec.connectionSecretKeys ?? [], kind: names.kind, apiVersion, plural: names.plural, description: schema.description, claim: flavour === 'claims', mayCreate: true, schema };
+  return {
+    ...infoOf(api),
+    api,
+    connectionKeys: spec.connectionSecretKeys ?? [],
+    kind: names.kind,
+    apiVersion,
+    plural: names.plural,
+    description: schema.description,
+    claim: flavour === 'claims',
+    mayCreate: true,
+    schema,
+  };
 }
 
 /** An API's example, as one would apply it. */
-export function exampleOf(api: Api): { metadata: { name: string; namespace: string }; spec: Record<string, unknown> } {
-  return once(`example ${api}`, () => parse(read('examples', api, 'claim.yaml')) as ReturnType<typeof exampleOf>);
+export function exampleOf(api: Api): {
+  metadata: { name: string; namespace: string };
+  spec: Record<string, unknown>;
+} {
+  return once(
+    `example ${api}`,
+    () => parse(read('examples', api, 'claim.yaml')) as ReturnType<typeof exampleOf>,
+  );
 }

@@ -14,14 +14,24 @@ import { World } from './world';
 /** The button that creates what the form describes. */
 const CREATE = /^Create (?!anyway)/;
 
-const HINTS = { login: 'ada@acme.io', keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8 ada'] };
+const HINTS = {
+  login: 'ada@acme.io',
+  keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8 ada'],
+};
 
 /** What nobody can guess, for each kind. */
 const NEEDED: Record<Api, [label: RegExp, value: string][]> = {
   'gpu-workspace': [],
   'application-environment': [[/^Node size/, 'medium']],
-  'unified-environment': [[/^Image/, 'ghcr.io/acme/shop:1.0'], [/^Size/, 'small'], [/^App name/, 'shop']],
-  'stock-pool': [[/^Spec name/, 'g1.1'], [/^Replicas/, '2']],
+  'unified-environment': [
+    [/^Image/, 'ghcr.io/acme/shop:1.0'],
+    [/^Size/, 'small'],
+    [/^App name/, 'shop'],
+  ],
+  'stock-pool': [
+    [/^Spec name/, 'g1.1'],
+    [/^Replicas/, '2'],
+  ],
   'virtual-environment': [],
 };
 
@@ -37,19 +47,22 @@ describe.each(APIS)('the form of %s', (api) => {
   const kind = kindOf(api);
   const path = `/new?kind=${kindPath(kind)}`;
 
-  it.each(['claims', 'namespaced'] as const)('has every field of the schema, and takes the example (%s)', (flavour) => {
-    const schema = kindOf(api, flavour).schema as Schema;
-    const { writeConnectionSecretToRef: _, ...spec } = exampleOf(api).spec;
-    expect(faultsIn(schema, spec)).toEqual([]);
-    expect(pruned(schema, spec)).toEqual(spec);
-    const inner = schema.properties!['parameters'] ?? schema;
-    expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
-    // What it begins with lacks only what must be said.
-    const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));
-    expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Required'));
-  });
+  it.each(['claims', 'namespaced'] as const)(
+    'has every field of the schema, and takes the example (%s)',
+    (flavour) => {
+      const schema = kindOf(api, flavour).schema as Schema;
+      const { writeConnectionSecretToRef: _, ...spec } = exampleOf(api).spec;
+      expect(faultsIn(schema, spec)).toEqual([]);
+      expect(pruned(schema, spec)).toEqual(spec);
+      const inner = schema.properties!['parameters'] ?? schema;
+      expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
+      // What it begins with lacks only what must be said.
+      const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));
+      expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Required'));
+    },
+  );
 
-  it('says what is needed, shows what it will be, and makes it', async () => {
+  it('lists required fields, shows a preview, and creates the environment', async () => {
     const { world, user } = open(path);
     const make = await screen.findByRole('button', { name: CREATE });
     await expectAccessible();
@@ -76,17 +89,31 @@ describe.each(APIS)('the form of %s', (api) => {
 describe('a form', () => {
   const GPU = `/new?kind=${kindPath(kindOf('gpu-workspace'))}`;
 
-  it('begins with who one is and one’s keys, and asks the common first', async () => {
+  it('begins with the user and the user’s keys, and has common fields first', async () => {
     open(GPU);
     expect(await screen.findByLabelText(/^Owner/)).toHaveValue('ada@acme.io');
-    expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop');
-    expect(screen.getByLabelText(/^Disk \(GiB\)/)).toHaveAccessibleDescription('Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.');
+    expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue(
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop',
+    );
+    expect(screen.getByLabelText(/^Disk/)).toHaveAccessibleDescription(
+      'Disk size in GiB. The disk can only grow. A manually attached volume blocks the change.',
+    );
     expect(screen.getByText(/More options/).closest('details')).not.toHaveAttribute('open');
-    const labels = [...document.querySelectorAll('.schema-form .field')].map((field) => (field as HTMLElement).dataset['name']);
-    expect(labels.filter((name) => name !== 'parameters')).toEqual(['owner', 'instanceType', 'opencvVersion', 'sshPublicKeys', 'allowedCidrs', 'diskGB', 'region']);
+    const labels = [...document.querySelectorAll('.schema-form .field')].map(
+      (field) => (field as HTMLElement).dataset['name'],
+    );
+    expect(labels.filter((name) => name !== 'parameters')).toEqual([
+      'owner',
+      'instanceType',
+      'opencvVersion',
+      'sshPublicKeys',
+      'allowedCidrs',
+      'diskGB',
+      'region',
+    ]);
   });
 
-  it('says what is wrong with a field once it was left', async () => {
+  it('explains an invalid field after the user leaves it', async () => {
     const { user } = open(GPU);
     const disk = await screen.findByLabelText(/^Disk/);
     await user.clear(disk);
@@ -106,9 +133,20 @@ describe('a form', () => {
     await waitFor(() => expect(cidrs).toHaveAccessibleDescription(/Line 2: At most 43/));
   });
 
-  it('says what else is wrong where browsers do not read one of the patterns', () => {
-    const schema: Schema = { type: 'object', required: ['name'], properties: { name: { type: 'string' }, code: { type: 'string', pattern: '(?i)^[a-z]+$' }, pattern: { type: 'string', pattern: '^a' } } };
-    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([{ path: ['name'], message: 'Required' }, { path: ['pattern'], message: 'Invalid format. Pattern: ^a' }]);
+  it('reports other errors if a browser cannot read a pattern', () => {
+    const schema: Schema = {
+      type: 'object',
+      required: ['name'],
+      properties: {
+        name: { type: 'string' },
+        code: { type: 'string', pattern: '(?i)^[a-z]+$' },
+        pattern: { type: 'string', pattern: '^a' },
+      },
+    };
+    expect(faultsIn(schema, { code: '1', pattern: 'b' })).toEqual([
+      { path: ['name'], message: 'Required' },
+      { path: ['pattern'], message: 'Invalid format. Pattern: ^a' },
+    ]);
   });
 
   it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
@@ -116,17 +154,31 @@ describe('a form', () => {
     await screen.findByLabelText(/^Owner/);
     const errors = [
       { field: 'spec.parameters.allowedCidrs', message: 'found 17; allowed: at most 16' },
-      { field: 'spec.parameters.allowedCidrs[0]', message: 'found "10.0.0.1/8"; host bits are set' },
+      {
+        field: 'spec.parameters.allowedCidrs[0]',
+        message: 'found "10.0.0.1/8"; host bits are set',
+      },
       { field: 'spec.parameters.region', message: 'found "mars-1"; there is no such region' },
       { field: 'spec', message: 'it is too large' },
     ];
-    world.refuse('POST', /environments$/, { status: 422, detail: 'GpuDevWorkspaceClaim "x" is invalid', errors });
+    world.refuse('POST', /environments$/, {
+      status: 422,
+      detail: 'GpuDevWorkspaceClaim "x" is invalid',
+      errors,
+    });
     await user.click(screen.getByRole('button', { name: CREATE }));
-    await waitFor(() => expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(/found 17; allowed: at most 16; Line 1: found "10.0.0.1\/8"; host bits are set/));
+    await waitFor(() =>
+      expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveAccessibleDescription(
+        /found 17; allowed: at most 16; Line 1: found "10.0.0.1\/8"; host bits are set/,
+      ),
+    );
     const field = screen.getByLabelText(/^Region/);
     expect(field).toHaveAccessibleDescription(/found "mars-1"/);
     expect(field.closest('details')).toHaveAttribute('open');
-    expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toEqual([expect.stringContaining('GpuDevWorkspaceClaim "x" is invalid'), 'it is too large']);
+    expect(screen.getAllByRole('alert').map(({ textContent }) => textContent)).toEqual([
+      expect.stringContaining('GpuDevWorkspaceClaim "x" is invalid'),
+      'it is too large',
+    ]);
     await expectAccessible();
     await user.clear(field);
     await user.type(field, 'eu-west-1');
@@ -139,14 +191,25 @@ describe('a form', () => {
   it('shows a quota’s refusal as it is, and a name that is taken at the name', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
-    world.refuse('POST', /environments$/, { status: 403, detail: 'exceeded quota: environments, requested: 1, used: 5, limited: 5' });
+    world.refuse('POST', /environments$/, {
+      status: 403,
+      detail: 'exceeded quota: environments, requested: 1, used: 5, limited: 5',
+    });
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByText('exceeded quota: environments, requested: 1, used: 5, limited: 5')).toBeVisible();
+    expect(
+      await screen.findByText('exceeded quota: environments, requested: 1, used: 5, limited: 5'),
+    ).toBeVisible();
     const name = screen.getByLabelText<HTMLInputElement>(/^Name\b/);
-    world.add('gpu-workspace', { name: name.value, namespace: 'team-vision', owner: 'grace@acme.io' });
+    world.add('gpu-workspace', {
+      name: name.value,
+      namespace: 'team-vision',
+      owner: 'grace@acme.io',
+    });
     await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(name).toHaveAccessibleDescription(/This name is taken/));
-    expect(screen.getByText(/gpudevworkspaceclaims.platform.acme.io ".*" already exists/)).toBeVisible();
+    expect(
+      screen.getByText(/gpudevworkspaceclaims.platform.acme.io ".*" already exists/),
+    ).toBeVisible();
     const namespace = screen.getByLabelText(/^Namespace/);
     await user.type(namespace, '-2');
     expect(name).not.toHaveAttribute('aria-invalid', 'true');
@@ -156,35 +219,51 @@ describe('a form', () => {
     expect(name).not.toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('says neither of what was lost on its way that it was not made, nor of a conflict of quotas that the name is taken', async () => {
+  it('does not take a lost answer for a failure, or a quota conflict for a taken name', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     world.refuse('POST', /environments$/, { status: 504, detail: 'The request timed out.' });
     await user.click(screen.getByRole('button', { name: CREATE }));
     expect(await screen.findByText(/We could not confirm that it was created/)).toBeVisible();
     expect(screen.getByText('The request timed out.')).toBeVisible();
-    world.refuse('POST', /environments$/, { status: 409, detail: 'Operation cannot be fulfilled on resourcequotas "environments": the object has been modified' });
+    world.refuse('POST', /environments$/, {
+      status: 409,
+      detail:
+        'Operation cannot be fulfilled on resourcequotas "environments": the object has been modified',
+    });
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByText(/Operation cannot be fulfilled on resourcequotas/)).toBeVisible();
+    expect(
+      await screen.findByText(/Operation cannot be fulfilled on resourcequotas/),
+    ).toBeVisible();
     expect(screen.getByText('Could not create it')).toBeVisible();
     expect(screen.getByLabelText(/^Name\b/)).not.toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('says what a rule of the cluster’s refuses, which no browser checks: beside the form, and at the group that it is about', async () => {
+  it('shows the rejection by a rule of the cluster beside the form and at its group', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     await user.selectOptions(await screen.findByLabelText(/^Type/), 'gke');
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
-    const refused = await screen.findByText(/is rejected: spec.parameters: expose: loadBalancer is for vcluster/);
+    const refused = await screen.findByText(
+      /is rejected: spec.parameters: expose: loadBalancer is for vcluster/,
+    );
     expect(refused.closest('[role="status"]')).toBeInTheDocument();
     await user.click(screen.getByRole('button', { name: CREATE }));
-    expect(await screen.findByText('expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster')).toHaveRole('alert');
+    expect(
+      await screen.findByText(
+        'expose: loadBalancer is for vcluster; the platform team decides who can reach a managed cluster',
+      ),
+    ).toHaveRole('alert');
     await expectAccessible();
   });
 
-  it('asks twice before it makes what would be refused then', async () => {
+  it('asks twice before a creation that would be rejected', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
-    world.refuse('POST', /preview$/, { status: 422, detail: 'spec.parameters.instanceType: found "m5.large"; allowed: a GPU machine', lasts: true });
+    world.refuse('POST', /preview$/, {
+      status: 422,
+      detail: 'spec.parameters.instanceType: found "m5.large"; allowed: a GPU machine',
+      lasts: true,
+    });
     const type = screen.getByLabelText(/^Instance type/);
     await user.clear(type);
     await user.type(type, 'm5.large');
@@ -199,22 +278,28 @@ describe('a form', () => {
     await waitFor(() => expect(world.asked).toContain('POST /api/v1/environments'));
   });
 
-  it('is there for whoever may make one in another namespace only, and says what is refused', async () => {
+  it('is shown with the right in another namespace only, and explains a rejection', async () => {
     const world = new World();
     ['team-vision', 'team-shop'].forEach((namespace) => world.closed.add(namespace));
     const { user } = open('/new', world);
-    expect((await screen.findAllByText(/You cannot create this in your default namespace/)).length).toBe(APIS.length);
+    expect(
+      (await screen.findAllByText(/You cannot create this in your default namespace/)).length,
+    ).toBe(APIS.length);
     await expectAccessible();
     await user.click(screen.getByRole('link', { name: 'GPU workspace' }));
     const preview = await screen.findByRole('region', { name: 'Preview' });
-    expect(await within(preview).findByText(/You may not create GpuDevWorkspaceClaim in namespace team-vision/)).toBeVisible();
+    expect(
+      await within(preview).findByText(
+        /You may not create GpuDevWorkspaceClaim in namespace team-vision/,
+      ),
+    ).toBeVisible();
     const namespace = screen.getByLabelText(/^Namespace/);
     await user.clear(namespace);
     await user.type(namespace, 'team-robotics');
     expect(await within(preview).findByText(/Creates \d+ resources?\./)).toBeVisible();
   });
 
-  it('asks those where it goes for whom nothing says it', async () => {
+  it('asks for the namespace without a default', async () => {
     const world = new World();
     world.me = { ...world.me!, namespaces: [] };
     const { user } = open('/new', world);
@@ -234,13 +319,19 @@ describe('a form', () => {
     expect([...world.environments.keys()]).toEqual([expect.stringContaining('team-shop')]);
   });
 
-  it('asks nothing about where a claim’s connection details go', () => {
+  it('does not ask for the Secret of the connection details', () => {
     const kind = kindOf('gpu-workspace');
-    const schema = { ...(kind.schema as Schema), properties: { ...(kind.schema as Schema).properties, writeConnectionSecretToRef: { type: 'object' } } };
+    const schema = {
+      ...(kind.schema as Schema),
+      properties: {
+        ...(kind.schema as Schema).properties,
+        writeConnectionSecretToRef: { type: 'object' },
+      },
+    };
     expect(asked({ schema }).properties).not.toHaveProperty('writeConnectionSecretToRef');
   });
 
-  it('adds and drops what need not be there', async () => {
+  it('adds and removes optional fields', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     const app = await screen.findByRole('switch', { name: 'App' });
     expect(screen.queryByLabelText(/^Repository/)).toBeNull();
@@ -249,7 +340,11 @@ describe('a form', () => {
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: CREATE }));
     expect((await screen.findAllByText('Required')).length).toBe(3);
-    await waitFor(() => expect(screen.getAllByLabelText(/^(Name|Repository|Version)\b/)).toContain(document.activeElement));
+    await waitFor(() =>
+      expect(screen.getAllByLabelText(/^(Name|Repository|Version)\b/)).toContain(
+        document.activeElement,
+      ),
+    );
     await user.click(app);
     expect(screen.queryByLabelText(/^Repository/)).toBeNull();
   });
@@ -269,11 +364,13 @@ describe('a form', () => {
     await user.type(env, '=info{enter}A=b=c');
     await user.click(screen.getByRole('button', { name: CREATE }));
     await screen.findByRole('heading', { name: 'Resources' });
-    expect([...world.environments.values()][0]!.spec['backend']).toMatchObject({ env: { LOG_LEVEL: 'info', A: 'b=c' } });
+    expect([...world.environments.values()][0]!.spec['backend']).toMatchObject({
+      env: { LOG_LEVEL: 'info', A: 'b=c' },
+    });
   });
 });
 
-it('keeps free YAML that cannot be read yet as it is, and makes nothing of it', async () => {
+it('keeps unreadable free YAML unchanged, and does not submit it', async () => {
   const path = `/new?kind=${kindPath(kindOf('virtual-environment'))}`;
   const { world, user } = open(path);
   await user.click(await screen.findByRole('switch', { name: 'App' }));
@@ -289,10 +386,12 @@ it('keeps free YAML that cannot be read yet as it is, and makes nothing of it', 
   await user.type(values, '2]');
   await user.click(screen.getByRole('button', { name: CREATE }));
   await screen.findByRole('heading', { name: 'Resources' });
-  expect([...world.environments.values()][0]!.spec['parameters']).toMatchObject({ app: { values: { replicas: [2] } } });
+  expect([...world.environments.values()][0]!.spec['parameters']).toMatchObject({
+    app: { values: { replicas: [2] } },
+  });
 });
 
-it('what was typed is still there after somebody had to sign in again', async () => {
+it('typed values survive a new sign-in', async () => {
   const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
   const { world, user, unmount } = open(path);
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
@@ -306,7 +405,7 @@ it('what was typed is still there after somebody had to sign in again', async ()
   expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('g7.2');
 });
 
-it('what was typed is still there after a look at another page, until it is given up', async () => {
+it('typed values survive a visit to another page, until the user discards them', async () => {
   const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
   const { user } = open(path);
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
@@ -320,7 +419,7 @@ it('what was typed is still there after a look at another page, until it is give
   expect(await screen.findByLabelText(/^Spec name/)).toHaveValue('');
 });
 
-it('what was made begins anew the next time', async () => {
+it('a form starts empty after a creation', async () => {
   const path = `/new?kind=${kindPath(kindOf('stock-pool'))}`;
   const { world, user, unmount } = open(path);
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
@@ -359,7 +458,9 @@ describe('SSH keys', () => {
     world.refuse('GET', /keys$/, { status: 502, detail });
     world.refuse('GET', /keys$/, { status: 502, detail });
     const { user } = open(path, world);
-    expect(await screen.findByRole('alert')).toHaveTextContent(`Could not load your SSH keys${detail}`);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      `Could not load your SSH keys${detail}`,
+    );
     expect(screen.queryByRole('button', { name: CREATE })).toBeNull();
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: 'Try again' }));
@@ -376,17 +477,18 @@ describe('SSH keys', () => {
   });
 });
 
-it('a form stays where the portal does not know for a while what the kind is described by', async () => {
+it('a form stays while its schema is unknown for a while', async () => {
   const { world, user, store } = open(`/new?kind=${kindPath(kindOf('stock-pool'))}`);
   await user.type(await screen.findByLabelText(/^Spec name/), 'g7.2');
   await waitFor(() => expect(world.open).toBe(1));
-  for (const [api, kind] of world.kinds) world.kinds.set(api, { ...kind, schema: undefined, description: 'other' });
+  for (const [api, kind] of world.kinds)
+    world.kinds.set(api, { ...kind, schema: undefined, description: 'other' });
   world.reset();
   await waitFor(() => expect(store.get(kindsAtom)?.[0]?.description).toBe('other'));
   expect(screen.getByLabelText(/^Spec name/)).toHaveValue('g7.2');
 });
 
-it('whoever comes before it is known what a kind is described by sees the form as soon as it is', async () => {
+it('an early visitor sees the form as soon as its schema is known', async () => {
   const world = new World();
   const kind = world.kinds.get('stock-pool')!;
   world.kinds.set('stock-pool', { ...kind, schema: undefined });
@@ -397,9 +499,13 @@ it('whoever comes before it is known what a kind is described by sees the form a
   expect(await screen.findByLabelText(/^Spec name/)).toBeVisible();
 });
 
-it('a preview that nobody answered is asked for again', async () => {
+it('a preview without an answer is requested again', async () => {
   const world = new World();
-  world.refuse('POST', /preview$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
+  world.refuse('POST', /preview$/, {
+    status: 502,
+    detail: 'The Kubernetes API does not respond.',
+    lasts: true,
+  });
   const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`, world);
   const preview = await screen.findByRole('region', { name: 'Preview' });
   const again = await within(preview).findByRole('button', { name: 'Try again' });
@@ -409,7 +515,12 @@ it('a preview that nobody answered is asked for again', async () => {
   expect(within(preview).queryByText('The Kubernetes API does not respond.')).toBeNull();
 });
 
-const PEM = ['-----BEGIN OPENSSH PRIVATE KEY-----', 'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW', 'QyNTUxOQAAACDjKqp5Fc65tEnRulDqKii7Gm4B+QvaJFotHYdpfRiSZQ', '-----END OPENSSH PRIVATE KEY-----'].join('\n');
+const PEM = [
+  '-----BEGIN OPENSSH PRIVATE KEY-----',
+  'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW',
+  'QyNTUxOQAAACDjKqp5Fc65tEnRulDqKii7Gm4B+QvaJFotHYdpfRiSZQ',
+  '-----END OPENSSH PRIVATE KEY-----',
+].join('\n');
 
 describe('a private key', () => {
   it('in a field is named at once, and neither sent nor kept', async () => {
@@ -438,26 +549,50 @@ describe('a private key', () => {
   });
 
   it('is found whole or in part, and a public key is none', () => {
-    for (const text of [PEM, PEM.split('\n')[1]!, 'PuTTY-User-Key-File-3: ssh-ed25519', `MIIEpAIBAAKCAQEA${'A'.repeat(48)}`, '-----BEGIN RSA PRIVATE KEY-----']) expect(holdsPrivateKey(text)).toBe(true);
-    for (const text of ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop', 'my private key', 'MIISSING', '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ']) expect(holdsPrivateKey(text)).toBe(false);
-    expect(privateKeysIn({ parameters: { a: 'x', keys: ['y', ...PEM.split('\n')], env: { K: PEM } } })).toEqual([['parameters', 'keys'], ['parameters', 'env', 'K']]);
+    for (const text of [
+      PEM,
+      PEM.split('\n')[1]!,
+      'PuTTY-User-Key-File-3: ssh-ed25519',
+      `MIIEpAIBAAKCAQEA${'A'.repeat(48)}`,
+      '-----BEGIN RSA PRIVATE KEY-----',
+    ])
+      expect(holdsPrivateKey(text)).toBe(true);
+    for (const text of [
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop',
+      'my private key',
+      'MIISSING',
+      '-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ',
+    ])
+      expect(holdsPrivateKey(text)).toBe(false);
+    expect(
+      privateKeysIn({ parameters: { a: 'x', keys: ['y', ...PEM.split('\n')], env: { K: PEM } } }),
+    ).toEqual([
+      ['parameters', 'keys'],
+      ['parameters', 'env', 'K'],
+    ]);
   });
 
-  it('is not sent and not kept, whatever a page does', async () => {
+  it('is not sent and not kept by any page', async () => {
     const { world } = open('/keys');
     await screen.findByText('ada@laptop');
-    await expect(answer(api.PUT('/api/v1/keys', { body: { keys: PEM.split('\n') } }))).rejects.toThrow(/private key/);
-    await expect(answer(api.POST('/api/v1/preview', { body: { kind: 'X', metadata: {}, spec: { a: PEM } } }))).rejects.toThrow(/private key/);
+    await expect(
+      answer(api.PUT('/api/v1/keys', { body: { keys: PEM.split('\n') } })),
+    ).rejects.toThrow(/private key/);
+    await expect(
+      answer(api.POST('/api/v1/preview', { body: { kind: 'X', metadata: {}, spec: { a: PEM } } })),
+    ).rejects.toThrow(/private key/);
     expect(world.asked.filter((one) => !one.startsWith('GET'))).toEqual([]);
   });
 });
 
-describe('a GPU workspace that nobody could reach by SSH', () => {
+describe('a GPU workspace without SSH access', () => {
   it('is warned of in the form and in the preview, and one’s own address can be allowed', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
     const preview = await screen.findByRole('region', { name: 'Preview' });
     expect(await within(preview).findByText(/Nobody can connect by SSH/)).toBeVisible();
-    expect(screen.getByRole('note')).toHaveTextContent(/no network is allowed\. Add one under Allowed CIDRs\./);
+    expect(screen.getByRole('note')).toHaveTextContent(
+      /no network is allowed\. Add one under Allowed CIDRs\./,
+    );
     await expectAccessible();
     await user.click(screen.getByRole('button', { name: 'Allow my address (203.0.113.7/32)' }));
     expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('203.0.113.7/32');

@@ -41,7 +41,9 @@ export function goldenOf(api: Api, stage: Stage): Golden {
 /** A part as the portal reports it. A failed part always has a cause. */
 function worded({ cause, ...part }: StatusPart): Part {
   if (cause) return { ...part, cause: causeOf(cause.code, cause.params) };
-  return moodOfPart(part) === 'bad' ? { ...part, cause: causeOf('Unknown', { kind: part.kind }) } : part;
+  return moodOfPart(part) === 'bad'
+    ? { ...part, cause: causeOf('Unknown', { kind: part.kind }) }
+    : part;
 }
 
 /**

@@ -4,21 +4,31 @@ import type { Environment } from '../src/api/schema';
 import { Ledger, keyOf } from '../src/state/ledger';
 import { env, random, storm } from './storm';
 
-const sorted = (entries: Iterable<Environment>) => [...entries].sort((a, b) => a.name.localeCompare(b.name));
+const sorted = (entries: Iterable<Environment>) =>
+  [...entries].sort((a, b) => a.name.localeCompare(b.name));
 
 describe('the ledger', () => {
-  it.each([1, 2, 3, 4, 5])('ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)', (seed) => {
-    const ledger = new Ledger();
-    const portal = storm(random(seed), (messages) => messages.forEach((message) => ledger.apply(message)));
-    expect(sorted(ledger.entries.values())).toEqual(sorted(portal.truth.values()));
-    expect(portal.truth.size).toBeGreaterThan(100);
-  });
+  it.each([1, 2, 3, 4, 5])(
+    'ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)',
+    (seed) => {
+      const ledger = new Ledger();
+      const portal = storm(random(seed), (messages) =>
+        messages.forEach((message) => ledger.apply(message)),
+      );
+      expect(sorted(ledger.entries.values())).toEqual(sorted(portal.truth.values()));
+      expect(portal.truth.size).toBeGreaterThan(100);
+    },
+  );
 
-  it('shows what was known until a snapshot is complete, and forgets an incomplete one', () => {
+  it('shows the known state until a snapshot is complete, and drops an incomplete one', () => {
     const ledger = new Ledger();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
     const old = env('old', 1);
-    [{ type: 'snapshot', total: 1 }, { type: 'added', environment: old }, { type: 'synced', id: id(1) }].forEach((m) => ledger.apply(m as Message));
+    [
+      { type: 'snapshot', total: 1 },
+      { type: 'added', environment: old },
+      { type: 'synced', id: id(1) },
+    ].forEach((m) => ledger.apply(m as Message));
     ledger.apply({ type: 'snapshot', total: 2 });
     ledger.apply({ type: 'added', environment: env('new', 2) });
     expect([...ledger.entries.keys()]).toEqual([keyOf(old)]);
@@ -29,7 +39,7 @@ describe('the ledger', () => {
     expect([...ledger.entries.values()]).toEqual([env('old', 5)]);
   });
 
-  it('does not let what is gone come back', () => {
+  it('does not bring back a deleted environment', () => {
     const ledger = new Ledger();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
     ledger.apply({ type: 'snapshot', total: 0 });
@@ -42,7 +52,7 @@ describe('the ledger', () => {
     expect(ledger.entries.size).toBe(0);
   });
 
-  it('does not call the same again a change, but that the line tells of what was only made here', () => {
+  it('reports no change for the same state, except the first event of a local creation', () => {
     const ledger = new Ledger();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
     ledger.apply({ type: 'snapshot', total: 0 });
@@ -58,12 +68,19 @@ describe('the ledger', () => {
     expect(ledger.entries.get(key)).toEqual(env('a', 2));
   });
 
-  it('takes in what was read while the line was down, and then what the line had missed', () => {
+  it('accepts a list during a break, and then the missed events', () => {
     const ledger = new Ledger();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
-    const known = [env('stays', 1), env('goes', 1)].map((environment): Message => ({ type: 'added', environment }));
-    [{ type: 'snapshot', total: 2 }, ...known, { type: 'synced', id: id(1) }].forEach((message) => ledger.apply(message as Message));
-    expect(ledger.read([env('stays', 5), env('new', 4)]).sort()).toEqual(['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort());
+    const known = [env('stays', 1), env('goes', 1)].map((environment): Message => ({
+      type: 'added',
+      environment,
+    }));
+    [{ type: 'snapshot', total: 2 }, ...known, { type: 'synced', id: id(1) }].forEach((message) =>
+      ledger.apply(message as Message),
+    );
+    expect(ledger.read([env('stays', 5), env('new', 4)]).sort()).toEqual(
+      ['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort(),
+    );
     // The line goes on after 1, and tells all of it in its order.
     const missed: Message[] = [
       { type: 'modified', id: id(2), environment: env('stays', 3) },
@@ -71,16 +88,22 @@ describe('the ledger', () => {
       { type: 'modified', id: id(4), environment: env('stays', 5) },
       { type: 'deleted', id: id(5), environment: env('goes', 1) },
     ];
-    [{ type: 'opened' } as const, ...missed, { type: 'synced', id: id(5) } as const].forEach((message) => ledger.apply(message));
+    [{ type: 'opened' } as const, ...missed, { type: 'synced', id: id(5) } as const].forEach(
+      (message) => ledger.apply(message),
+    );
     expect(sorted(ledger.entries.values())).toEqual([env('new', 4), env('stays', 5)]);
   });
 
-  it('says only what is other than before', () => {
+  it('reports only differences', () => {
     const ledger = new Ledger();
     const snapshot = (...all: Environment[]): Message[] => [
-      { type: 'snapshot', total: all.length }, ...all.map((environment): Message => ({ type: 'added', environment })), { type: 'synced', id: { epoch: 'e', sequence: 9 } },
+      { type: 'snapshot', total: all.length },
+      ...all.map((environment): Message => ({ type: 'added', environment })),
+      { type: 'synced', id: { epoch: 'e', sequence: 9 } },
     ];
     snapshot(env('a', 1), env('b', 1)).forEach((message) => ledger.apply(message));
-    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => ledger.apply(message))).toEqual([keyOf(env('b', 2))]);
+    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => ledger.apply(message))).toEqual([
+      keyOf(env('b', 2)),
+    ]);
   });
 });

@@ -1,18 +1,38 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { backoff } from '../src/api/backoff';
-import { eventId, follow, retryNow, type Following, type Line, type Message } from '../src/api/live';
+import {
+  eventId,
+  follow,
+  retryNow,
+  type Following,
+  type Line,
+  type Message,
+} from '../src/api/live';
 import { World } from './world';
 
 describe('backoff', () => {
   it('doubles to half a minute, with jitter over its upper half', () => {
-    const bounds = [0, 1, 2, 3, 4, 5, 6, 50].map((attempt) => [backoff(attempt, () => 0), backoff(attempt, () => 1)]);
-    expect(bounds).toEqual([[500, 1000], [1000, 2000], [2000, 4000], [4000, 8000], [8000, 16000], [15000, 30000], [15000, 30000], [15000, 30000]]);
+    const bounds = [0, 1, 2, 3, 4, 5, 6, 50].map((attempt) => [
+      backoff(attempt, () => 0),
+      backoff(attempt, () => 1),
+    ]);
+    expect(bounds).toEqual([
+      [500, 1000],
+      [1000, 2000],
+      [2000, 4000],
+      [4000, 8000],
+      [8000, 16000],
+      [15000, 30000],
+      [15000, 30000],
+      [15000, 30000],
+    ]);
   });
 });
 
 it('reads ids as the portal writes them', () => {
   expect(eventId('4f2a-17-99ab')).toEqual({ epoch: '4f2a', sequence: 17 });
-  for (const strange of [undefined, '', 'a', 'a-', 'a-b-c', '-3-c']) expect(eventId(strange)).toBeUndefined();
+  for (const strange of [undefined, '', 'a', 'a-', 'a-b-c', '-3-c'])
+    expect(eventId(strange)).toBeUndefined();
 });
 
 describe('the line', () => {
@@ -33,7 +53,11 @@ describe('the line', () => {
       signal?.addEventListener('abort', () => world.reset());
       return world.fetch(request);
     });
-    line = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
+    line = follow({
+      onMessages: (some) => messages.push(...some),
+      onLine: (line) => lines.push(line),
+      random: () => 1,
+    });
   });
   afterEach(() => {
     line?.stop();
@@ -43,7 +67,7 @@ describe('the line', () => {
   const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds);
   const types = () => messages.splice(0).map(({ type }) => type);
 
-  it('begins with everything, and goes on where it stopped', async () => {
+  it('begins with a whole list, and resumes later', async () => {
     await pass(100);
     expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced']);
     expect(lines.at(-1)).toEqual({ state: 'live' });
@@ -59,14 +83,23 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('begins anew where what was known was forgotten, also while it is asked for', async () => {
+  it('starts again after its state was dropped, also during a request', async () => {
     await pass(100);
     world.reset();
     await pass(10);
     line?.forget();
     await pass(1100);
     expect(asked.map(({ last }) => last)).toEqual([null, null]);
-    expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced', 'opened', 'snapshot', 'added', 'synced']);
+    expect(types()).toEqual([
+      'opened',
+      'snapshot',
+      'added',
+      'synced',
+      'opened',
+      'snapshot',
+      'added',
+      'synced',
+    ]);
     let release = () => {};
     world.held = new Promise((resolve) => (release = resolve));
     world.reset();
@@ -80,15 +113,23 @@ describe('the line', () => {
     expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced']);
   });
 
-  it('says where the first one is held up on its way, and that it stands once it does', async () => {
+  it('reports a delayed first connection, and its success', async () => {
     line?.stop();
     world.buffering = true;
     [lines, asked] = [[], []];
-    line = follow({ onMessages: (some) => messages.push(...some), onLine: (line) => lines.push(line), random: () => 1 });
+    line = follow({
+      onMessages: (some) => messages.push(...some),
+      onLine: (line) => lines.push(line),
+      random: () => 1,
+    });
     await pass(2_900);
     expect(lines).toEqual([{ state: 'connecting' }]);
     await pass(200);
-    expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The connection is slow or blocked.', retryAt: asked[0]!.at + 40_000 });
+    expect(lines.at(-1)).toMatchObject({
+      state: 'down',
+      why: 'The connection is slow or blocked.',
+      retryAt: asked[0]!.at + 40_000,
+    });
     // Whoever asks for another does not wait for its end.
     retryNow();
     await pass(1_100);
@@ -126,7 +167,7 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('does not wait where somebody asks, or the device comes back online', async () => {
+  it('does not wait after a request or when the device is online again', async () => {
     await pass(100);
     world.streaming = false;
     world.reset();
@@ -166,7 +207,7 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('lets the line go while nobody looks, and goes on where it stopped', async () => {
+  it('closes the stream of a hidden page, and resumes it later', async () => {
     await pass(100);
     const state = vi.spyOn(document, 'visibilityState', 'get');
     const look = (how: DocumentVisibilityState) => {
@@ -195,7 +236,12 @@ describe('the line', () => {
     state.mockRestore();
   });
 
-  it.each([['slow', 1000], ['access-changed', 1000], ['shutdown', 1000], ['unavailable', 1000]])('comes back after a reset: %s', async (reason, wait) => {
+  it.each([
+    ['slow', 1000],
+    ['access-changed', 1000],
+    ['shutdown', 1000],
+    ['unavailable', 1000],
+  ])('comes back after a reset: %s', async (reason, wait) => {
     await pass(100);
     world.reset(reason);
     await pass(wait - 10);
@@ -204,7 +250,7 @@ describe('the line', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('waits longer where one reset follows the other, until a line has stood for a while', async () => {
+  it('waits longer after each reset, until a stream lasts', async () => {
     const waits = [];
     for (const stood of [0, 0, 0, 15_000]) {
       await pass(100 + stood);
@@ -217,7 +263,7 @@ describe('the line', () => {
     expect(waits).toEqual([1, 2, 4, 1]);
   });
 
-  it.each(['signed-out', 'expired'])('ends for good when nobody is signed in any more: %s', async (reason) => {
+  it.each(['signed-out', 'expired'])('ends finally after a sign-out: %s', async (reason) => {
     await pass(100);
     world.reset(reason);
     await pass(120_000);

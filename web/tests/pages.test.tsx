@@ -15,7 +15,12 @@ function peopled(): World {
   const createdAt = new Date(Date.now() - 2.5 * 3_600_000).toISOString();
   world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', createdAt });
   world.add('gpu-workspace', { name: 'broken', namespace: 'team-vision', stage: 'failing' });
-  world.add('gpu-workspace', { name: 'grace', namespace: 'team-robotics', stage: 'failing', owner: 'grace@acme.io' });
+  world.add('gpu-workspace', {
+    name: 'grace',
+    namespace: 'team-robotics',
+    stage: 'failing',
+    owner: 'grace@acme.io',
+  });
   world.add('virtual-environment', { name: 'preview', namespace: 'team-shop', stage: 'half-way' });
   return world;
 }
@@ -29,7 +34,10 @@ describe('my environments', () => {
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('2 hr ago')).toHaveAttribute('title');
     // The link covers the card: it tells whoever points at the message, which may be cut.
-    expect(within(card).getByRole('link', { name: 'ada' })).toHaveAttribute('title', 'all 7 resources are ready');
+    expect(within(card).getByRole('link', { name: 'ada' })).toHaveAttribute(
+      'title',
+      'all 7 resources are ready',
+    );
     expect(within(card).getByText('all 7 resources are ready')).not.toHaveAttribute('title');
     expect(within(card).getByRole('button', { name: 'Copy the address of ada' })).toBeVisible();
     expect(screen.queryByRole('link', { name: 'grace' })).toBeNull();
@@ -42,7 +50,11 @@ describe('my environments', () => {
     await screen.findByRole('link', { name: 'ada' });
     await user.selectOptions(screen.getByLabelText('Owner'), '*');
     await user.selectOptions(screen.getByLabelText('State'), 'Failed');
-    expect((await screen.findAllByRole('heading', { level: 2 })).map((heading) => heading.textContent).sort()).toEqual(['broken', 'grace']);
+    expect(
+      (await screen.findAllByRole('heading', { level: 2 }))
+        .map((heading) => heading.textContent)
+        .sort(),
+    ).toEqual(['broken', 'grace']);
     expect(new URLSearchParams(window.location.search).get('owner')).toBe('*');
     // Kinds are found as cards call them.
     await user.type(screen.getByLabelText('Search'), 'gpu workspace grace');
@@ -57,12 +69,21 @@ describe('my environments', () => {
     const world = new World();
     world.add('stock-pool', { name: 'render', namespace: 'team-vision' });
     world.others.push(kindOf('stock-pool', 'namespaced'));
-    world.add('stock-pool', { name: 'nightly', namespace: 'team-shop', apiVersion: 'platform.m.acme.io/v1alpha1' });
+    world.add('stock-pool', {
+      name: 'nightly',
+      namespace: 'team-shop',
+      apiVersion: 'platform.m.acme.io/v1alpha1',
+    });
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision' });
     const { user } = open('/', world);
     await screen.findByRole('link', { name: 'nightly' });
     const kinds = screen.getByLabelText<HTMLSelectElement>('Kind');
-    expect([...kinds.options].map(({ text }) => text)).toEqual(['All kinds', 'GPU workspace', `GPU stock pool (${G})`, 'GPU stock pool (platform.m.acme.io)']);
+    expect([...kinds.options].map(({ text }) => text)).toEqual([
+      'All kinds',
+      'GPU workspace',
+      `GPU stock pool (${G})`,
+      'GPU stock pool (platform.m.acme.io)',
+    ]);
     await user.selectOptions(kinds, 'GPU stock pool (platform.m.acme.io)');
     await waitFor(() => expect(screen.queryByRole('link', { name: 'render' })).toBeNull());
     expect(screen.getByRole('link', { name: 'nightly' })).toBeVisible();
@@ -74,7 +95,7 @@ describe('my environments', () => {
     expect(screen.queryByRole('link', { name: 'ada' })).toBeNull();
   });
 
-  it('helps where there is nothing', async () => {
+  it('helps on an empty page', async () => {
     const { user } = open('/');
     expect(await screen.findByText('No environments yet')).toBeVisible();
     await expectAccessible();
@@ -85,10 +106,12 @@ describe('my environments', () => {
 });
 
 describe('one environment', () => {
-  it('explains what fails in the provider’s own words', async () => {
+  it('explains a failure in the provider’s own words', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/broken`, peopled());
     const parts = await screen.findByRole('region', { name: 'Resources' });
-    expect(within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/)).toBeVisible();
+    expect(
+      within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/),
+    ).toBeVisible();
     // The cause heads the page, and the part.
     expect(screen.getAllByText(/^What helps: /)).not.toHaveLength(0);
     expect(within(parts).getByText(/What helps: /)).toBeVisible();
@@ -97,27 +120,46 @@ describe('one environment', () => {
 
   it('shows each part as it becomes ready', async () => {
     const world = new World();
-    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'half-way' });
+    const view = world.add('gpu-workspace', {
+      name: 'ada',
+      namespace: 'team-vision',
+      stage: 'half-way',
+    });
     open(ADA, world);
-    const state = (slot: string) => screen.getByText(slot, { selector: '.leaf-name' }).closest('.leaf-head')!;
+    const state = (slot: string) =>
+      screen.getByText(slot, { selector: '.leaf-name' }).closest('.leaf-head')!;
     await waitFor(() => expect(state('Instance')).toHaveTextContent('Creating'));
-    world.change(view, { parts: view.parts.map((part) => ({ ...part, ready: true, reason: undefined, message: undefined })) });
+    world.change(view, {
+      parts: view.parts.map((part) => ({
+        ...part,
+        ready: true,
+        reason: undefined,
+        message: undefined,
+      })),
+    });
     await waitFor(() => expect(state('Instance')).toHaveTextContent('Ready'));
   });
 
-  it('keeps room for its address, and lets nothing grow above what one presses', async () => {
+  it('keeps room for its address, and keeps buttons in place', async () => {
     const world = new World();
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'half-way' });
     open(ADA, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
     expect(within(connect).getByText('No address yet.').closest('.address')).toBeVisible();
     const outputs = within(connect).getByRole('heading', { name: 'Outputs' });
-    expect(outputs.compareDocumentPosition(within(connect).getByRole('button', { name: 'Show' }))).toBe(Node.DOCUMENT_POSITION_PRECEDING);
+    expect(
+      outputs.compareDocumentPosition(within(connect).getByRole('button', { name: 'Show' })),
+    ).toBe(Node.DOCUMENT_POSITION_PRECEDING);
   });
 
-  it('says how one gets in from one’s own machine, and links to nothing that only the cluster reaches', async () => {
+  it('shows the command for the user’s machine, without links into the cluster', async () => {
     const world = new World();
-    const addresses = ['https://preview-x.team-preview.svc', 'https://10.1.2.3:6443', 'https://api.preview.svc.cluster.local', 'https://[fd00::1]'];
+    const addresses = [
+      'https://preview-x.team-preview.svc',
+      'https://10.1.2.3:6443',
+      'https://api.preview.svc.cluster.local',
+      'https://[fd00::1]',
+    ];
     const view = world.add('virtual-environment', { name: 'preview', namespace: 'team-shop' });
     open(`/environments/team-shop/environments.${G}/preview`, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
@@ -126,24 +168,35 @@ describe('one environment', () => {
       act(() => void world.change(view, { endpoint }));
       expect(await within(connect).findByText(endpoint)).toBeVisible();
       expect(within(connect).queryByRole('link')).toBeNull();
-      expect(within(connect).getByText('The address is reachable from inside the cluster only.')).toBeVisible();
+      expect(
+        within(connect).getByText('The address is reachable from inside the cluster only.'),
+      ).toBeVisible();
     }
     act(() => void world.change(view, { endpoint: 'https://shop.apps.acme.io' }));
-    expect(await within(connect).findByRole('link', { name: 'https://shop.apps.acme.io' })).toBeVisible();
+    expect(
+      await within(connect).findByRole('link', { name: 'https://shop.apps.acme.io' }),
+    ).toBeVisible();
     expect(within(connect).queryByText(/inside the cluster only/)).toBeNull();
     await expectAccessible();
   });
 
   it('says that SSH is closed, and leads to where it is opened', async () => {
     const world = new World();
-    const view = world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', endpoint: 'aws ssm start-session --target i-0abc --region eu-west-1' });
+    const view = world.add('gpu-workspace', {
+      name: 'ada',
+      namespace: 'team-vision',
+      endpoint: 'aws ssm start-session --target i-0abc --region eu-west-1',
+      sshClosed: true,
+    });
     const { user } = open(ADA, world);
     const connect = await screen.findByRole('region', { name: 'Connect' });
     expect(within(connect).getByText(/SSH is closed: no network is allowed\./)).toBeVisible();
     await user.click(within(connect).getByRole('link', { name: 'Change › Allowed CIDRs' }));
     expect(await screen.findByLabelText(/^Allowed CIDRs/)).toBeVisible();
     await user.click(screen.getByRole('tab', { name: 'Overview' }));
-    act(() => void world.change(view, { endpoint: 'ssh developer@203.0.113.24' }));
+    act(
+      () => void world.change(view, { endpoint: 'ssh developer@203.0.113.24', sshClosed: false }),
+    );
     await waitFor(() => expect(screen.queryByText(/SSH is closed/)).toBeNull());
   });
 
@@ -159,14 +212,17 @@ describe('one environment', () => {
     expect(world.asked.filter((one) => one.includes('connection'))).toHaveLength(1);
   });
 
-  it.each(['expired', 'signed-out'])('shows no secret any longer than the session lasts (%s)', async (reason) => {
-    const { world, user } = open(ADA, peopled());
-    await user.click(await screen.findByRole('button', { name: 'Show' }));
-    await screen.findByText('correct-horse-battery');
-    world.me = undefined;
-    world.reset(reason);
-    await waitFor(() => expect(document.body).not.toHaveTextContent('correct-horse-battery'));
-  });
+  it.each(['expired', 'signed-out'])(
+    'shows no secret any longer than the session lasts (%s)',
+    async (reason) => {
+      const { world, user } = open(ADA, peopled());
+      await user.click(await screen.findByRole('button', { name: 'Show' }));
+      await screen.findByText('correct-horse-battery');
+      world.me = undefined;
+      world.reset(reason);
+      await waitFor(() => expect(document.body).not.toHaveTextContent('correct-horse-battery'));
+    },
+  );
 
   it('says the server’s words where secrets are refused', async () => {
     const { world, user } = open(ADA, peopled());
@@ -180,7 +236,9 @@ describe('one environment', () => {
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'nothing' });
     const { user } = open(ADA, world);
     await user.click(await screen.findByRole('button', { name: 'Show' }));
-    expect(await screen.findByText('There is no Secret ada-conn with connection details yet.')).toBeVisible();
+    expect(
+      await screen.findByText('There is no Secret ada-conn with connection details yet.'),
+    ).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
   });
 
@@ -198,18 +256,23 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
   });
 
-  it('does not call gone what one may not see any more', async () => {
+  it('does not call a hidden environment deleted', async () => {
     const world = peopled();
     open(ADA, world);
     await screen.findByRole('region', { name: 'Resources' });
     world.unlisted.add('team-vision');
-    world.refuse('GET', /ada$/, { status: 403, detail: 'gpudevworkspaceclaims "ada" is forbidden' });
+    world.refuse('GET', /ada$/, {
+      status: 403,
+      detail: 'gpudevworkspaceclaims "ada" is forbidden',
+    });
     world.restart();
-    expect(await screen.findByRole('alert')).toHaveTextContent('Could not load this environmentgpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Could not load this environmentgpudevworkspaceclaims "ada" is forbidden',
+    );
     expect(screen.queryByText(/was deleted/)).toBeNull();
   });
 
-  it('reads again and again what one may look at and not list, says so, and deletes it', async () => {
+  it('polls an environment without the right to list, and deletes it', async () => {
     const world = peopled();
     world.unlisted.add('team-vision');
     const { user } = open(ADA, world);
@@ -223,7 +286,8 @@ describe('one environment', () => {
     world.restart();
     world.change(view, { message: 'something newer' });
     expect(await screen.findByText('something newer')).toBeVisible();
-    // What it forgets and cannot read again it has nothing to show of. Why stays until it can: nothing blinks while it is tried.
+    // What it forgets and cannot read again it has nothing to show of. Why stays until it can:
+    // nothing blinks while it is tried.
     world.refuse('GET', /ada$/, { status: 502, detail: 'away', lasts: true });
     world.restart();
     expect(await screen.findByText('away')).toBeVisible();
@@ -256,7 +320,7 @@ describe('one environment', () => {
     expect(screen.getByText('1 environment')).toBeVisible();
   });
 
-  it('is one page from the first moment on: nothing moves the keyboard when its data comes', async () => {
+  it('keeps the focus when its data arrives', async () => {
     open('/nowhere').unmount();
     const scrolled = vi.spyOn(window, 'scrollTo');
     open(ADA, peopled());
@@ -288,25 +352,33 @@ describe('deleting', () => {
     return { ...opened, answer };
   };
 
-  it('shows at once that it goes, and what is left of it', async () => {
+  it('shows a deletion at once, with the remaining resources', async () => {
     const { world, answer } = await ask();
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     expect(screen.getByRole('progressbar', { name: '0 of 7 resources deleted' })).toBeVisible();
-    expect(world.asked).toContain(`DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`);
-    expect(world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!.view.deletedAt).toBeUndefined();
+    expect(world.asked).toContain(
+      `DELETE /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada`,
+    );
+    expect(
+      world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!.view.deletedAt,
+    ).toBeUndefined();
     answer();
     const view = await waitFor(() => {
       const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
       expect(view.deletedAt).toBeTruthy();
       return view;
     });
-    world.change(view, { parts: view.parts.slice(0, 1), progress: '6/7', message: 'is being deleted: 1 of 7 resources are left' });
+    world.change(view, {
+      parts: view.parts.slice(0, 1),
+      progress: '6/7',
+      message: 'is being deleted: 1 of 7 resources are left',
+    });
     const left = await screen.findByRole('region', { name: 'Still being deleted' });
     await waitFor(() => expect(within(left).getAllByRole('listitem')).toHaveLength(1));
     expect(screen.getByRole('progressbar', { name: '6 of 7 resources deleted' })).toBeVisible();
   });
 
-  it('says what is deleted with its data and what is kept, and after it what stays', async () => {
+  it('lists deleted and kept resources, and the kept ones afterwards', async () => {
     const world = peopled();
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, {
@@ -316,18 +388,34 @@ describe('deleting', () => {
           { slot: 'role', kind: 'Role', hasData: false },
         ],
         keeps: [
-          { slot: 'frontend-bucket', kind: 'Bucket', name: 'acme-mfe-shop-90b7064b', until: 'deleted by hand' },
-          { slot: 'postgres-instance', kind: 'Snapshot', name: 'shop-db-final', until: 'deleted by hand' },
+          {
+            slot: 'frontend-bucket',
+            kind: 'Bucket',
+            name: 'acme-mfe-shop-90b7064b',
+            until: 'deleted by hand',
+          },
+          {
+            slot: 'postgres-instance',
+            kind: 'Snapshot',
+            name: 'shop-db-final',
+            until: 'deleted by hand',
+          },
         ],
       },
     });
     const { user } = open(ADA, world);
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
-    expect(within(dialog).getByRole('list', { name: 'Deleted with all data' })).toHaveTextContent(/^PostgreSQL instance shop-db$/);
+    expect(within(dialog).getByRole('list', { name: 'Deleted with all data' })).toHaveTextContent(
+      /^PostgreSQL instance shop-db$/,
+    );
     expect(dialog).toHaveTextContent('Also deleted: 1 other resource.');
     const kept = within(dialog).getByRole('list', { name: 'Kept, and billed while it exists' });
-    expect(within(kept).getAllByRole('listitem').map((one) => one.textContent)).toEqual([
+    expect(
+      within(kept)
+        .getAllByRole('listitem')
+        .map((one) => one.textContent),
+    ).toEqual([
       'Frontend bucket acme-mfe-shop-90b7064b, until deleted by hand',
       'Snapshot of postgres-instance shop-db-final, until deleted by hand',
     ]);
@@ -337,26 +425,32 @@ describe('deleting', () => {
     await screen.findByRole('button', { name: 'Being deleted' });
     world.remove(view);
     expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
-    expect(screen.getByRole('list', { name: 'Kept, and billed while it exists' })).toHaveTextContent('acme-mfe-shop-90b7064b');
+    expect(
+      screen.getByRole('list', { name: 'Kept, and billed while it exists' }),
+    ).toHaveTextContent('acme-mfe-shop-90b7064b');
     expect(screen.queryByText(/All of its resources/)).toBeNull();
     await expectAccessible();
   });
 
-  it('promises nothing where the template does not say what is kept', async () => {
+  it('makes no promise without a list of kept resources', async () => {
     const world = peopled();
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, { onDeletion: undefined, owner: 'grace@acme.io' });
     const { user } = open(ADA, world);
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
-    expect(dialog).toHaveTextContent('The environment’s resources are deleted. See its template for what is kept.');
+    expect(dialog).toHaveTextContent(
+      'The environment’s resources are deleted. See its template for what is kept.',
+    );
     expect(dialog).toHaveTextContent('Owner: grace@acme.io.');
     await user.click(within(dialog).getByRole('button', { name: 'Cancel' }));
     world.remove(view);
-    expect(await screen.findByText('Its resources were deleted. See its template for what is kept.')).toBeVisible();
+    expect(
+      await screen.findByText('Its resources were deleted. See its template for what is kept.'),
+    ).toBeVisible();
   });
 
-  it('leaves the form in which it could be changed: what is left is to be seen', async () => {
+  it('leaves the form, and shows the remaining resources', async () => {
     const world = peopled();
     open(`${ADA}?tab=change`, world);
     await screen.findByLabelText(/^Instance type/);
@@ -366,10 +460,13 @@ describe('deleting', () => {
     expect(screen.queryByLabelText(/^Instance type/)).toBeNull();
   });
 
-  it('brings the keyboard back to whoever keeps it, and to the title when it goes', async () => {
+  it('returns the focus to its button, and to the title after a deletion', async () => {
     const { user } = open(ADA, peopled());
     const button = await screen.findByRole('button', { name: 'Delete' });
-    for (const keep of [() => user.keyboard('{Escape}'), () => user.click(screen.getByRole('button', { name: 'Cancel' }))]) {
+    for (const keep of [
+      () => user.keyboard('{Escape}'),
+      () => user.click(screen.getByRole('button', { name: 'Cancel' })),
+    ]) {
       await user.click(button);
       await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada');
       await keep();
@@ -383,17 +480,22 @@ describe('deleting', () => {
     expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
   });
 
-  it('is not called refused where nobody knows', async () => {
+  it('is not called rejected without an answer', async () => {
     const { world, user } = open(ADA, peopled());
     world.refuse('DELETE', /ada$/, { status: 504, detail: 'The request timed out.' });
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada{Enter}');
-    expect(await screen.findByRole('alert')).toHaveTextContent('We could not confirm that ada is being deletedThe request timed out.');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'We could not confirm that ada is being deletedThe request timed out.',
+    );
   });
 
-  it('is no failure where somebody else was faster', async () => {
+  it('is no failure after a faster deletion', async () => {
     const { world, user } = open(ADA, peopled());
-    world.refuse('DELETE', /ada$/, { status: 404, detail: 'gpudevworkspaceclaims "ada" not found' });
+    world.refuse('DELETE', /ada$/, {
+      status: 404,
+      detail: 'gpudevworkspaceclaims "ada" not found',
+    });
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     await user.type(await screen.findByLabelText(/^Type .* to confirm/), 'ada{Enter}');
     expect(await screen.findByText('ada was already deleted')).toBeVisible();
@@ -402,10 +504,14 @@ describe('deleting', () => {
   });
 
   it('is taken back where it is refused, in the server’s words', async () => {
-    const { answer } = await ask('gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete');
+    const { answer } = await ask(
+      'gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete',
+    );
     expect(await screen.findByRole('button', { name: 'Being deleted' })).toBeDisabled();
     answer();
-    expect(await screen.findByRole('alert')).toHaveTextContent('Could not delete adagpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Could not delete adagpudevworkspaceclaims "ada" is forbidden',
+    );
     expect(screen.getByRole('button', { name: 'Delete' })).toBeEnabled();
     await expectAccessible();
   });
@@ -415,16 +521,20 @@ describe('deleting', () => {
     await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
     const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
     expect(within(card).getByText('Deleting')).toBeVisible();
-    expect(within(card).getByRole('progressbar', { name: '0 of 7 resources deleted' })).toBeVisible();
+    expect(
+      within(card).getByRole('progressbar', { name: '0 of 7 resources deleted' }),
+    ).toBeVisible();
     answer();
-    expect(await screen.findByRole('alert')).toHaveTextContent('Could not delete adagpudevworkspaceclaims "ada" is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Could not delete adagpudevworkspaceclaims "ada" is forbidden',
+    );
     expect(within(card).getByText('Ready')).toBeVisible();
     expect(within(card).getByRole('progressbar', { name: '7 of 7 resources ready' })).toBeVisible();
   });
 });
 
 describe('operations', () => {
-  it('groups what fails by its cause, across tenants', async () => {
+  it('groups failures by their cause, across tenants', async () => {
     open('/operations', peopled());
     const failing = await screen.findByRole('region', { name: 'What fails now' });
     expect(await within(failing).findByText('2 environments')).toBeVisible();
@@ -432,23 +542,34 @@ describe('operations', () => {
     expect(within(failing).getAllByText(/What helps: /)).toHaveLength(1);
     expect(within(failing).getByRole('link', { name: 'team-robotics/grace' })).toBeVisible();
     const tenants = screen.getByRole('region', { name: 'Table of tenants' });
-    expect(within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0 0/ })).toBeVisible();
+    expect(
+      within(tenants).getByRole('row', { name: /team-vision 2 × GPU workspace 1 0 1 0 0/ }),
+    ).toBeVisible();
     await expectAccessible();
   });
 
-  it('counts every environment once, what is paused or at zero too', async () => {
+  it('counts every environment once, also paused and empty ones', async () => {
     const world = peopled();
-    world.add('stock-pool', { name: 'spare', namespace: 'team-vision', phase: 'ScaledToZero', ready: false });
+    world.add('stock-pool', {
+      name: 'spare',
+      namespace: 'team-vision',
+      phase: 'ScaledToZero',
+      ready: false,
+    });
     open('/operations', world);
     const tenants = await screen.findByRole('region', { name: 'Table of tenants' });
-    expect(await within(tenants).findByRole('row', { name: /team-vision .* 1 0 1 1 0/ })).toBeVisible();
-    const sums = [...document.querySelectorAll('.sums dd')].map(({ textContent }) => Number(textContent));
+    expect(
+      await within(tenants).findByRole('row', { name: /team-vision .* 1 0 1 1 0/ }),
+    ).toBeVisible();
+    const sums = [...document.querySelectorAll('.sums dd')].map(({ textContent }) =>
+      Number(textContent),
+    );
     expect(sums.reduce((sum, one) => sum + one, 0)).toBe(world.environments.size);
   });
 });
 
 describe('my keys', () => {
-  it('adds and removes keys, and says what is wrong with one', async () => {
+  it('adds and removes keys, and explains an invalid key', async () => {
     const { world, user } = open('/keys');
     await screen.findByText('ada@laptop');
     await expectAccessible();
@@ -457,19 +578,27 @@ describe('my keys', () => {
     expect(await screen.findByText(/does not start with a known key type/)).toBeVisible();
     expect(screen.getByLabelText('Add a key')).toHaveAttribute('aria-invalid', 'true');
     await user.clear(screen.getByLabelText('Add a key'));
-    await user.type(screen.getByLabelText('Add a key'), 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk');
+    await user.type(
+      screen.getByLabelText('Add a key'),
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk',
+    );
     await user.click(screen.getByRole('button', { name: 'Add' }));
     expect(await screen.findByText('second@desk')).toBeVisible();
     // Told once: by the region, which is polite.
-    expect(screen.getByText('Your key was added').closest('[role=status]')).toHaveAttribute('aria-atomic', 'false');
-    expect(document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]')).toBeNull();
+    expect(screen.getByText('Your key was added').closest('[role=status]')).toHaveAttribute(
+      'aria-atomic',
+      'false',
+    );
+    expect(
+      document.querySelector('[aria-live] [role=status], [aria-live] [role=alert]'),
+    ).toBeNull();
     await user.click(screen.getByRole('button', { name: 'Remove ada@laptop' }));
     await waitFor(() => expect(screen.queryByText('ada@laptop')).toBeNull());
     expect(screen.getByRole('heading', { level: 1 })).toHaveFocus();
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI second@desk']);
   });
 
-  it('leaves alone what another page has added meanwhile, and shows it', async () => {
+  it('keeps a key of another page, and shows it', async () => {
     const { world, user } = open('/keys');
     await screen.findByText('ada@laptop');
     world.keys = [...world.keys, 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone'];
@@ -483,7 +612,9 @@ describe('my keys', () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 403, detail: 'configmaps is forbidden' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('Could not remove the keyconfigmaps is forbidden');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Could not remove the keyconfigmaps is forbidden',
+    );
     expect(screen.getByText('ada@laptop')).toBeVisible();
     expect(screen.getByLabelText('Add a key')).not.toHaveAttribute('aria-invalid');
   });
@@ -496,7 +627,9 @@ describe('my keys', () => {
     await user.clear(draft);
     await user.type(draft, '-----BEGIN OPENSSH PRIVATE KEY-----');
     expect(Object.keys(sessionStorage)).toEqual([]);
-    expect(draft).toHaveAccessibleDescription(/This is a private key\. It has not left this page\./);
+    expect(draft).toHaveAccessibleDescription(
+      /This is a private key\. It has not left this page\./,
+    );
     await user.click(screen.getByRole('button', { name: 'Add' }));
     await settle();
     expect(world.asked.filter((one) => one.startsWith('PUT'))).toEqual([]);
@@ -507,28 +640,39 @@ describe('my keys', () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('We could not confirm that the key was removed');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'We could not confirm that the key was removed',
+    );
     await user.type(screen.getByLabelText('Add a key'), world.keys[0]!);
     await user.click(screen.getByRole('button', { name: 'Add' }));
     expect(await screen.findByText('This key is already in your list')).toBeVisible();
   });
 });
 
-describe('who sits before the page', () => {
+describe('the user of the page', () => {
   it('is asked to sign in, and comes back to where they were', async () => {
     const world = new World();
     world.me = undefined;
     open('/operations?x=1', world);
-    expect(await screen.findByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2Foperations%3Fx%3D1');
+    expect(await screen.findByRole('link', { name: 'Sign in' })).toHaveAttribute(
+      'href',
+      '/auth/sign-in?return=%2Foperations%3Fx%3D1',
+    );
     await expectAccessible();
   });
 
-  /** What the portal writes into the page that it shows in the place of the one that was asked for. */
+  /**
+   * What the portal writes into the page that it shows in the place of the one that was asked for.
+   */
   const refuseSignIn = () => {
     const told = document.createElement('script');
     told.type = 'application/json';
     told.id = 'problem';
-    told.textContent = JSON.stringify({ status: 403, detail: 'The provider did not sign you in: it says access_denied.', requestId: '0a1b' });
+    told.textContent = JSON.stringify({
+      status: 403,
+      detail: 'The provider did not sign you in: it says access_denied.',
+      requestId: '0a1b',
+    });
     document.head.append(told);
     onTestFinished(() => told.remove());
   };
@@ -539,8 +683,13 @@ describe('who sits before the page', () => {
     world.me = undefined;
     open('/auth/callback?error=access_denied', world);
     const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent(/Could not sign you in.*it says access_denied\.\s*Request 0a1b/);
-    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+    expect(alert).toHaveTextContent(
+      /Could not sign you in.*it says access_denied\.\s*Request 0a1b/,
+    );
+    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute(
+      'href',
+      '/auth/sign-in?return=%2F',
+    );
     await expectAccessible();
   });
 
@@ -548,11 +697,13 @@ describe('who sits before the page', () => {
     refuseSignIn();
     open('/auth/callback?error=access_denied', peopled());
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
-    expect(screen.getByRole('alert')).toHaveTextContent(/still signed in as before.*it says access_denied/);
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      /still signed in as before.*it says access_denied/,
+    );
     expect(screen.queryByRole('link', { name: 'Sign in' })).toBeNull();
   });
 
-  it('finds again what was pasted before a session ended', async () => {
+  it('restores a pasted key after a new sign-in', async () => {
     const { world, user, unmount } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     const { me } = world;
@@ -565,7 +716,7 @@ describe('who sits before the page', () => {
     expect(await screen.findByLabelText('Add a key')).toHaveValue('ssh-ed25519 AAAA');
   });
 
-  it('finds nothing of what somebody else pasted', async () => {
+  it('restores no key of another user', async () => {
     const { world, user, unmount } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     await waitFor(() => expect(world.open).toBe(1));
@@ -581,7 +732,7 @@ describe('who sits before the page', () => {
     expect(Object.keys(sessionStorage)).toEqual([]);
   });
 
-  it('signs out, and leaves nothing behind', async () => {
+  it('signs out, and leaves no data behind', async () => {
     const { world, user } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     await waitFor(() => expect(world.open).toBe(1));
@@ -589,7 +740,8 @@ describe('who sits before the page', () => {
     expect(await screen.findByRole('link', { name: 'Sign in' })).toBeVisible();
     await settle();
     // Browsers keep the page as it is now, for whoever goes back to it.
-    for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
+    for (const theirs of ['ada@laptop', 'ada@acme.io'])
+      expect(screen.queryByText(theirs)).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
   });
@@ -606,7 +758,7 @@ describe('who sits before the page', () => {
     expect(reload).toHaveBeenCalledOnce();
   });
 
-  it('sees nothing of somebody else’s when another page has signed in meanwhile', async () => {
+  it('shows no data of another user who signed in on another page', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.me = { ...world.me!, login: 'bob@acme.io', owner: 'u-bob' };
@@ -618,9 +770,14 @@ describe('who sits before the page', () => {
   it('has signed out here where the portal cannot tell the others', async () => {
     const { world, user } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
-    world.refuse('POST', /sign-out$/, { status: 503, detail: 'You are signed out here; other replicas may not know it.' });
+    world.refuse('POST', /sign-out$/, {
+      status: 503,
+      detail: 'You are signed out here; other replicas may not know it.',
+    });
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
-    expect(await screen.findByRole('alert')).toHaveTextContent('You are signed out here, but perhaps not everywhereYou are signed out here; other replicas may not know it.');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'You are signed out here, but perhaps not everywhereYou are signed out here; other replicas may not know it.',
+    );
     await settle();
     expect(screen.queryByText('ada@laptop')).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();
@@ -631,27 +788,34 @@ describe('who sits before the page', () => {
   it('goes on where signing out did not work', async () => {
     const { world, user } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
-    world.refuse('POST', /sign-out$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
+    world.refuse('POST', /sign-out$/, {
+      status: 502,
+      detail: 'The Kubernetes API does not respond.',
+    });
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
     expect(await screen.findByRole('alert')).toHaveTextContent('Could not sign you out everywhere');
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
-  it('signs out of what stands open elsewhere too, and leaves nothing there either', async () => {
+  it('signs out of other open pages too, and leaves no data there', async () => {
     const { world, user } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     await waitFor(() => expect(world.open).toBe(1));
     world.me = undefined;
     world.reset('signed-out');
     expect(await screen.findByText('You signed out in another tab.')).toBeVisible();
-    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute('href', '/auth/sign-in?return=%2Fkeys');
-    for (const theirs of ['ada@laptop', 'ada@acme.io']) expect(screen.queryByText(theirs)).toBeNull();
+    expect(screen.getByRole('link', { name: 'Sign in' })).toHaveAttribute(
+      'href',
+      '/auth/sign-in?return=%2Fkeys',
+    );
+    for (const theirs of ['ada@laptop', 'ada@acme.io'])
+      expect(screen.queryByText(theirs)).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
     await expectAccessible();
   });
 
-  it('signs out of what nobody looks at too, where no line stands', async () => {
+  it('signs out of hidden pages without a stream too', async () => {
     const world = peopled();
     world.streaming = false;
     const { user } = open(ADA, world);
@@ -681,12 +845,15 @@ describe('who sits before the page', () => {
     world.me = undefined;
     world.reset('expired');
     const dialog = await screen.findByRole('dialog', { name: 'Your session has ended' });
-    expect(within(dialog).getByRole('link', { name: 'Sign in again' })).toHaveAttribute('href', '/auth/sign-in?return=%2F');
+    expect(within(dialog).getByRole('link', { name: 'Sign in again' })).toHaveAttribute(
+      'href',
+      '/auth/sign-in?return=%2F',
+    );
     await expectAccessible();
   });
 });
 
-it('lets nobody sign out who acts as the kubeconfig’s user', async () => {
+it('has no sign-out for the kubeconfig’s user', async () => {
   const world = peopled();
   world.me = { ...world.me!, credential: 'kubeconfig', login: 'admin', groups: ['system:masters'] };
   open('/', world);
@@ -695,7 +862,7 @@ it('lets nobody sign out who acts as the kubeconfig’s user', async () => {
 });
 
 describe('the line', () => {
-  it('says when it is down, shows what was known, and goes on', async () => {
+  it('reports a break, keeps the known state, and resumes', async () => {
     const { world, user } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.streaming = false;
@@ -711,7 +878,7 @@ describe('the line', () => {
     await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
   });
 
-  it('says nothing of a break that is over at once', async () => {
+  it('does not report a short break', async () => {
     // The shortest wait that there is before the next attempt.
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { world } = open('/', peopled());
@@ -724,21 +891,29 @@ describe('the line', () => {
     await waitFor(() => expect(world.open).toBe(1));
   });
 
-  it('is not needed: what there is is read, page by page, and said to be old', async () => {
+  it('is not needed: lists are polled page by page, and marked as old', async () => {
     const world = peopled();
     world.streaming = false;
-    for (let index = 0; index < 600; index++) world.add('stock-pool', { name: `pool-${index}`, namespace: 'team-vision', owner: 'barbara@acme.io' });
+    for (let index = 0; index < 600; index++)
+      world.add('stock-pool', {
+        name: `pool-${index}`,
+        namespace: 'team-vision',
+        owner: 'barbara@acme.io',
+      });
     open('/', world);
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
     expect(await screen.findByText(/No live updates.*You have 128 open streams/)).toBeVisible();
     expect(await screen.findByText('3 environments')).toBeVisible();
-    expect(world.asked.filter((one) => one === 'GET /api/v1/environments').length).toBeGreaterThanOrEqual(2);
+    expect(
+      world.asked.filter((one) => one === 'GET /api/v1/environments').length,
+    ).toBeGreaterThanOrEqual(2);
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
   /** How many lists were asked for. */
-  const lists = ({ asked }: World) => asked.filter((one) => one === 'GET /api/v1/environments').length;
+  const lists = ({ asked }: World) =>
+    asked.filter((one) => one === 'GET /api/v1/environments').length;
 
   it('is not waited for where it is held up on its way, which is said', async () => {
     const world = peopled();
@@ -769,7 +944,7 @@ describe('the line', () => {
     expect(screen.getByRole('link', { name: 'ada' })).toBeVisible();
   });
 
-  it('tells everything anew after a list that knew less than it', async () => {
+  it('reports all changes again after an older list', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.behind.add('ada');
@@ -780,7 +955,7 @@ describe('the line', () => {
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
   });
 
-  it('is another process’s, and nothing that is gone stays', async () => {
+  it('may be of another process, and drops deleted environments', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.streaming = false;
@@ -793,7 +968,7 @@ describe('the line', () => {
   });
 });
 
-it('waits for a portal that does not know its kinds yet, and shows what there is meanwhile', async () => {
+it('waits for the kinds of a starting portal, and shows environments meanwhile', async () => {
   const world = peopled();
   world.knows = false;
   const { user } = open('/', world);
@@ -804,37 +979,62 @@ it('waits for a portal that does not know its kinds yet, and shows what there is
   expect(await screen.findByRole('link', { name: 'GPU workspace' })).toBeVisible();
 });
 
-it.each(['/new', `${ADA}?tab=change`])('says why the kinds do not come, and goes on once they do (%s)', async (path) => {
-  const world = peopled();
-  let answer = () => {};
-  world.held = new Promise((resolve) => (answer = resolve));
-  world.refuse('GET', /kinds$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
-  open(path, world);
-  expect(await screen.findByText('Checking your sign-in…')).not.toHaveClass('unseen');
-  answer();
-  const alert = await screen.findByRole('alert');
-  expect(alert).toHaveTextContent(/Could not load the templates.*The Kubernetes API does not respond\./);
-  await expectAccessible();
-  world.relent();
-  expect(await (path === '/new' ? screen.findByRole('link', { name: 'GPU workspace' }) : screen.findByLabelText(/^Instance type/))).toBeVisible();
-  expect(screen.queryByRole('alert')).toBeNull();
-});
+it.each(['/new', `${ADA}?tab=change`])(
+  'says why the kinds do not come, and goes on once they do (%s)',
+  async (path) => {
+    const world = peopled();
+    let answer = () => {};
+    world.held = new Promise((resolve) => (answer = resolve));
+    world.refuse('GET', /kinds$/, {
+      status: 502,
+      detail: 'The Kubernetes API does not respond.',
+      lasts: true,
+    });
+    open(path, world);
+    expect(await screen.findByText('Checking your sign-in…')).not.toHaveClass('unseen');
+    answer();
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent(
+      /Could not load the templates.*The Kubernetes API does not respond\./,
+    );
+    await expectAccessible();
+    world.relent();
+    expect(
+      await (path === '/new'
+        ? screen.findByRole('link', { name: 'GPU workspace' })
+        : screen.findByLabelText(/^Instance type/)),
+    ).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  },
+);
 
 it('says that the portal does not answer, and goes on once it does', async () => {
   const world = peopled();
-  world.refuse('GET', /me$/, { status: 502, detail: 'The Kubernetes API does not respond.', lasts: true });
+  world.refuse('GET', /me$/, {
+    status: 502,
+    detail: 'The Kubernetes API does not respond.',
+    lasts: true,
+  });
   open('/', world);
-  expect(await screen.findByRole('alert')).toHaveTextContent('The Kubernetes API does not respond.');
+  expect(await screen.findByRole('alert')).toHaveTextContent(
+    'The Kubernetes API does not respond.',
+  );
   await expectAccessible();
   world.relent();
   expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
 });
 
-it('says why somebody may not use the portal, asks no more, and lets them sign out', async () => {
+it('explains a missing right to use the portal, stops requests, and offers a sign-out', async () => {
   const world = peopled();
-  world.refuse('GET', /me$/, { status: 403, detail: 'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".' });
+  world.refuse('GET', /me$/, {
+    status: 403,
+    detail:
+      'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+  });
   const { user } = open('/', world);
-  expect(await screen.findByRole('heading', { level: 1, name: 'You do not have access to this portal' })).toBeVisible();
+  expect(
+    await screen.findByRole('heading', { level: 1, name: 'You do not have access to this portal' }),
+  ).toBeVisible();
   expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
   await expectAccessible();
   await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));

@@ -23,15 +23,24 @@ async function drawnSince(): Promise<[string, number][]> {
 
 it('draws the one card that has changed, of 500', async () => {
   const world = new World();
-  const views = Array.from({ length: 500 }, (_, index) => world.add('stock-pool', { name: `pool-${index}`, namespace: 'team', progress: `0/${index + 1}` }));
+  const views = Array.from({ length: 500 }, (_, index) =>
+    world.add('stock-pool', {
+      name: `pool-${index}`,
+      namespace: 'team',
+      progress: `0/${index + 1}`,
+    }),
+  );
   open('/', world);
   // Not by role: to compute the names of 500 cards takes longer than to draw them.
-  await waitFor(() => expect(document.querySelectorAll('.card')).toHaveLength(500), { timeout: 60_000 });
+  await waitFor(() => expect(document.querySelectorAll('.card')).toHaveLength(500), {
+    timeout: 60_000,
+  });
   expect(await drawnSince()).toHaveLength(500);
   world.change(views[250]!, { progress: 'changed', message: 'something new' });
   await screen.findByText('something new');
   expect(await drawnSince()).toEqual([['changed', 1]]);
-  // By their phases lists are filtered and sorted: the list is another one then, and the other cards are not.
+  // By their phases lists are filtered and sorted: the list is another one then, and the other
+  // cards are not.
   world.change(views[123]!, { phase: 'Progressing', ready: false, message: 'on its way' });
   await screen.findByText('on its way');
   expect(await drawnSince()).toEqual([['0/124', 1]]);

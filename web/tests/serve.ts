@@ -20,7 +20,10 @@ export function protective(_: IncomingMessage, response: ServerResponse, next: N
   next();
 }
 
-/** Built files as the portal sends them: packed, and kept for ever, since their names change with them. */
+/**
+ * Built files as the portal sends them: packed, and kept for ever, since their names change with
+ * them.
+ */
 export function packed(request: IncomingMessage, response: ServerResponse, next: Next): void {
   const name = /^\/assets\/([\w.-]+\.(js|css))$/.exec(request.url ?? '');
   const file = join(import.meta.dirname, '..', 'dist', 'assets', name?.[1] ?? '');
@@ -34,7 +37,10 @@ export function packed(request: IncomingMessage, response: ServerResponse, next:
   response.end(gzipSync(readFileSync(file)));
 }
 
-/** A world with people and environments in it, which lives by itself, as middleware of Vite's servers. */
+/**
+ * A world with people and environments in it, which lives by itself, as middleware of Vite's
+ * servers.
+ */
 export function middleware() {
   const world = peopled();
   setInterval(() => step(world), 2000).unref();
@@ -43,7 +49,11 @@ export function middleware() {
     const url = incoming.url ?? '/';
     if (url.startsWith('/auth/sign-in')) {
       world.me ??= new World().me;
-      outgoing.writeHead(303, { location: new URL(url, 'http://world').searchParams.get('return') ?? '/' }).end();
+      outgoing
+        .writeHead(303, {
+          location: new URL(url, 'http://world').searchParams.get('return') ?? '/',
+        })
+        .end();
     } else if (/^\/(api|auth)\//.test(url)) {
       void pass(world, incoming, outgoing);
     } else {
@@ -52,7 +62,11 @@ export function middleware() {
   };
 }
 
-async function pass(world: World, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function pass(
+  world: World,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
   const gone = new AbortController();
   outgoing.on('close', () => gone.abort());
   const chunks: Buffer[] = [];
@@ -61,9 +75,19 @@ async function pass(world: World, incoming: IncomingMessage, outgoing: ServerRes
   const body = chunks.length > 0 ? Buffer.concat(chunks).toString() : undefined;
   const last = incoming.headers['last-event-id'];
   const headers = last ? { 'last-event-id': String(last) } : undefined;
-  const answer = await world.fetch(new Request(new URL(incoming.url!, 'http://world'), { method, body, headers, signal: gone.signal }));
+  const answer = await world.fetch(
+    new Request(new URL(incoming.url!, 'http://world'), {
+      method,
+      body,
+      headers,
+      signal: gone.signal,
+    }),
+  );
   outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
-  if (answer.body) Readable.fromWeb(answer.body as never).on('error', () => outgoing.end()).pipe(outgoing);
+  if (answer.body)
+    Readable.fromWeb(answer.body as never)
+      .on('error', () => outgoing.end())
+      .pipe(outgoing);
   else outgoing.end();
 }
 
@@ -71,7 +95,14 @@ async function pass(world: World, incoming: IncomingMessage, outgoing: ServerRes
 function peopled(): World {
   const world = new World();
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
-  const add = (api: Api, stage: 'ready' | 'half-way' | 'failing' | 'nothing', name: string, namespace: string, owner: string, minutes: number) =>
+  const add = (
+    api: Api,
+    stage: 'ready' | 'half-way' | 'failing' | 'nothing',
+    name: string,
+    namespace: string,
+    owner: string,
+    minutes: number,
+  ) =>
     world.add(api, { stage, name, namespace, owner: `${owner}@acme.io`, createdAt: ago(minutes) });
   add('gpu-workspace', 'ready', 'ada', 'team-vision', 'ada', 60 * 26);
   add('gpu-workspace', 'failing', 'ada-large', 'team-vision', 'ada', 44);
@@ -89,17 +120,35 @@ function peopled(): World {
   add('unified-environment', 'ready', 'search', 'team-shop', 'barbara', 60 * 24 * 2);
   add('gpu-workspace', 'ready', 'alan', 'team-robotics', 'alan', 60 * 5);
   add('application-environment', 'half-way', 'ledger', 'team-billing', 'barbara', 95);
-  stuck(world, add('unified-environment', 'ready', 'spring-sale', 'team-shop', 'ada', 60 * 24 * 30));
+  stuck(
+    world,
+    add('unified-environment', 'ready', 'spring-sale', 'team-shop', 'ada', 60 * 24 * 30),
+  );
   return world;
 }
 
-/** Half of it is gone, and its cloud keeps the rest: there is always something to be seen that goes. */
+/**
+ * Half of it is gone, and its cloud keeps the rest: there is always something to be seen that goes.
+ */
 function stuck(world: World, view: Environment): void {
   const kept = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 3);
-  const parts = kept.map((part) => ({ ...part, ready: false, reason: 'Deleting', message: 'DependencyViolation: resource has a dependent object' }));
+  const parts = kept.map((part) => ({
+    ...part,
+    ready: false,
+    reason: 'Deleting',
+    message: 'DependencyViolation: resource has a dependent object',
+  }));
   const of = Number(progressOf(view.parts).split('/')[1]);
   const message = `is being deleted: ${parts.length} of ${of} resources are left`;
-  world.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', ready: false, parts, message, progress: `${of - parts.length}/${of}`, labels: { ...view.labels, stuck: 'yes' } });
+  world.change(view, {
+    deletedAt: new Date().toISOString(),
+    phase: 'Deleting',
+    ready: false,
+    parts,
+    message,
+    progress: `${of - parts.length}/${of}`,
+    labels: { ...view.labels, stuck: 'yes' },
+  });
 }
 
 /** Time goes on: what was made becomes ready part by part, and what goes loses them. */
@@ -107,7 +156,12 @@ function step(world: World): void {
   for (const { api, view } of [...world.environments.values()]) {
     if (view.labels['stuck']) continue;
     if (view.deletedAt) shrink(world, view);
-    else if (view.labels['made'] !== 'before' && Date.now() - Date.parse(view.createdAt ?? '') < 180_000 && !view.ready) grow(world, api, view);
+    else if (
+      view.labels['made'] !== 'before' &&
+      Date.now() - Date.parse(view.createdAt ?? '') < 180_000 &&
+      !view.ready
+    )
+      grow(world, api, view);
   }
 }
 
@@ -116,15 +170,33 @@ function grow(world: World, api: Api, view: Environment): void {
   const next = view.parts.findIndex(({ ready }) => !ready);
   const now = new Date().toISOString();
   const parts = view.parts.map((part, index) => {
-    if (index === next) return { ...(goal.parts.find(({ slot }) => slot === part.slot) ?? part), ready: true, reason: undefined, message: undefined, since: now };
+    if (index === next)
+      return {
+        ...(goal.parts.find(({ slot }) => slot === part.slot) ?? part),
+        ready: true,
+        reason: undefined,
+        message: undefined,
+        since: now,
+      };
     return part;
   });
   const left = parts.filter(({ ready }) => !ready);
   const done = left.length === 0;
-  const endpoint = Object.values(goal.status).find((value) => typeof value === 'string' && /^(https?:|ssh )/.test(value)) as string | undefined;
-  const message = done ? 'everything is ready' : `${left[0]!.slot} (${left[0]!.kind}): is being created`;
+  const endpoint = Object.values(goal.status).find(
+    (value) => typeof value === 'string' && /^(https?:|ssh )/.test(value),
+  ) as string | undefined;
+  const message = done
+    ? 'everything is ready'
+    : `${left[0]!.slot} (${left[0]!.kind}): is being created`;
   const { phase: _, progress: __, ...status } = goal.status;
-  world.change(view, { parts, progress: progressOf(parts), phase: done ? 'Ready' : 'Provisioning', ready: done, message, ...(done ? { endpoint, status } : {}) });
+  world.change(view, {
+    parts,
+    progress: progressOf(parts),
+    phase: done ? 'Ready' : 'Provisioning',
+    ready: done,
+    message,
+    ...(done ? { endpoint, status } : {}),
+  });
 }
 
 function shrink(world: World, view: Environment): void {
@@ -132,5 +204,10 @@ function shrink(world: World, view: Environment): void {
   const parts = view.parts.slice(1);
   if (view.parts.length === 0) return world.remove(view);
   const message = `is being deleted: ${parts.length} of ${of} resources are left`;
-  world.change(view, { parts, message, progress: `${of - parts.length}/${of}`, labels: { ...view.labels, of: String(of) } });
+  world.change(view, {
+    parts,
+    message,
+    progress: `${of - parts.length}/${of}`,
+    labels: { ...view.labels, of: String(of) },
+  });
 }

@@ -12,7 +12,12 @@ afterEach(() => {
 
 // What browsers have and jsdom has not.
 Object.assign(window, {
-  matchMedia: (query: string) => ({ matches: false, media: query, addEventListener: () => undefined, removeEventListener: () => undefined }),
+  matchMedia: (query: string) => ({
+    matches: false,
+    media: query,
+    addEventListener: () => undefined,
+    removeEventListener: () => undefined,
+  }),
   ResizeObserver: class {
     observe = () => undefined;
     unobserve = () => undefined;

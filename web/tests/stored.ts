@@ -10,10 +10,28 @@ export interface Stored {
 }
 
 /** An environment whose parts are as far as a golden file has them. */
-export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress'> & Partial<Environment>): Environment {
+export function staged(
+  api: Api,
+  stage: Stage,
+  base: Omit<
+    Environment,
+    'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress' | 'sshClosed'
+  > &
+    Partial<Environment>,
+): Environment {
   const { status, message, parts } = goldenOf(api, stage);
-  const { phase = 'Pending', progress = '', onDeletion, ...fields } = status as { phase?: string; progress?: string; onDeletion?: OnDeletion } & Record<string, unknown>;
-  const endpoint = infoOf(api).endpoints.map((field) => fields[field]).find((value) => typeof value === 'string');
+  const {
+    phase = 'Pending',
+    progress = '',
+    onDeletion,
+    ...fields
+  } = status as { phase?: string; progress?: string; onDeletion?: OnDeletion } & Record<
+    string,
+    unknown
+  >;
+  const endpoint = infoOf(api)
+    .endpoints.map((field) => fields[field])
+    .find((value) => typeof value === 'string');
   return {
     phase,
     progress,
@@ -25,6 +43,10 @@ export function staged(api: Api, stage: Stage, base: Omit<Environment, 'parts' |
     status: fields,
     onDeletion,
     endpoint,
+    sshClosed:
+      api === 'gpu-workspace' &&
+      endpoint !== undefined &&
+      !parts.some(({ slot }) => slot.startsWith('ssh-')),
     ...base,
   };
 }
@@ -36,7 +58,11 @@ export function progressOf(parts: Part[]): string {
 }
 
 /** What it is called in the world. */
-export function place({ kind, namespace, name }: Pick<Environment, 'kind' | 'namespace' | 'name'>): string {
+export function place({
+  kind,
+  namespace,
+  name,
+}: Pick<Environment, 'kind' | 'namespace' | 'name'>): string {
   return `${kind}/${namespace}/${name}`;
 }
 
@@ -49,6 +75,12 @@ export function secretOf({ spec }: Pick<Stored, 'view' | 'spec'>): string | unde
 export function whole({ view, spec }: Stored): Whole {
   const { name, namespace, labels, uid, resourceVersion, createdAt: creationTimestamp } = view;
   const annotations = { 'paved-road.fn.crossplane.io/owner': view.owner };
-  const object = { apiVersion: view.apiVersion, kind: view.kind, metadata: { name, namespace, labels, annotations, uid, resourceVersion, creationTimestamp }, spec, status: view.status };
+  const object = {
+    apiVersion: view.apiVersion,
+    kind: view.kind,
+    metadata: { name, namespace, labels, annotations, uid, resourceVersion, creationTimestamp },
+    spec,
+    status: view.status,
+  };
   return { ...view, object };
 }

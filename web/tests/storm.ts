@@ -3,8 +3,22 @@ import type { Environment } from '../src/api/schema';
 
 /** An environment of which nothing matters but which and how new it is. */
 export const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
-  apiVersion: 'platform.acme.io/v1alpha1', kind: 'StockPool', plural: 'stockpools', namespace: 'team', name, uid,
-  resourceVersion: String(resourceVersion), labels: {}, phase: 'Pending', ready: false, failed: false, message: '', progress: '', parts: [], status: {},
+  apiVersion: 'platform.acme.io/v1alpha1',
+  kind: 'StockPool',
+  plural: 'stockpools',
+  namespace: 'team',
+  name,
+  uid,
+  resourceVersion: String(resourceVersion),
+  labels: {},
+  phase: 'Pending',
+  ready: false,
+  failed: false,
+  message: '',
+  progress: '',
+  sshClosed: false,
+  parts: [],
+  status: {},
 });
 
 /** Numbers that look random and are the same in every run. */
@@ -40,8 +54,16 @@ class Portal {
   }
 
   snapshot(): Message[] {
-    const all = [...this.truth.values()].map((environment): Message => ({ type: 'added', environment }));
-    return [{ type: 'opened' }, { type: 'snapshot', total: all.length }, ...all, { type: 'synced', id: this.id() }];
+    const all = [...this.truth.values()].map((environment): Message => ({
+      type: 'added',
+      environment,
+    }));
+    return [
+      { type: 'opened' },
+      { type: 'snapshot', total: all.length },
+      ...all,
+      { type: 'synced', id: this.id() },
+    ];
   }
 
   restart(): void {
@@ -59,7 +81,9 @@ function shuffle<T>(items: T[], next: () => number): T[] {
   return all;
 }
 
-/** Ten thousand changes, late, doubled and with breaks amid; answers how things stand in the end. */
+/**
+ * Ten thousand changes, late, doubled and with breaks amid; answers how things stand in the end.
+ */
 export function storm(next: () => number, apply: (messages: Message[]) => void): Portal {
   const portal = new Portal(next);
   apply(portal.snapshot());

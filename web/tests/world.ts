@@ -1,5 +1,13 @@
 import type { Problem } from '../src/api/problem';
-import type { Document, Environment, Kind, Me, Page, Previewed, PreviewedChange } from '../src/api/schema';
+import type {
+  Document,
+  Environment,
+  Kind,
+  Me,
+  Page,
+  Previewed,
+  PreviewedChange,
+} from '../src/api/schema';
 import { violations } from './admission.ts';
 import { json, Line, problem, Refusal } from './answers.ts';
 import { APIS, exampleOf, kindOf, type Api, type Stage } from './data.ts';
@@ -9,13 +17,18 @@ import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 /** What the portal says of a machine that no network may reach. */
 const CLOSED = 'Nobody can connect by SSH: no network is allowed.';
 
-/** Test equipment: a portal that lives in memory, with the repository's own schemas and golden files behind it. */
+/**
+ * Test equipment: a portal that lives in memory, with the repository's own schemas and golden files
+ * behind it.
+ */
 export class World {
   readonly kinds = new Map<Api, Kind>(APIS.map((api) => [api, kindOf(api)]));
   /** Further kinds that the portal lists. */
   readonly others: Kind[] = [];
   readonly environments = new Map<string, Stored>();
-  keys: string[] = ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop'];
+  keys: string[] = [
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop',
+  ];
   me: Me | undefined = {
     username: 'oidc:ada@acme.io',
     login: 'ada@acme.io',
@@ -49,7 +62,10 @@ export class World {
   private refusals: { method: string; path: RegExp; problem: Refusal; lasts: boolean }[] = [];
 
   /** Puts an environment there. */
-  add(api: Api, over: Partial<Environment> & { stage?: Stage; name: string; namespace: string }): Environment {
+  add(
+    api: Api,
+    over: Partial<Environment> & { stage?: Stage; name: string; namespace: string },
+  ): Environment {
     const { stage = 'ready', ...rest } = over;
     const kind = this.kinds.get(api)!;
     const view = staged(api, stage, {
@@ -59,7 +75,10 @@ export class World {
       uid: `uid-${++this.version}`,
       resourceVersion: String(this.version),
       createdAt: new Date().toISOString(),
-      labels: { owner: rest.owner === this.me?.login || !rest.owner ? 'u-ada' : `u-${rest.owner.split('@')[0]}` },
+      labels: {
+        owner:
+          rest.owner === this.me?.login || !rest.owner ? 'u-ada' : `u-${rest.owner.split('@')[0]}`,
+      },
       owner: 'ada@acme.io',
       composition: `${api}-aws`,
       ...rest,
@@ -86,8 +105,20 @@ export class World {
     this.tell('deleted', stored.view);
   }
 
-  /** Answers the next fitting request with a problem; where that `lasts`, every one until the world relents. */
-  refuse(method: string, path: RegExp, { status, detail, errors, lasts = false }: Pick<Problem, 'status' | 'detail' | 'errors'> & { lasts?: boolean }): void {
+  /**
+   * Answers the next fitting request with a problem; where that `lasts`, every one until the world
+   * relents.
+   */
+  refuse(
+    method: string,
+    path: RegExp,
+    {
+      status,
+      detail,
+      errors,
+      lasts = false,
+    }: Pick<Problem, 'status' | 'detail' | 'errors'> & { lasts?: boolean },
+  ): void {
     this.refusals.push({ method, path, problem: new Refusal(status, detail, errors), lasts });
   }
 
@@ -144,7 +175,10 @@ export class World {
     const url = new URL(request.url);
     const path = decodeURIComponent(url.pathname);
     this.asked.push(`${request.method} ${path}`);
-    const body = request.method === 'GET' || request.method === 'DELETE' ? undefined : ((await request.json().catch(() => undefined)) as unknown);
+    const body =
+      request.method === 'GET' || request.method === 'DELETE'
+        ? undefined
+        : ((await request.json().catch(() => undefined)) as unknown);
     await this.held;
     try {
       return this.answer(request, url, path, body);
@@ -157,7 +191,9 @@ export class World {
   private answer(request: Request, url: URL, path: string, body: unknown): Response {
     const out = path === '/auth/sign-out';
     if (!this.me && !out) throw new Refusal(401, 'Sign in, or send a token of Kubernetes.');
-    const refusal = this.refusals.find((one) => one.method === request.method && one.path.test(path));
+    const refusal = this.refusals.find(
+      (one) => one.method === request.method && one.path.test(path),
+    );
     if (refusal) {
       const { problem, lasts } = refusal;
       if (!lasts) this.refusals = this.refusals.filter((one) => one !== refusal);
@@ -171,14 +207,16 @@ export class World {
 
   /** Ends every stream, and only then answers. */
   private signOut(): Response {
-    if (this.me?.credential === 'kubeconfig') throw new Refusal(404, "This portal has no sign-in: it acts as the user of the kubeconfig.");
+    if (this.me?.credential === 'kubeconfig')
+      throw new Refusal(404, 'This portal has no sign-in: it acts as the user of the kubeconfig.');
     this.me = undefined;
     this.reset('signed-out');
     return new Response(null, { status: 204 });
   }
 
   private route(request: Request, url: URL, path: string, body: unknown): Response {
-    const one = /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection|\/preview)?$/.exec(path);
+    const one =
+      /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection|\/preview)?$/.exec(path);
     if (one) return this.one(request, url, one, body as Document);
     const kind = /^\/api\/v1\/kinds\/([^/]+)$/.exec(path)?.[1];
     const namespace = url.searchParams.get('namespace') ?? undefined;
@@ -187,7 +225,11 @@ export class World {
       case 'GET /api/v1/me':
         return json(this.me);
       case 'GET /api/v1/kinds':
-        return json(this.knows ? [...this.kinds.values(), ...this.others].map((one) => this.shown(one, namespace)) : []);
+        return json(
+          this.knows
+            ? [...this.kinds.values(), ...this.others].map((one) => this.shown(one, namespace))
+            : [],
+        );
       case 'GET /api/v1/environments':
         return json(this.page(url.searchParams));
       case 'POST /api/v1/environments':
@@ -205,42 +247,75 @@ export class World {
     }
   }
 
-  /** Where somebody's new environments go: what they have chosen, or the first of theirs where they may create them. */
+  /**
+   * Where somebody's new environments go: what they have chosen, or the first of theirs where they
+   * may create them.
+   */
   private goesTo(chosen: string | undefined): string | undefined {
-    return (chosen === undefined ? (this.me?.namespaces ?? []) : [chosen]).find((one) => !this.closed.has(one));
+    return (chosen === undefined ? (this.me?.namespaces ?? []) : [chosen]).find(
+      (one) => !this.closed.has(one),
+    );
   }
 
   private shown(kind: Kind, chosen: string | undefined): Kind {
     const namespace = this.goesTo(chosen);
     const isUnknown = chosen === undefined && this.me?.namespaces.length === 0;
-    return { ...kind, mayCreate: isUnknown ? undefined : namespace !== undefined, ...((namespace ?? chosen) !== undefined && { namespace: namespace ?? chosen }) };
+    return {
+      ...kind,
+      mayCreate: isUnknown ? undefined : namespace !== undefined,
+      ...((namespace ?? chosen) !== undefined && { namespace: namespace ?? chosen }),
+    };
   }
 
   private called(text: string): Kind {
-    if (!this.knows) throw new Refusal(503, "The portal is still loading the cluster's kinds. Try again in a moment.");
-    const found = [...this.kinds.values()].find((kind) => text.toLowerCase() === kind.kind.toLowerCase() || text === kind.plural || text === resourceOf(kind));
+    if (!this.knows)
+      throw new Refusal(
+        503,
+        "The portal is still loading the cluster's kinds. Try again in a moment.",
+      );
+    const found = [...this.kinds.values()].find(
+      (kind) =>
+        text.toLowerCase() === kind.kind.toLowerCase() ||
+        text === kind.plural ||
+        text === resourceOf(kind),
+    );
     if (!found) throw new Refusal(404, `${text}: there is no such kind here`);
     return found;
   }
 
   /** The keys of what this person may list, in order. */
   private listed(): string[] {
-    return [...this.environments.keys()].filter((key) => !this.unlisted.has(this.environments.get(key)!.view.namespace)).sort();
+    return [...this.environments.keys()]
+      .filter((key) => !this.unlisted.has(this.environments.get(key)!.view.namespace))
+      .sort();
   }
 
   /** A page of what there is, sorted by kind, namespace and name. */
   private page(query: URLSearchParams): Page {
     const limit = Number(query.get('limit') ?? 100);
-    if (!(limit >= 1 && limit <= 500)) throw Refusal.field('limit', `found ${limit}; allowed: 1 to 500`);
+    if (!(limit >= 1 && limit <= 500))
+      throw Refusal.field('limit', `found ${limit}; allowed: 1 to 500`);
     const after = query.get('continue') ?? '';
-    const all = this.listed().filter((key) => key > after && !this.behind.has(this.environments.get(key)!.view.name));
+    const all = this.listed().filter(
+      (key) => key > after && !this.behind.has(this.environments.get(key)!.view.name),
+    );
     const keys = all.slice(0, limit);
-    return { items: keys.map((key) => this.environments.get(key)!.view), ...(all.length > limit && { continue: keys.at(-1)! }) };
+    return {
+      items: keys.map((key) => this.environments.get(key)!.view),
+      ...(all.length > limit && { continue: keys.at(-1)! }),
+    };
   }
 
-  private one(request: Request, url: URL, [, namespace, kindText, name, view]: RegExpExecArray, body: Document): Response {
+  private one(
+    request: Request,
+    url: URL,
+    [, namespace, kindText, name, view]: RegExpExecArray,
+    body: Document,
+  ): Response {
     const kind = this.called(kindText ?? '');
-    const stored = this.environments.get(place({ kind: kind.kind, namespace: namespace!, name: name! }));
+    const stored = this.environments.get(
+      place({ kind: kind.kind, namespace: namespace!, name: name! }),
+    );
     if (!stored) throw new Refusal(404, `${resourceOf(kind)} "${name}" not found`);
     if (view === '/preview') return this.previewChange(kind, stored, body);
     if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
@@ -251,24 +326,51 @@ export class World {
 
   private secrets({ view, spec }: Stored): Record<string, string> {
     const secret = secretOf({ view, spec });
-    if (!secret) throw new Refusal(404, 'This environment has no Secret for connection details. Set spec.writeConnectionSecretToRef.name.');
-    if (view.parts.every(({ ready }) => !ready)) throw new Refusal(404, `There is no Secret ${secret} with connection details yet.`);
-    return { host: '203.0.113.24', username: 'developer', password: 'correct-horse-battery', kubeconfig: 'apiVersion: v1\nkind: Config\nclusters: []\n' };
+    if (!secret)
+      throw new Refusal(
+        404,
+        'This environment has no Secret for connection details. Set spec.writeConnectionSecretToRef.name.',
+      );
+    if (view.parts.every(({ ready }) => !ready))
+      throw new Refusal(404, `There is no Secret ${secret} with connection details yet.`);
+    return {
+      host: '203.0.113.24',
+      username: 'developer',
+      password: 'correct-horse-battery',
+      kubeconfig: 'apiVersion: v1\nkind: Config\nclusters: []\n',
+    };
   }
 
   private delete(kind: Kind, { view }: Stored, uid: string | null): Response {
     if (uid && uid !== view.uid) {
-      throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${view.name}": the UID in the precondition (${uid}) does not match the UID in record (${view.uid}). The object might have been deleted and then recreated`);
+      throw new Refusal(
+        409,
+        `Operation cannot be fulfilled on ${resourceOf(kind)} "${view.name}": the UID in the precondition (${uid}) does not match the UID in record (${view.uid}). The object might have been deleted and then recreated`,
+      );
     }
-    if (!view.deletedAt) this.change(view, { deletedAt: new Date().toISOString(), phase: 'Deleting', message: 'is being deleted', progress: view.progress.replace(/^\d+/, '0'), ready: false });
+    if (!view.deletedAt)
+      this.change(view, {
+        deletedAt: new Date().toISOString(),
+        phase: 'Deleting',
+        message: 'is being deleted',
+        progress: view.progress.replace(/^\d+/, '0'),
+        ready: false,
+      });
     return new Response(null, { status: 202 });
   }
 
   private replace(kind: Kind, stored: Stored, body: Document): void {
     const { resourceVersion } = body.metadata as { resourceVersion?: string };
-    if (!resourceVersion) throw Refusal.field('metadata.resourceVersion', "required: the version that you have read, so that no other change is lost");
+    if (!resourceVersion)
+      throw Refusal.field(
+        'metadata.resourceVersion',
+        'required: the version that you have read, so that no other change is lost',
+      );
     if (resourceVersion !== stored.view.resourceVersion) {
-      throw new Refusal(409, `Operation cannot be fulfilled on ${resourceOf(kind)} "${stored.view.name}": the object has been modified; please apply your changes to the latest version and try again`);
+      throw new Refusal(
+        409,
+        `Operation cannot be fulfilled on ${resourceOf(kind)} "${stored.view.name}": the object has been modified; please apply your changes to the latest version and try again`,
+      );
     }
     this.admit(kind, body);
     stored.spec = body.spec;
@@ -278,7 +380,8 @@ export class World {
   private create(document: Document, dryRun: boolean): Response {
     const { api, kind, name, namespace } = this.draft(document);
     this.admit(kind, document);
-    if (this.environments.has(place({ kind: kind.kind, namespace, name }))) throw new Refusal(409, `${resourceOf(kind)} "${name}" already exists`);
+    if (this.environments.has(place({ kind: kind.kind, namespace, name })))
+      throw new Refusal(409, `${resourceOf(kind)} "${name}" already exists`, [], 'AlreadyExists');
     if (dryRun) return json({});
     const view = this.add(api, { stage: 'nothing', name, namespace, owner: this.me!.login });
     const stored = this.environments.get(place(view))!;
@@ -287,33 +390,72 @@ export class World {
   }
 
   /** What a document means, before the API server has seen it. */
-  private draft({ kind: called, metadata }: Document): { api: Api; kind: Kind; name: string; namespace: string } {
+  private draft({ kind: called, metadata }: Document): {
+    api: Api;
+    kind: Kind;
+    name: string;
+    namespace: string;
+  } {
     const [api, kind] = [...this.kinds].find(([, one]) => one.kind === called) ?? [];
-    if (!api || !kind) throw Refusal.field('kind', `found ${called}; allowed: ${[...this.kinds.values()].map((one) => one.kind).join(', ')}`);
+    if (!api || !kind)
+      throw Refusal.field(
+        'kind',
+        `found ${called}; allowed: ${[...this.kinds.values()].map((one) => one.kind).join(', ')}`,
+      );
     const { name, namespace: chosen } = metadata as { name?: string; namespace?: string };
     if (name === undefined) throw Refusal.field('metadata.name', 'required');
-    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name)) throw Refusal.field('metadata.name', `found ${JSON.stringify(name)}; allowed: lowercase letters, digits, hyphens and dots`);
-    if (name.length > 63) throw Refusal.field('metadata.name', `found ${name.length} characters; allowed: at most 63`);
+    if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(name))
+      throw Refusal.field(
+        'metadata.name',
+        `found ${JSON.stringify(name)}; allowed: lowercase letters, digits, hyphens and dots`,
+      );
+    if (name.length > 63)
+      throw Refusal.field('metadata.name', `found ${name.length} characters; allowed: at most 63`);
     const namespace = chosen ?? this.goesTo(undefined);
-    if (namespace === undefined) throw new Refusal(403, `You may not create ${called} where yours would go (${this.me!.namespaces.join(', ') || 'no namespace'}): name a namespace of yours.`);
+    if (namespace === undefined)
+      throw new Refusal(
+        403,
+        `You may not create ${called} where yours would go (${this.me!.namespaces.join(', ') || 'no namespace'}): name a namespace of yours.`,
+      );
     return { api, kind, name, namespace };
   }
 
   /** What the API server refuses, in its words. */
   private admit(kind: Kind, document: Document): void {
     const { name, namespace = '' } = document.metadata as { name: string; namespace?: string };
-    if (this.closed.has(namespace)) throw new Refusal(403, `${resourceOf(kind)} is forbidden: User "${this.me!.username}" cannot create resource "${kind.plural}" in API group "platform.acme.io" in the namespace "${namespace}"`);
+    if (this.closed.has(namespace))
+      throw new Refusal(
+        403,
+        `${resourceOf(kind)} is forbidden: User "${this.me!.username}" cannot create resource "${kind.plural}" in API group "platform.acme.io" in the namespace "${namespace}"`,
+      );
     const errors = violations(kind, document);
-    if (errors.length > 0) throw new Refusal(422, `${kind.kind}.platform.acme.io "${name}" is invalid: ${errors.map(({ field, message }) => `${field}: ${message}`).join(', ')}`, errors);
+    if (errors.length > 0)
+      throw new Refusal(
+        422,
+        `${kind.kind}.platform.acme.io "${name}" is invalid: ${errors.map(({ field, message }) => `${field}: ${message}`).join(', ')}`,
+        errors,
+      );
   }
 
   private preview(document: Document): Response {
     const { api, kind, name, namespace } = this.draft(document);
-    if (this.closed.has(namespace)) throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
+    if (this.closed.has(namespace))
+      throw new Refusal(403, `You may not create ${kind.kind} in namespace ${namespace}.`);
     const errors = violations(kind, document);
-    if (errors.length > 0) throw new Refusal(422, `${kind.kind} ${name} is rejected: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`, errors);
+    if (errors.length > 0)
+      throw new Refusal(
+        422,
+        `${kind.kind} ${name} is rejected: ${errors.map(({ field, message }) => `${field}: ${message}`).join('; ')}`,
+        errors,
+      );
     const golden = goldenOf(api, 'nothing');
-    const previewed: Previewed = { composition: `${api}-aws`, parts: golden.parts, resources: golden.resources, notes: this.closedToSsh(api, document) ? [CLOSED] : [], sshClosed: this.closedToSsh(api, document) };
+    const previewed: Previewed = {
+      composition: `${api}-aws`,
+      parts: golden.parts,
+      resources: golden.resources,
+      notes: this.closedToSsh(api, document) ? [CLOSED] : [],
+      sshClosed: this.closedToSsh(api, document),
+    };
     return json(previewed);
   }
 
@@ -323,38 +465,69 @@ export class World {
   private previewChange(kind: Kind, { api, spec }: Stored, document: Document): Response {
     const errors = violations(kind, document);
     const { instanceType } = (document.spec['parameters'] ?? {}) as { instanceType?: string };
-    if (this.unknownTypes.has(instanceType ?? '')) errors.push({ field: 'spec.parameters.instanceType', message: `found "${instanceType}"; allowed: a GPU machine` });
-    if (errors.length > 0) throw new Refusal(422, errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
+    if (this.unknownTypes.has(instanceType ?? ''))
+      errors.push({
+        field: 'spec.parameters.instanceType',
+        message: `found "${instanceType}"; allowed: a GPU machine`,
+      });
+    if (errors.length > 0)
+      throw new Refusal(
+        422,
+        errors.map(({ field, message }) => `${field}: ${message}`).join('; '),
+        errors,
+      );
     const before = (spec['parameters'] ?? {}) as { instanceType?: string };
     const isOther = instanceType !== undefined && instanceType !== before.instanceType;
-    const field = { path: 'spec.forProvider.instanceType', before: before.instanceType, after: instanceType };
-    const changed: PreviewedChange = { composition: `${api}-aws`, changes: isOther ? [{ slot: 'instance', kind: 'Instance', action: 'change', fields: [field] }] : [], notes: [], sshClosed: false };
+    const field = {
+      path: 'spec.forProvider.instanceType',
+      before: before.instanceType,
+      after: instanceType,
+    };
+    const changed: PreviewedChange = {
+      composition: `${api}-aws`,
+      changes: isOther
+        ? [{ slot: 'instance', kind: 'Instance', action: 'change', fields: [field] }]
+        : [],
+      notes: [],
+      sshClosed: false,
+    };
     return json(changed);
   }
 
   private closedToSsh(api: Api, document: Document): boolean {
-    const { allowedCidrs = [] } = (document.spec['parameters'] ?? {}) as { allowedCidrs?: string[] };
+    const { allowedCidrs = [] } = (document.spec['parameters'] ?? {}) as {
+      allowedCidrs?: string[];
+    };
     return api === 'gpu-workspace' && allowedCidrs.length === 0;
   }
 
   private putKeys(sent: string[]): Response {
     if (sent.length > 20) throw Refusal.field('keys', `found ${sent.length}; allowed: at most 20`);
     const keys = sent.map((line) => line.trim());
-    const index = keys.findIndex((key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key));
-    if (index >= 0) throw Refusal.field(`keys[${index}]`, `found "${keys[index]!.split(' ')[0]!}", which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub`);
+    const index = keys.findIndex(
+      (key) => !/^(ssh-ed25519|ssh-rsa|ecdsa-\S+|sk-\S+) \S{16,}/.test(key),
+    );
+    if (index >= 0)
+      throw Refusal.field(
+        `keys[${index}]`,
+        `found "${keys[index]!.split(' ')[0]!}", which does not start with a known key type; allowed: one line as in ~/.ssh/id_ed25519.pub`,
+      );
     this.keys = [...new Set(keys)];
     return json({ keys: this.keys });
   }
 
   private watch(last: string | undefined, signal: AbortSignal): Response {
-    if (!this.streaming) throw new Refusal(429, 'You have 128 open streams. Close some, and try again.');
+    if (!this.streaming)
+      throw new Refusal(429, 'You have 128 open streams. Close some, and try again.');
     const [epoch, sequence] = last?.split('-') ?? [];
     let line: Line | undefined;
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         line = new Line(controller, () => this.lines.delete(line!), this.buffering);
         if (epoch === this.epoch) {
-          this.backlog.filter((sent) => sent.sequence > Number(sequence)).forEach((sent) => line!.send(sent.type, sent.view, sent.id));
+          this.backlog
+            .filter((sent) => sent.sequence > Number(sequence))
+            .forEach((sent) => line!.send(sent.type, sent.view, sent.id));
         } else {
           line.send('snapshot', { total: this.listed().length }, undefined, 1000);
           this.listed().forEach((key) => line!.send('added', this.environments.get(key)!.view));

@@ -20,18 +20,25 @@ const thrown = (text: string) => {
 describe('YAML', () => {
   it.each(TABLE)('reads %s as kubectl does', (scalar, type, value) => {
     const number = Number(value);
-    const isTooLarge = ['integer', 'number'].includes(type) && Math.abs(number) > Number.MAX_SAFE_INTEGER;
-    const wanted = type === 'error' || isTooLarge ? 'error' : { value: { a: JSON.parse(value) as unknown } };
+    const isTooLarge =
+      ['integer', 'number'].includes(type) && Math.abs(number) > Number.MAX_SAFE_INTEGER;
+    const wanted =
+      type === 'error' || isTooLarge ? 'error' : { value: { a: JSON.parse(value) as unknown } };
     expect(thrown(`a: ${scalar}`)).toEqual(wanted);
   });
 
-  it.each(TABLE.filter(([scalar]) => !scalar.startsWith('!')))('reads %s as a name as kubectl does', (scalar, _type, _value, key) => {
-    const wanted = key === 'error' ? 'error' : { value: { [JSON.parse(key) as string]: 'b' } };
-    expect(thrown(`${scalar}: b`)).toEqual(wanted);
-  });
+  it.each(TABLE.filter(([scalar]) => !scalar.startsWith('!')))(
+    'reads %s as a name as kubectl does',
+    (scalar, _type, _value, key) => {
+      const wanted = key === 'error' ? 'error' : { value: { [JSON.parse(key) as string]: 'b' } };
+      expect(thrown(`${scalar}: b`)).toEqual(wanted);
+    },
+  );
 
   it('keeps blocks, lists and merged fields', () => {
-    expect(readYaml('base: &base {mode: 0755}\nall:\n  - <<: *base\n    text: |\n      no\n')).toEqual({ base: { mode: 493 }, all: [{ mode: 493, text: 'no\n' }] });
+    expect(
+      readYaml('base: &base {mode: 0755}\nall:\n  - <<: *base\n    text: |\n      no\n'),
+    ).toEqual({ base: { mode: 493 }, all: [{ mode: 493, text: 'no\n' }] });
   });
 
   it.each(TABLE)('writes %s so that kubectl reads it back', (scalar) => {

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn slice_has_our_kinds_and_what_the_simulator_reads() {
+    fn slice_has_our_kinds_and_the_fields_of_the_simulator() {
         let text = slice(&facts().to_string()).unwrap();
         assert!(text.ends_with("}\n"));
         let slice: Value = serde_json::from_str(&text).unwrap();

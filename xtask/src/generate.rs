@@ -1,6 +1,7 @@
 //! `generate`: writes everything that follows from the types, or checks that it is up to date.
 
 pub mod reference;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,10 +70,12 @@ fn files() -> Result<BTreeMap<String, String>> {
             let composition = manifests::example_composition(*api, flavour, group);
             files
                 .insert(format!("examples/{name}/{folder}composition.yaml"), yaml(&[composition])?);
-            files.insert(
-                format!("examples/{name}/{folder}functions.yaml"),
-                yaml(&[manifests::functions()])?,
-            );
+            for (file, function) in [
+                ("functions.yaml", manifests::function()),
+                ("functions-dev.yaml", manifests::local_function()),
+            ] {
+                files.insert(format!("examples/{name}/{folder}{file}"), yaml(&[function])?);
+            }
         }
         let compositions: Vec<Value> =
             APIS.iter().map(|api| manifests::composition(*api, flavour, group)).collect();
@@ -91,6 +94,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     }
     files.insert("docs/reference/apis.md".to_owned(), manifests::reference());
     files.extend(reference::pages()?);
+    files.extend(registry::documents()?);
     Ok(files)
 }
 
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_files_are_what_the_types_say() -> Result<()> {
+    fn generated_files_follow_the_types() -> Result<()> {
         run(&Args { check: true }, crate::workspace::root())
     }
 }

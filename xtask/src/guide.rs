@@ -28,6 +28,9 @@ pub const OPERATIONS: &[&str] = &[
 pub const INSTALLATION: &[&str] =
     &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
 
+/// How to verify a release.
+pub const VERIFICATION: &str = "docs/how-to/verify-a-release.md";
+
 /// The pipelines that run `paved`.
 pub const PIPELINES: &[&str] = &["docs/how-to/ci-pipelines.md"];
 
@@ -37,6 +40,12 @@ pub fn text(files: &[&str]) -> Result<String> {
         fs::read_to_string(workspace::root().join(file)).with_context(|| format!("reading {file}"))
     };
     Ok(files.iter().map(read).collect::<Result<Vec<_>>>()?.join("\n"))
+}
+
+/// The shell blocks of a document, without those with other marks, for example `console`.
+pub fn blocks(document: &str) -> Vec<String> {
+    let block = |rest: &str| rest.split("```").next().unwrap_or_default().to_owned();
+    document.split("```sh\n").skip(1).map(block).collect()
 }
 
 #[cfg(test)]

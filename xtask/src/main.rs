@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    behaviour, bench, chart, eol, forward, generate, opencv, package, pages, prose, released,
-    render, schemas, tools, words, workspace,
+    behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prose,
+    release, released, render, schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -29,6 +29,8 @@ enum Task {
     Opencv,
     /// Build the release: Crossplane packages, the command line, the portal and the SBOMs.
     Package(package::Args),
+    /// Push the packages to the registry, and sign them, or rehearse both on this machine.
+    Release(release::Args),
     /// Build the portal's pages if their sources are newer, and install the browser test tools.
     Pages,
     /// Render the portal's chart with the real Helm, or check it.
@@ -47,6 +49,8 @@ enum Task {
     E2e(forward::Args),
     /// Render every example with the real Crossplane, and compare it with `paved preview`.
     Render(render::Args),
+    /// Create and delete environments in real clouds, with a limit for the price.
+    CloudCheck(cloud_check::Args),
     /// List default versions whose support ends soon. Fail if the list is not empty.
     Eol(eol::Args),
     /// Record the number of indirect words in documents and comments, or check the record.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Task::Behaviour(args) => behaviour::run(&args),
         Task::Opencv => opencv::run(),
         Task::Package(args) => package::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Pages => pages::run(),
         Task::Chart(args) => chart::run(&args),
         Task::Demo(args) => forward::run(&["demo", "paved"], None, &args),
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Task::Down(args) => forward::run(&E2E, Some("down"), &args),
         Task::E2e(args) => forward::run(&E2E, Some("e2e"), &args),
         Task::Render(args) => render::run(&args),
+        Task::CloudCheck(args) => cloud_check::run(&args),
         Task::Eol(args) => eol::run(&args),
         Task::Prose(args) => prose::run(&args),
         Task::Words(args) => words::run(&args),

@@ -21,7 +21,7 @@ pub mod rbac;
 #[cfg(test)]
 mod runtime;
 pub mod sbom;
-mod sums;
+pub mod sums;
 pub mod xpkg;
 
 use std::{
@@ -191,6 +191,14 @@ impl Args {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 
+    /// A program of one of our crates: static, or this machine's debug binary.
+    fn program(&self, krate: &str, name: &str, architecture: Architecture) -> Result<PathBuf> {
+        if self.debug {
+            return Ok(workspace::build(&[name])?.join(name));
+        }
+        self.place.static_binary(krate, name, architecture)
+    }
+
     /// The compression effort.
     fn effort(&self) -> image::Effort {
         if self.debug { image::Effort::Quick } else { image::Effort::Best }
@@ -235,7 +243,8 @@ impl Architecture {
         }
     }
 
-    fn host() -> Self {
+    /// This machine's.
+    pub fn host() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
     }
 }
@@ -253,7 +262,7 @@ mod tests {
 
     /// Otherwise `--twice` would compare files that come from one place.
     #[test]
-    fn what_is_packed_comes_from_the_sources_of_the_build() {
+    fn packed_files_come_from_the_sources_of_the_build() {
         let folder = tempfile::tempdir().unwrap();
         let args = Args { place: Place::copy(folder.path()).unwrap(), ..Args::default() };
         for (file, from, to) in [

@@ -17,11 +17,16 @@ pub const MOTO: &str = "moto[server]==5.2.5";
 /// schemathesis: requests that are made up from the description of an API.
 pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 
+/// parliament: a linter of IAM policies. It imports a module of setuptools, and does not require
+/// setuptools.
+pub const PARLIAMENT: &str = "parliament==1.6.4 setuptools==80.9.0";
+
 /// Between one try to install something and the next.
 const PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
 
-/// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`:
+/// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`, or
+/// several of them with spaces between:
 /// another version has another one. It is made where it is not there yet; whoever wants it
 /// meanwhile waits.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
@@ -45,13 +50,8 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
 /// over within seconds.
 fn install(home: &Path, requirement: &str) -> Result<()> {
     let pip = || {
-        run(Command::new(home.join("bin/python")).args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            requirement,
-        ]))
+        let mut pip = Command::new(home.join("bin/python"));
+        run(pip.args(["-m", "pip", "install", "--quiet"]).args(requirement.split(' ')))
     };
     for pause in PAUSES {
         match pip() {

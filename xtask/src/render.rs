@@ -7,7 +7,6 @@
 mod compare;
 mod crossplane;
 mod example;
-mod function;
 mod paved;
 
 use std::{cell::OnceCell, collections::BTreeSet, time::Instant};
@@ -20,10 +19,12 @@ use self::{
     compare::differences,
     crossplane::Crossplane,
     example::{Example, is_composed},
-    function::Function,
     paved::Paved,
 };
-use crate::workspace;
+use crate::{server::Server, workspace};
+
+/// Flags of the function for a render: no TLS, and no metrics.
+const FUNCTION_FLAGS: [&str; 3] = ["--insecure", "--metrics-address", ""];
 
 /// Flags of `cargo xtask render`.
 #[derive(clap::Args)]
@@ -36,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let binaries = workspace::build(&["function", "paved"])?;
     let paved = Paved { program: binaries.join("paved") };
-    let function = Function::start(&binaries.join("function"))?;
+    let function = Server::start(&binaries.join("function"), &FUNCTION_FLAGS)?;
     let crossplane = Crossplane::new(function.address())?;
     let start = Instant::now();
     let (mut all, mut differed) = (0, 0);

@@ -216,6 +216,22 @@ pub const CRANE: Tool = Tool {
 pub const HELM: Tool =
     Tool { name: "helm", version: "v3.19.0", package: "helm.sh/helm/v3/cmd/helm", ..PLAIN };
 
+/// Signs and verifies the release.
+pub const COSIGN: Tool = Tool {
+    name: "cosign",
+    version: "v3.1.3",
+    package: "github.com/sigstore/cosign/v3/cmd/cosign",
+    ..PLAIN
+};
+
+/// Checks the workflows of GitHub Actions.
+const ACTIONLINT: Tool = Tool {
+    name: "actionlint",
+    version: "v1.7.12",
+    package: "github.com/rhysd/actionlint/cmd/actionlint",
+    ..PLAIN
+};
+
 /// The provider for Kubernetes objects. It has no flags for the ports of metrics and webhook.
 pub const PROVIDER_KUBERNETES: Tool = Tool {
     name: "provider-kubernetes",
@@ -242,6 +258,21 @@ pub const PROVIDER_HELM: Tool = Tool {
         file: "pkg/clients/helm/client.go",
         from: "= \"/tmp/charts\"",
         to: "= \"charts\"",
+    }],
+    ..PLAIN
+};
+
+/// Runs the checks in clouds: see `cargo xtask cloud-check`.
+pub const CHAINSAW: Tool = Tool {
+    name: "chainsaw",
+    version: "v0.2.12",
+    package: "github.com/kyverno/chainsaw",
+    // The package `testing` of Go 1.26 requires one more method.
+    edits: &[Edit {
+        module: "github.com/kyverno/chainsaw",
+        file: "pkg/runner/internal/test_deps.go",
+        from: "func (*TestDeps) ImportPath()",
+        to: "func (*TestDeps) ModulePath() string { return \"\" }\n\nfunc (*TestDeps) ImportPath()",
     }],
     ..PLAIN
 };
@@ -311,11 +342,14 @@ const TOOLS: &[&Tool] = &[
     &KUBECTL,
     &ETCD,
     &CRANE,
+    &COSIGN,
+    &ACTIONLINT,
     &PROVIDER_KUBERNETES,
     &PROVIDER_HELM,
     &KWOK,
     &HELM,
     &OLD_CORE,
+    &CHAINSAW,
     &FAST_OLD_CORE,
     &OLD_CLI,
 ];
@@ -382,6 +416,12 @@ pub fn path(tool: &Tool) -> Result<PathBuf> {
     tool.link(&folder)?;
     println!("{name:24} {version:8} {:4} s {}", start.elapsed().as_secs(), program.display());
     Ok(program)
+}
+
+/// Links the plain name of a tool to today's program, which is built if it does not exist.
+pub fn link(tool: &Tool) -> Result<()> {
+    path(tool)?;
+    tool.link(&folder()?)
 }
 
 /// Returns the folder with the source of a tool's module, and downloads it if it does not exist.
@@ -499,7 +539,7 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
         .output()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow::anyhow!(
-                "no `go` on the PATH: Crossplane's tools are built from source, install Go 1.25 or newer"
+                "no `go` on the PATH: Crossplane's tools are built from source, install Go 1.26 or newer"
             ),
             _ => error.into(),
         })?;
@@ -540,5 +580,26 @@ mod tests {
         let changed = Tool { ldflags: "-s", ..CORE };
         assert_ne!(changed.key(), CORE.key());
         assert!(CORE.key().starts_with("crossplane-core-v2.4.0-"), "{}", CORE.key());
+    }
+
+    /// Renovate finds versions by patterns, so another form of a recipe would be overlooked.
+    #[test]
+    fn renovate_finds_the_version_of_each_tool() {
+        let read = |file: &str| fs::read_to_string(workspace::root().join(file)).unwrap();
+        let config: serde_json::Value =
+            serde_json::from_str(&read(".github/renovate.json")).unwrap();
+        let source = read("xtask/src/tools.rs");
+        let mut found = Vec::new();
+        for manager in config["customManagers"].as_array().unwrap() {
+            if manager["managerFilePatterns"][0] == "xtask/src/tools.rs" {
+                let pattern = manager["matchStrings"][0].as_str().unwrap();
+                let pattern = regex_lite::Regex::new(pattern).unwrap();
+                let versions = pattern.captures_iter(&source);
+                found.extend(versions.map(|version| version["currentValue"].to_owned()));
+            }
+        }
+        for tool in TOOLS {
+            assert!(found.iter().any(|version| version == tool.version), "{}", tool.name);
+        }
     }
 }

@@ -11,6 +11,7 @@ mod scope;
 pub mod secrets;
 pub mod spec;
 mod spelling;
+pub mod status;
 pub mod suggest;
 pub mod text;
 

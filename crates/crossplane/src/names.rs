@@ -16,6 +16,9 @@ pub const CREATE_PENDING: &str = "crossplane.io/external-create-pending";
 /// Annotation: the time when the provider had created the external resource.
 pub const CREATE_SUCCEEDED: &str = "crossplane.io/external-create-succeeded";
 
+/// Annotation: the time when a creation of the external resource failed.
+pub const CREATE_FAILED: &str = "crossplane.io/external-create-failed";
+
 /// Label of composites and composed resources: the name of the composite.
 pub const COMPOSITE: &str = "crossplane.io/composite";
 

@@ -26,7 +26,7 @@ use kube::{Client, Config};
 
 pub use composition::{Composition, compositions};
 pub use contact::Contact;
-pub use kinds::{Kind, Kinds, MARK};
+pub use kinds::{Kind, Kinds, MARK, group_name};
 pub use path::{Api, Segment, invalid_name};
 pub use reference::Reference;
 pub use search::{Found, find, find_each, pages};

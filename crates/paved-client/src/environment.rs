@@ -7,12 +7,13 @@ mod diagnosis;
 pub(crate) mod samples;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, Info};
-use function_paved_road::compose::{Deleted, Kept, OnDeletion, ResourceStatus, spec_hash};
+use function_paved_road::compose::{
+    Deleted, Kept, OnDeletion, ResourceStatus, is_common, spec_hash,
+};
 use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
@@ -23,29 +24,14 @@ use serde_json::Value;
 pub use age::{age, spell};
 pub use diagnosis::{Blocker, Diagnosis, with_causes};
 
-/// Status fields that are not the API's own outcome.
-const COMMON: [&str; 10] = [
-    "phase",
-    "progress",
-    "resources",
-    "specHash",
-    "onDeletion",
-    "conditions",
-    "claimConditionTypes",
-    "connectionDetails",
-    "observedGeneration",
-    "lastSyncTime",
-];
+/// Status fields of some APIs that change only because another field changes.
+const BOOKKEEPING: [&str; 2] = ["observedGeneration", "lastSyncTime"];
 
 /// The label with the owner, as far as a label can hold one.
 pub const OWNER_LABEL: &str = "owner";
 
 /// The annotation with the owner's login.
 pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
-
-/// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
-/// environments are created at once, Crossplane comes to one of them after minutes.
-pub(crate) const COMPOSING: Duration = Duration::from_mins(3);
 
 /// The managers that write to an environment on Crossplane's behalf begin so.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
@@ -140,7 +126,7 @@ impl Environment {
             lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
         Self {
             kind: kind.to_owned(),
-            group: api_version.split_once('/').map_or("", |(group, _)| group).to_owned(),
+            group: crossplane::api_version::group(api_version).to_owned(),
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
@@ -166,7 +152,7 @@ impl Environment {
             fields: status
                 .into_iter()
                 .flatten()
-                .filter(|(field, _)| !COMMON.contains(&field.as_str()))
+                .filter(|(field, _)| !is_common(field) && !BOOKKEEPING.contains(&field.as_str()))
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotation(PAUSED).is_some_and(|value| value == "true"),

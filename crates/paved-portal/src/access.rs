@@ -1,4 +1,4 @@
-//! What a person may see and do: the API server says so, and is asked again every few seconds.
+//! The rights of a user. The API server decides them, and the portal asks again every few seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,33 +25,32 @@ use super::who::{Credential, Naming, Person};
 /// How many answers are kept.
 const MANY: usize = 200_000;
 
-/// How many questions are open at once.
+/// How many reviews run at once.
 const AT_ONCE: usize = 16;
 
-/// How many of them one look asks at once: others have room beside.
+/// How many of them one look may use. Other looks need the rest.
 const SIDE_BY_SIDE: usize = AT_ONCE / 2;
 
-/// How many questions about whom the portal may act for are open at once. They have a queue of
-/// their own: a provider decides how many groups somebody has.
+/// How many reviews of the portal's own right to impersonate run at once. They have their own
+/// queue, because a provider decides the number of a user's groups.
 const ACTING: usize = 4;
 
-/// Asks the API server, and remembers its answers for a moment, each under the person that it is
-/// about.
+/// Asks the API server, and caches its answers briefly, for each user.
 pub(super) struct Access {
     clients: Clients,
     /// The portal's own account.
     own: Person,
     catalog: Arc<Catalog>,
     answers: Answers<Question, bool>,
-    /// Where the rules of a person are not all that counts, by their key and the namespace.
+    /// Users with incomplete rules, by their key and the namespace.
     partial: Answers<([u8; 32], String), ()>,
     open: Semaphore,
     acting: Semaphore,
     /// The groups that the portal may act for.
     groups: Answers<(), Groups>,
-    /// Time for an answer, and for a turn to ask.
+    /// Time limit for an answer, and for the wait before the request.
     patience: Duration,
-    /// Questions that went to the API server.
+    /// Reviews that reached the API server.
     pub(super) asked: Counter,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct Access {
 pub(super) enum Groups {
     All,
     Named(Arc<BTreeSet<String>>),
-    /// Something else than rules decides: the API server has to be asked about each.
+    /// Rules alone do not decide: the API server must review each request.
     Unlisted,
 }
 
@@ -109,8 +108,8 @@ impl Access {
         self.answers.get_or_ask(&here, self.rules(person, kind, &here)).await
     }
 
-    /// Asks what somebody sees of all these, a few namespaces at a time: whoever asks for one of
-    /// them from then on is answered at once.
+    /// Asks for the user's rights on all these, a few namespaces at a time. A later question about
+    /// one of them needs no review.
     pub(super) async fn ask_ahead(
         &self,
         person: &Person,
@@ -158,7 +157,7 @@ impl Access {
         self.may(person, question(person, "update", kind, namespace)).await
     }
 
-    /// Whether a person may act for a user of this name: what Kubernetes calls to impersonate.
+    /// Whether a user may act for another one: Kubernetes calls this impersonation.
     pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
         self.may(person, impersonation(person, "users", user)).await
     }
@@ -168,8 +167,7 @@ impl Access {
         self.may(&self.own, impersonation(&self.own, what, name)).await
     }
 
-    /// The groups that the portal itself may act for: one question, however many groups somebody
-    /// has.
+    /// The groups that the portal itself may act for: one review for any number of groups.
     pub(super) async fn portal_groups(&self) -> Result<Groups, Problem> {
         let ask = async {
             let _turn = self.turn(&self.acting).await?;
@@ -218,8 +216,8 @@ impl Access {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// The same question for a namespace. All rules there come with one answer, which counts where
-    /// it is complete: many kinds in many namespaces would be many questions.
+    /// The same for a namespace. One answer has all rules of the namespace, and counts if it is
+    /// complete. Reviews of each kind in each namespace would be many.
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
         if !is_partial {
@@ -246,8 +244,7 @@ impl Access {
         self.ask(person, here).await
     }
 
-    /// One's turn to ask. An API server that says nothing lets nobody wait for ever for those who
-    /// asked before.
+    /// A permit to ask. An unresponsive API server does not block callers without end.
     async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
         let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
         turn.map_err(|_| {
@@ -256,7 +253,7 @@ impl Access {
     }
 }
 
-/// The verb of whoever acts for somebody else.
+/// The verb of impersonation.
 const IMPERSONATE: &str = "impersonate";
 
 fn question(person: &Person, verb: &'static str, kind: &Kind, namespace: &str) -> Question {
@@ -281,7 +278,7 @@ fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
     }
 }
 
-/// What the API server answers, if it answers in time.
+/// The answer of the API server, if it comes in time.
 pub(super) async fn answered<T>(
     patience: Duration,
     question: impl Future<Output = kube::Result<T>>,
@@ -290,12 +287,12 @@ pub(super) async fn answered<T>(
     Ok(answer?)
 }
 
-/// Whether a list of a rule names something.
+/// Whether a list of a rule has a name.
 fn has(list: &[String], wanted: &str) -> bool {
     list.iter().any(|one| one == "*" || one == wanted)
 }
 
-/// The groups that some rules let somebody act for.
+/// The groups that the rules allow to impersonate.
 fn impersonated(rules: &[ResourceRule]) -> Groups {
     let fits = |rule: &&ResourceRule| {
         has(&rule.verbs, IMPERSONATE)

@@ -1,5 +1,5 @@
-//! Tokens of Kubernetes: whose they are is asked from the API server under the token itself, which
-//! takes no right of the portal's.
+//! Tokens of Kubernetes. The API server identifies the user of a token, in a request with the token
+//! itself. The portal needs no right for this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +20,22 @@ use super::limits::Limits;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
 
-/// How many questions about tokens are open at once: whoever sends them need not be known.
+/// How many reviews of tokens run at once. The senders may be unknown.
 const AT_ONCE: usize = 16;
 
 /// How many answers are kept.
 const MANY: usize = 4096;
 
-/// Whose tokens are whose.
+/// The users of tokens.
 pub(super) struct Bearers {
     clients: Clients,
     naming: Naming,
-    /// By the hash of a token.
+    /// The users by the hash of a token.
     known: Answers<[u8; 32], Arc<Person>>,
     /// Tokens that the API server rejected, by their hash.
     rejected: Answers<[u8; 32], Problem>,
     open: Semaphore,
-    /// Time for an answer, and for a turn to ask.
+    /// Time limit for an answer, and for the wait before the request.
     patience: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Bearers {
         }
     }
 
-    /// Whose token it is.
+    /// The user of a token.
     pub(super) async fn person(&self, token: &Token) -> Result<Arc<Person>, Problem> {
         self.review(Credential::Bearer(token.clone()), token.secret()).await
     }
@@ -68,7 +68,7 @@ impl Bearers {
             return Err(problem);
         }
         let review = async {
-            // Who has waited for somebody else to ask about the same token is told the same.
+            // A request that waited for another review of the same token gets the same answer.
             if let Some(problem) = self.rejected.known(&key) {
                 return Err(problem);
             }

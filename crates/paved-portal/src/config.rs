@@ -1,5 +1,5 @@
-//! What the portal was told: flags, else the environment, else a file. Every mistake names the
-//! field, what was found, and what is allowed.
+//! The portal's configuration: flags, then the environment, then a file. Each error names the
+//! field, the found value and the allowed values.
 
 use std::fmt::Display;
 use std::fs;
@@ -23,11 +23,11 @@ const KEY: usize = 32;
 /// The bounds of a session's length, in seconds: a minute and a day.
 const TTL: std::ops::RangeInclusive<i64> = 60..=86_400;
 
-/// Everything that the portal was told.
+/// The whole configuration.
 pub(super) struct Config {
     pub(super) listen: SocketAddr,
     pub(super) tls: Option<Tls>,
-    /// How browsers reach it; the port is only known once it listens where none was told.
+    /// The URL for browsers. Without a configured one, the port is known after the start.
     pub(super) public_url: Option<Url>,
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) auth: Auth,
@@ -41,15 +41,15 @@ pub(super) struct Tls {
     pub(super) key: PathBuf,
 }
 
-/// How people say who they are. Bearer tokens of Kubernetes count either way.
+/// How users identify themselves. Tokens of Kubernetes count in both cases.
 pub(super) enum Auth {
-    /// Everybody who reaches the portal is the kubeconfig's own user.
+    /// Each caller of the portal is the kubeconfig's own user.
     None,
     Oidc(Box<Oidc>),
 }
 
 impl Auth {
-    /// How Kubernetes names the people of the OpenID provider.
+    /// The names of the provider's users in Kubernetes.
     pub(super) fn naming(&self) -> Naming {
         match self {
             Self::None => Naming::default(),
@@ -62,7 +62,7 @@ impl Auth {
     }
 }
 
-/// The OpenID provider, and what its claims mean.
+/// The OpenID provider, and the meaning of its claims.
 pub(super) struct Oidc {
     pub(super) issuer: String,
     pub(super) client_id: String,
@@ -71,7 +71,7 @@ pub(super) struct Oidc {
     pub(super) username_claim: String,
     pub(super) groups_claim: String,
     pub(super) username_prefix: String,
-    /// Whether somebody chose the prefix: `-` chooses none.
+    /// Whether the prefix is configured: `-` means no prefix.
     pub(super) prefix_is_chosen: bool,
     pub(super) groups_prefix: String,
     /// Certificates, as PEM.
@@ -81,7 +81,7 @@ pub(super) struct Oidc {
     pub(super) session_ttl: Duration,
 }
 
-/// A mistake: the field by its flag, what was found, what is allowed.
+/// An error: the field by its flag, the found value, the allowed values.
 fn wrong(field: &str, found: impl Display, allowed: &str) -> Failure {
     Failure::Usage(format!("--{field}: found {found}; {allowed}"))
 }
@@ -132,7 +132,7 @@ impl Config {
 }
 
 impl Config {
-    /// Logs what is allowed, and probably not meant.
+    /// Warns of allowed values that are probably a mistake.
     pub(super) fn warn(&self) {
         let Auth::Oidc(oidc) = &self.auth else { return };
         if oidc.username_claim != "email" && !oidc.prefix_is_chosen {
@@ -199,8 +199,7 @@ fn tls(flags: &Flags) -> Result<Option<Tls>, Failure> {
     }
 }
 
-/// An origin, and nothing below it: cookies whose names begin with `__Host-` belong to the whole of
-/// it.
+/// An origin without a path: cookies with the prefix `__Host-` belong to the whole origin.
 fn public_url(text: &str) -> Result<Url, Failure> {
     let refused = || {
         let allowed = "allowed: an https URL without a path, for example \
@@ -219,7 +218,7 @@ fn public_url(text: &str) -> Result<Url, Failure> {
     fits.then_some(url).ok_or_else(refused)
 }
 
-/// Whether only this machine is meant.
+/// Whether the address is on this machine only.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
@@ -290,7 +289,7 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
         scopes,
         username_claim: or(&flags.oidc_username_claim, "email"),
         groups_claim: or(&flags.oidc_groups_claim, "groups"),
-        // As the API server reads its own flag.
+        // The same rule as the API server's own flag.
         username_prefix: flags
             .oidc_username_prefix
             .clone()
@@ -307,7 +306,7 @@ fn oidc(flags: &Flags) -> Result<Oidc, Failure> {
     })
 }
 
-/// Editors end a file with a newline, which is no part of a secret.
+/// Editors end a file with a newline, which does not belong to the secret.
 fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let field = "oidc-client-secret-file";

@@ -1,5 +1,5 @@
-//! What every request goes through: its id, its line in the log, whether it may come from where it
-//! comes, and what every answer says.
+//! The layers of every request: its id, its log line, the check of its origin, and the headers of
+//! its answer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use super::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers of every answer. Pages come from the portal alone, without inline scripts; nothing is
-/// shown in a frame.
+/// Headers of every answer. Pages load only files of the portal, without inline scripts, and appear
+/// in no frame.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -49,8 +49,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Portal) -> Router {
     openapi::routes()
         .0
-        // Pages are compressed, and little else: a stream's events would wait for each other, and
-        // what is secret is not mixed with what is sent.
+        // Pages are compressed, and few other answers. The events of a stream would wait for each
+        // other, and a secret must not share a compressed answer with a value of the request.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state((Arc::clone(&portal.origins), portal.limits), admit))
@@ -65,7 +65,7 @@ pub(super) fn router(portal: &Portal) -> Router {
         .with_state(portal.clone())
 }
 
-/// Lets a request in, or says why not.
+/// Lets a request pass, or rejects it with the reason.
 async fn admit(
     State((origins, limits)): State<(Arc<Origins>, Limits)>,
     request: Request,
@@ -75,7 +75,7 @@ async fn admit(
         return problem.into_response();
     }
     let path = request.uri().path();
-    // Asking who somebody is, or what they may, takes as long as the API server takes.
+    // The time of these checks depends on the API server.
     if path == "/healthz" || path == "/metrics" {
         return next.run(request).await;
     }
@@ -89,8 +89,7 @@ async fn admit(
 
 fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
-    // Nothing of a request's head goes to the API server. Whoever tries is told rather than
-    // ignored.
+    // No header of the request reaches the API server. The client gets an error instead of silence.
     if let Some(name) = headers.keys().find(|name| name.as_str().starts_with("impersonate-")) {
         return Err(Problem::bad_request(format!(
             "{name}: not allowed, because the portal acts with your own identity. Remove the \
@@ -125,7 +124,7 @@ async fn finish(
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let reads_pages =
         method == Method::GET && path.starts_with("/auth/") && accepts_pages(request.headers());
-    // Whatever is logged of a request has its id, however little is logged.
+    // Each log line of a request has its id, at any log level.
     let span = tracing::error_span!("request", request = id.as_str());
     let answer = next.run(request).instrument(span.clone()).await;
     let mut response = written(answer, &path, &id, reads_pages);
@@ -133,7 +132,7 @@ async fn finish(
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     if config.tls.is_some() {
-        // Browsers use nothing else from then on, for a year.
+        // Browsers use only HTTPS from then on, for a year.
         let a_year = HeaderValue::from_static("max-age=31536000");
         response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, a_year);
     }
@@ -161,14 +160,14 @@ fn told(method: &Method, path: &str, status: StatusCode, took: Duration, client:
     }
 }
 
-/// Whether somebody's browser goes there, rather than a program.
+/// Whether a browser navigates, and not a program.
 fn accepts_pages(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// A problem as its body; an error of the libraries' as a problem. Whoever reads pages reads it on
-/// one, where there are any.
+/// A problem as the body; an error of a library as a problem. A browser gets a page, if there are
+/// pages.
 fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Response {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let problem = problem.clone().at(path, id);
@@ -206,7 +205,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|media_type| media_type.contains("json"))
 }
 
-/// The id that a request came with, where it can stand in a log, else a new one.
+/// The id of the request if a log can have it, otherwise a new one.
 fn id(headers: &HeaderMap) -> String {
     let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {

@@ -266,7 +266,7 @@ impl Portal {
         // Where the portal's own keys lie, nobody who signs in has anything to make.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {
-            metrics: Arc::new(Metrics::new(&access, &live, &streams)),
+            metrics: Arc::new(Metrics::new(&access.asked, &live, &streams)),
             origins: Arc::new(Origins::new(&config, &public_url)),
             catalog,
             bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), limits)),

@@ -10,7 +10,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use super::access::Access;
 use super::live::Live;
 use super::streams::{End, Streams};
 
@@ -35,7 +34,8 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    pub(super) fn new(access: &Access, live: &Live, streams: &Streams) -> Self {
+    /// `asked` counts the access reviews.
+    pub(super) fn new(asked: &Counter, live: &Live, streams: &Streams) -> Self {
         let mut registry = Registry::with_prefix("paved_portal");
         let answers = Family::<Answer, Counter>::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 15));
@@ -54,7 +54,7 @@ impl Metrics {
         registry.register(
             "access_reviews",
             "Questions to the API server of what people may",
-            access.asked.clone(),
+            asked.clone(),
         );
         Self { registry, answers, seconds, resets }
     }
@@ -93,5 +93,40 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeSet;
+
+    use super::super::limits::Limits;
+    use super::*;
+
+    #[test]
+    fn metrics_keep_their_names_and_labels() {
+        let (live, streams) = (Live::new(String::new()), Streams::new(&Limits::default()));
+        let metrics = Metrics::new(&Counter::default(), &live, &streams);
+        metrics.answered(&Method::GET, "/", StatusCode::OK, Duration::ZERO);
+        metrics.ended(End::Slow);
+        let text = metrics.text().unwrap();
+        // Text in quotation marks is the value of a label.
+        let series = |line: &str| line.split('"').step_by(2).collect::<String>();
+        let samples = text.lines().filter(|line| !line.starts_with('#')).map(series);
+        let names: BTreeSet<String> =
+            samples.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
+        let expected = [
+            "paved_portal_access_reviews_total",
+            "paved_portal_changes_total",
+            "paved_portal_environments",
+            "paved_portal_http_request_duration_seconds_bucket{le=}",
+            "paved_portal_http_request_duration_seconds_count",
+            "paved_portal_http_request_duration_seconds_sum",
+            "paved_portal_http_requests_total{method=,route=,status=}",
+            "paved_portal_stream_resets_total{reason=}",
+            "paved_portal_streams",
+        ];
+        assert_eq!(names, expected.map(str::to_owned).into());
     }
 }

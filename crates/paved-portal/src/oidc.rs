@@ -1,4 +1,4 @@
-//! The OpenID provider: where people sign in, and what it says of them afterwards.
+//! The OpenID provider: the sign-in of users, and their claims.
 
 mod http_client;
 
@@ -27,8 +27,8 @@ use super::who::may_be_named;
 use crate::Failure;
 use http_client::HttpClient;
 
-/// Signatures that count: those which only the provider can make. A secret that both share, or
-/// none, is no signature.
+/// Accepted signatures: only the provider can create them. Shared secrets and unsigned tokens are
+/// rejected.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
@@ -50,20 +50,20 @@ pub(super) struct Provider {
     known: Mutex<Option<(Arc<CoreProviderMetadata>, Instant)>>,
 }
 
-/// What a sign-in that has begun must come back with; it waits in an encrypted cookie of the same
-/// browser.
+/// The values that the answer to a started sign-in must match. An encrypted cookie of the same
+/// browser has them.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begun {
     state: String,
     nonce: String,
     verifier: String,
-    /// Where the person wanted to go: a path of the portal.
+    /// The page that the user requested: a path of the portal.
     pub(super) path: String,
     /// In seconds since 1970.
     pub(super) expires: i64,
 }
 
-/// Whom the provider has seen.
+/// The user that the provider has identified.
 pub(super) struct Identity {
     pub(super) username: String,
     pub(super) login: String,
@@ -71,7 +71,7 @@ pub(super) struct Identity {
 }
 
 impl Provider {
-    /// For a portal at this URL. The provider is asked when somebody signs in.
+    /// For a portal with this URL. The first sign-in contacts the provider.
     pub(super) fn new(
         oidc: &config::Oidc,
         public_url: &Url,
@@ -108,7 +108,7 @@ impl Provider {
         Ok(found)
     }
 
-    /// Where to send somebody who signs in, and what they must come back with.
+    /// The URL for a user who signs in, and the values that the answer must match.
     pub(super) async fn begin(
         &self,
         oidc: &config::Oidc,
@@ -139,7 +139,7 @@ impl Provider {
         Ok((url, begun))
     }
 
-    /// Who has come back with this code, which only the browser that began can use.
+    /// Exchanges the code for the user. Only the browser that started the sign-in can use the code.
     pub(super) async fn finish(
         &self,
         oidc: &config::Oidc,
@@ -147,8 +147,8 @@ impl Provider {
         state: &str,
         code: String,
     ) -> Result<Identity, Problem> {
-        // Both are random and used once: how long the comparison takes tells nobody anything that
-        // is of use.
+        // Both values are random and used once, so the duration of the comparison reveals no useful
+        // fact.
         if begun.state != state {
             return Err(refused("The sign-in belongs to another browser. Sign in again."));
         }
@@ -181,7 +181,7 @@ impl Provider {
         let verified =
             match token.claims(&client.id_token_verifier().set_allowed_algs(ALGORITHMS), &nonce) {
                 Ok(claims) => Ok(claims.subject().to_string()),
-                // The provider may have new keys since.
+                // The provider may have new keys.
                 Err(openidconnect::ClaimsVerificationError::SignatureVerification(_)) => {
                     let metadata = self.metadata(oidc, true).await?;
                     let client = CoreClient::from_provider_metadata(
@@ -204,7 +204,7 @@ impl Provider {
             && let Some(endpoint) = metadata.userinfo_endpoint()
         {
             let said = self.http.user_info(endpoint.url(), answer.access_token().secret()).await;
-            // What is said of somebody else does not count.
+            // Claims about another user do not count.
             let said =
                 said.filter(|said| said.get("sub").and_then(Value::as_str) == Some(&subject));
             complete(&mut claims, said.unwrap_or_default());
@@ -213,8 +213,8 @@ impl Provider {
     }
 }
 
-/// Where the provider takes the portal's secret: in the head, unless it says that it takes it in
-/// the body and not there.
+/// The place of the portal's secret: the header, unless the provider accepts the secret only in the
+/// body.
 fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     let taken = metadata.token_endpoint_auth_methods_supported().map_or(&[][..], Vec::as_slice);
     let in_body_alone = taken.contains(&AuthMethod::ClientSecretPost)
@@ -222,15 +222,15 @@ fn auth_type(metadata: &CoreProviderMetadata) -> AuthType {
     if in_body_alone { AuthType::RequestBody } else { AuthType::BasicAuth }
 }
 
-/// What stands in a token whose signature was checked before.
+/// The claims of a token with a checked signature.
 fn payload(token: &str) -> Option<Map<String, Value>> {
     let payload = token.split('.').nth(1)?;
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
-/// Adds what the provider says apart. An address and whether it is verified come from one source:
-/// what is verified in the id token is not the address that only the other one has, and the other
-/// way round.
+/// Adds the claims of the userinfo endpoint. The address and its verification come from the same
+/// source: a verification in the id token is not valid for an address of the userinfo endpoint, or
+/// the reverse.
 fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
     match claims.get("email") {
         None => drop(claims.remove("email_verified")),
@@ -242,7 +242,7 @@ fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
     }
 }
 
-/// Whom the claims mean, in the names that Kubernetes knows.
+/// The user of the claims, with the names in Kubernetes.
 fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity, Problem> {
     let claim = &oidc.username_claim;
     let login = claims.get(claim).and_then(Value::as_str).unwrap_or_default();
@@ -268,7 +268,7 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
         .iter()
         .filter(|group| !group.is_empty())
         .map(|group| format!("{}{group}", oidc.groups_prefix));
-    // Groups of Kubernetes' own are nobody's to give: one of them may do everything.
+    // The provider may not give groups of Kubernetes' own: one of them has all rights.
     let mut groups: Vec<String> = named.filter(|group| may_be_named(group)).collect();
     groups.sort_unstable();
     groups.dedup();

@@ -1,5 +1,5 @@
-//! Whether a request comes from the portal's own pages. A browser sends a session along with what
-//! other sites make it send, too.
+//! Whether a request comes from the portal's own pages. A browser also sends the session with
+//! requests that other sites cause.
 
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use url::Url;
@@ -8,12 +8,12 @@ use super::config::{self, Auth, Config};
 use super::problem::Problem;
 use super::session;
 
-/// What a request says of where it comes from.
+/// The source of a request by its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
     Own,
     Foreign,
-    /// Nothing: no browser of today says nothing of a write, or of a WebSocket.
+    /// Unknown. Current browsers always name the source of a write and of a WebSocket.
     Nothing,
 }
 
@@ -21,8 +21,8 @@ enum Evidence {
 #[derive(Clone, Debug)]
 pub(super) struct Origins {
     own: Vec<String>,
-    /// The hosts that a request may name, where everybody who reaches the portal has rights: a name
-    /// of somebody else's that leads to loopback is none.
+    /// The hosts that a request may name, if each caller of the portal has rights. A foreign name
+    /// that resolves to loopback is not one of them.
     hosts: Option<Vec<String>>,
 }
 
@@ -47,7 +47,7 @@ impl Origins {
         Self { own, hosts }
     }
 
-    /// Refuses what another site may have made a browser send.
+    /// Rejects requests that another site may have caused.
     pub(super) fn check(
         &self,
         method: &Method,
@@ -56,7 +56,7 @@ impl Origins {
     ) -> Result<(), Problem> {
         self.host(uri, headers)?;
         let path = uri.path();
-        // A token that a script sends along is nothing that a browser adds by itself.
+        // A browser never adds the token of a script on its own.
         let has_token = headers.get(header::AUTHORIZATION).is_some_and(|value| {
             value.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
         });
@@ -84,7 +84,8 @@ impl Origins {
         }
     }
 
-    /// Refuses what was sent to another host's name, wherever it stands: HTTP/2 has it in the URI.
+    /// Rejects requests to another host's name, in the header or the URI: HTTP/2 has the name in
+    /// the URI.
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
         let named = headers.get_all(header::HOST).iter().map(HeaderValue::as_bytes);

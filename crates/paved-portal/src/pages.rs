@@ -1,5 +1,5 @@
-//! The pages. A build embeds them where they were built before; without them everything else works,
-//! and this says how to have them.
+//! The pages. A build embeds pages that were built before. Without pages all other parts work, and
+//! a text describes how to build them.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -9,20 +9,20 @@ use rust_embed::{Embed, EmbeddedFile};
 
 use super::problem::Problem;
 
-/// What `npm run build` leaves. A debug build reads the folder whenever it is asked, so that it
-/// shows what was built last; any other holds what was there.
+/// The output of `npm run build`. A debug build reads the folder for each request, so it shows the
+/// last output. A release build has the output of its own time.
 #[derive(Embed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
 struct Built;
 
-/// The page that all paths lead to.
+/// The page for all paths.
 const PAGE: &str = "index.html";
 
-/// Where files have names that change with what they hold.
+/// The folder of files with a hash in their names.
 const HASHED: &str = "assets/";
 
-/// What is shown where no pages were built.
+/// The text that is shown without pages.
 const WITHOUT: &str = "\
 <!doctype html>
 <html lang=\"en\">
@@ -36,19 +36,19 @@ const WITHOUT: &str = "\
 </html>
 ";
 
-/// Whatever is no part of the API.
+/// All paths outside of the API.
 pub(super) async fn serve(method: Method, uri: axum::http::Uri, headers: HeaderMap) -> Response {
     answer::<Built>(&method, uri.path(), &headers)
 }
 
-/// The page that tells a person what went wrong on the way to it. `None` where no pages were built.
+/// The page that shows an error to a user. `None` without pages.
 pub(super) fn telling(problem: &Problem) -> Option<Response> {
     told::<Built>(problem)
 }
 
 fn told<Pages: Embed>(problem: &Problem) -> Option<Response> {
     let page = String::from_utf8(Pages::get(PAGE)?.data.into_owned()).ok()?;
-    // Nothing in it can end the element that holds it.
+    // Its text cannot end the element around it.
     let problem_text = serde_json::to_string(problem).ok()?.replace('<', "\\u003c");
     let data =
         format!("<script type=\"application/json\" id=\"problem\">{problem_text}</script></head>");
@@ -65,18 +65,18 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
         return Problem::not_found("Page not found.").into_response();
     }
     let name = path.strip_prefix('/').unwrap_or_default();
-    // Only what is listed counts: a name can lead out of a folder.
+    // Only listed files count: a name can point outside of the folder.
     if let Some(found) = Pages::iter().find(|one| one == name).and_then(|name| Pages::get(&name)) {
         return file(name, found, headers);
     }
     if name.starts_with(HASHED) {
         return Problem::not_found("File not found.").into_response();
     }
-    // Pages choose by the path what they show, and what they show may have a dot in its name.
+    // Pages choose their content by the path, and a name in the path may have a dot.
     Pages::get(PAGE).map_or_else(|| Html(WITHOUT).into_response(), |page| file(PAGE, page, headers))
 }
 
-/// A file: whoever has it in this state already is told so.
+/// A file. A client that has this state gets 304.
 fn file(name: &str, found: EmbeddedFile, asked: &HeaderMap) -> Response {
     let cached =
         if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -94,7 +94,7 @@ fn file(name: &str, found: EmbeddedFile, asked: &HeaderMap) -> Response {
     response
 }
 
-/// Whether a client says that it has this already.
+/// Whether the client already has this state.
 fn has(asked: &HeaderMap, tag: &str) -> bool {
     let strong = tag.trim_start_matches("W/");
     let known = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Pages of nobody.
+    /// No user's pages.
     #[derive(Embed)]
     #[folder = "tests/pages"]
     struct Present;

@@ -48,6 +48,9 @@ pub(super) struct ProblemDetails {
     status: StatusCode,
     /// The error, in one sentence for people.
     detail: String,
+    /// The API server's reason in one word, for example `AlreadyExists`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
     /// Path of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     instance: String,
@@ -179,6 +182,7 @@ impl Problem {
             status,
             error: detail.clone(),
             detail,
+            reason: String::new(),
             instance: String::new(),
             request_id: String::new(),
             errors: Vec::new(),
@@ -281,6 +285,7 @@ impl From<kube::Error> for Problem {
             _ => StatusCode::BAD_GATEWAY,
         };
         let mut problem = Self::new(status, answer.message.clone());
+        problem.0.reason = cut(answer.reason.clone(), FIELD);
         let causes = answer.details.iter().flat_map(|details| &details.causes);
         problem.0.errors = causes
             .take(TOLD)
@@ -317,14 +322,14 @@ mod tests {
 
     #[test]
     fn what_the_api_server_says_passes_through_with_its_fields() {
-        let status = json!({"code": 422, "message": "is invalid", "details": {"causes": [
+        let status = json!({"code": 422, "reason": "Invalid", "message": "is invalid", "details": {"causes": [
             {"field": "spec.replicas", "message": "must be positive"}]}});
         let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
         let told = serde_json::to_value(Problem::from(error)).unwrap();
         assert_eq!(
             told,
             json!({"type": "about:blank", "title": "Unprocessable Entity", "status": 422, "detail": "is invalid",
-                "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
+                "reason": "Invalid", "error": "is invalid", "errors": [{"field": "spec.replicas", "message": "must be positive"}]})
         );
     }
 

@@ -1,4 +1,4 @@
-//! Who asks: a person as Kubernetes knows them, and by which credential.
+//! The user of a request, as Kubernetes knows them, and their credential.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use paved_client::owner::{KUBERNETES, Owner};
 use sha2::{Digest, Sha256};
 
-/// What Kubernetes keeps for itself: nobody outside may be given such a name or group.
+/// Prefix of Kubernetes' own names. No user from outside may have such a name or group.
 const RESERVED: &str = "system:";
 
-/// How Kubernetes calls the people of the OpenID provider. One person is one owner, by session and
-/// by token.
+/// The names that Kubernetes gives to users of the OpenID provider. A user is one owner, with a
+/// session and with a token.
 #[derive(Clone, Debug)]
 pub(super) struct Naming {
     issuer: String,
@@ -23,15 +23,15 @@ impl Naming {
         Self { issuer, username_prefix, groups_prefix }
     }
 
-    /// Login and issuer of whomever Kubernetes calls so: names without the prefix are not the
-    /// provider's, nor are those of Kubernetes' own.
+    /// Login and issuer of a Kubernetes user. A name without the prefix is not of the provider, and
+    /// neither is a name of Kubernetes' own.
     pub(super) fn login<'n>(&'n self, username: &'n str) -> (&'n str, &'n str) {
         let login = username.strip_prefix(&self.username_prefix);
         let login = login.filter(|login| !login.is_empty() && !username.starts_with(RESERVED));
         login.map_or((username, KUBERNETES), |login| (login, self.issuer.as_str()))
     }
 
-    /// How Kubernetes calls whomever people name, with the prefix or without it.
+    /// The Kubernetes name of a user, from a name with or without the prefix.
     pub(super) fn username(&self, name: &str) -> String {
         let is_whole = name.starts_with(&self.username_prefix) || name.starts_with(RESERVED);
         if is_whole { name.to_owned() } else { format!("{}{name}", self.username_prefix) }
@@ -48,24 +48,24 @@ impl Default for Naming {
     }
 }
 
-/// Somebody who asks.
+/// The user of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
-    /// As Kubernetes knows them.
+    /// The name in Kubernetes.
     username: String,
-    /// As they know themselves: the username without the prefix.
+    /// The name that the user knows: without the prefix.
     login: String,
-    /// Who says so: the OpenID provider's URL, or `kubernetes`.
+    /// The issuer: the URL of the OpenID provider, or `kubernetes`.
     issuer: String,
-    /// As Kubernetes knows them.
+    /// The groups in Kubernetes.
     groups: Vec<String>,
-    /// What stands before groups of the provider in `groups`.
+    /// The prefix of the provider's groups in `groups`.
     groups_prefix: String,
     credential: Credential,
     key: [u8; 32],
 }
 
-/// By what somebody is known.
+/// The credential of a user.
 #[derive(Clone, Debug)]
 pub(super) enum Credential {
     /// The kubeconfig's own user, on loopback.
@@ -113,7 +113,7 @@ impl Person {
         Self::new(username, login, issuer, groups, &naming.groups_prefix, credential)
     }
 
-    /// Somebody.
+    /// A user.
     pub(super) fn new(
         username: &str,
         login: &str,
@@ -126,7 +126,7 @@ impl Person {
         let (kind, token) = match &credential {
             Credential::Own => ("own", ""),
             Credential::Session { .. } => ("session", ""),
-            // Two tokens of one user need not mean the same rights.
+            // Two tokens of one user may have different rights.
             Credential::Bearer(token) => ("bearer", token.secret()),
         };
         for part in
@@ -146,55 +146,54 @@ impl Person {
         }
     }
 
-    /// The same person in these groups alone: what is remembered of one is not told the other.
+    /// The same user with only these groups. Cached answers of the two are separate.
     pub(super) fn in_groups(&self, groups: Vec<String>) -> Self {
         let Self { username, login, issuer, groups_prefix, credential, .. } = self;
         Self::new(username, login, issuer, groups, groups_prefix, credential.clone())
     }
 
-    /// As Kubernetes knows them.
+    /// The name in Kubernetes.
     pub(super) fn username(&self) -> &str {
         &self.username
     }
 
-    /// As they know themselves.
+    /// The name that the user knows.
     pub(super) fn login(&self) -> &str {
         &self.login
     }
 
-    /// Who says so.
+    /// The issuer.
     pub(super) fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// As Kubernetes knows them.
+    /// The groups in Kubernetes.
     pub(super) fn groups(&self) -> &[String] {
         &self.groups
     }
 
-    /// The groups that people know, without prefix and without those of Kubernetes itself.
+    /// The groups without the prefix, and without Kubernetes' own groups.
     pub(super) fn own_groups(&self) -> impl Iterator<Item = &str> {
         let own = self.groups.iter().filter(|group| !group.starts_with(RESERVED));
         own.map(|group| group.strip_prefix(&self.groups_prefix).unwrap_or(group))
     }
 
-    /// By what they are known.
+    /// The credential.
     pub(super) fn credential(&self) -> &Credential {
         &self.credential
     }
 
-    /// The owner that this person's environments have.
+    /// The owner of this user's environments.
     pub(super) fn owner(&self) -> Owner {
         Owner::new(&self.login, &self.issuer, &self.username)
     }
 
-    /// What tells apart whoever may have different rights: whatever is remembered of somebody is
-    /// remembered under it.
+    /// The cache key of a user. Users with different rights have different keys.
     pub(super) fn key(&self) -> [u8; 32] {
         self.key
     }
 
-    /// Whether a text means this person: the username, the login, or what stands before the login's
+    /// Whether a text means this user: the username, the login, or the part of the login before the
     /// @.
     pub(super) fn is_called(&self, text: &str) -> bool {
         let short = self.login.split('@').next().unwrap_or_default();
@@ -208,8 +207,8 @@ impl Person {
     }
 }
 
-/// Whether a name may be given to somebody from outside: not empty, no name of Kubernetes' own, and
-/// fit for a header.
+/// Whether a user from outside may have this name: not empty, not a name of Kubernetes' own, and
+/// valid in a header.
 pub(super) fn may_be_named(name: &str) -> bool {
     let visible = !name.chars().any(char::is_control) && name.trim() == name;
     !name.is_empty() && visible && name.len() <= 1024 && !name.starts_with(RESERVED)

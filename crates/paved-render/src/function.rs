@@ -1,7 +1,7 @@
 //! The function, run in this process.
 
-use function_paved_road::apis;
-use function_paved_road::error::Error;
+use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
+use function_paved_road::diagnosis::Code;
 use function_paved_road::function::{CONDITION, Outside, run};
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use jiff::Timestamp;
@@ -48,15 +48,14 @@ pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String
 /// What a user should know of a composed environment, although nothing is wrong with it.
 pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
     let kind = world.composite()["kind"].as_str().unwrap_or_default();
-    let is_workspace = apis::find(kind).is_some_and(|api| api.info().name == "gpu-workspace");
     let slots = &response.desired.as_ref()?.resources;
-    let is_open = slots.keys().any(|slot| slot.starts_with("ssh-"));
-    (is_workspace && !slots.is_empty() && !is_open).then_some(CLOSED)
+    let is_closed = is_closed_to_ssh(kind, slots.keys().map(String::as_str));
+    (!slots.is_empty() && is_closed).then_some(CLOSED)
 }
 
 /// Whether what is refused is the platform team's.
 pub fn is_about_settings(response: &RunFunctionResponse) -> bool {
-    let of_settings = Error::InvalidSettings(Vec::new()).reason();
+    let of_settings = Code::InvalidSettings.to_string();
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     condition.is_some_and(|condition| condition.reason == of_settings)
 }

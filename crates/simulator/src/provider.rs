@@ -13,6 +13,7 @@ mod builtin;
 mod clouds;
 mod clusters;
 mod crossplane;
+mod disturbances;
 mod gcp;
 mod helm;
 mod manner;
@@ -22,6 +23,7 @@ mod references;
 mod registry;
 mod rules;
 mod sql;
+mod time;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +35,8 @@ use ::crossplane::conditions::{find as condition, is_true, set as set_condition}
 use ::crossplane::json::{remove, text};
 use clouds::Clouds;
 use manner::{Id, Manner};
-use writes::{as_identified, finish, identify, name, write_secret};
+use time::{Look, RESULT_UNKNOWN, Work, is_result_unknown};
+use writes::{as_identified, finish, name, write_secret};
 
 pub use clouds::External;
 
@@ -74,8 +77,12 @@ pub struct Change {
 pub struct Provider {
     pace: Pace,
     failing: BTreeMap<String, String>,
-    /// How many rounds each slot has been worked on without waiting.
-    ages: BTreeMap<String, u32>,
+    /// Slots for which the clouds take longer than providers wait.
+    stalled: BTreeSet<String>,
+    /// How long each slot has been worked on without waiting.
+    work: BTreeMap<String, Work>,
+    /// The last look at each slot, if the providers poll.
+    looks: Option<BTreeMap<String, Look>>,
     /// What exists in the clouds.
     clouds: Clouds,
     /// The names of provider configs that do not exist.
@@ -88,61 +95,17 @@ impl Provider {
         Self { pace, ..Self::default() }
     }
 
-    /// From here on the cloud refuses the resource in `slot` with this message.
-    pub fn fail(&mut self, slot: impl Into<String>, message: impl Into<String>) {
-        self.failing.insert(slot.into(), message.into());
-    }
-
-    /// The cloud takes the resource in `slot` again.
-    pub fn mend(&mut self, slot: &str) {
-        self.failing.remove(slot);
-    }
-
-    /// The cloud's resource of a slot, to change it as its console would. Resources of providers
-    /// that are not upjet's have none.
-    pub fn external_mut(&mut self, slot: &str) -> Option<&mut External> {
-        self.clouds.get_mut(slot)
-    }
-
-    /// Deletes the cloud's resource of a slot without its provider, which notices at its next look.
-    pub fn vanish(&mut self, slot: &str) {
-        self.clouds.vanish(slot);
-        self.ages.remove(slot);
-    }
-
-    /// The names of cloud resources that no object knows any more.
-    pub fn leaked(&self) -> &[String] {
-        self.clouds.leaked()
-    }
-
-    /// Deletes the provider config of this name, whatever its kind.
-    pub fn remove_config(&mut self, name: impl Into<String>) {
-        self.missing_configs.insert(name.into());
-    }
-
-    /// Restarts the upjet providers, which forget the operations that run. A resource that is found
-    /// by its name is there at the next look. Where the cloud assigns the name, a second one is
-    /// created.
-    pub fn restart(&mut self, world: &World) {
-        for (slot, object) in world.resources() {
-            let manner = registry::for_object(object);
-            let is_making = self.ages.get(slot).is_some_and(|age| *age > 0) && !is_ready(object);
-            if !is_making || !manner.mirrors || self.clouds.has(slot) {
-                continue;
-            }
-            if manner.assigns_names() {
-                self.clouds.leak(slot, manner.id.for_object(object));
-                self.ages.remove(slot);
-            } else {
-                self.clouds.put(slot, clouds::completed(&manner, object, world));
-            }
-        }
+    /// Has the providers look at a ready resource every ten minutes, and after a change of its
+    /// labels, annotations or spec. Otherwise they look at all resources in each answer.
+    pub fn polling(mut self) -> Self {
+        self.looks = Some(BTreeMap::new());
+        self
     }
 
     /// Answers once for every composed resource and says which of them changed. At the instant
     /// pace, what waits for another resource gets it within the same answer.
     pub fn answer(&mut self, world: &mut World) -> Vec<Change> {
-        self.ages.retain(|slot, _| world.resources().contains_key(slot));
+        self.work.retain(|slot, _| world.resources().contains_key(slot));
         self.clouds.retain(|slot| world.resources().contains_key(slot));
         let mut changes = BTreeMap::new();
         loop {
@@ -158,10 +121,11 @@ impl Provider {
     /// Whether a cloud has begun something that it will finish by itself: the next answer can
     /// differ although nothing else changed.
     pub fn is_at_work(&self, world: &World) -> bool {
-        self.ages.iter().any(|(slot, age)| {
+        self.work.iter().any(|(slot, work)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));
             object.is_some_and(|object| {
-                !self.failing.contains_key(slot) && *age < registry::for_object(object).rounds
+                !self.failing.contains_key(slot)
+                    && work.rounds < registry::for_object(object).rounds
             })
         })
     }
@@ -187,6 +151,9 @@ impl Provider {
         if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
             return State::Creating;
         }
+        if self.is_between_looks(slot, &manner, &object, before.now()) {
+            return State::Ready;
+        }
         let identity = self.clouds.identity(slot, &object);
         let state = as_identified(identity, &mut object, |object| {
             let state = self.state(slot, &manner, object, before);
@@ -205,12 +172,19 @@ impl Provider {
         // An Object is made before what it holds is ready.
         let made_not_ready =
             state == State::Ready && condition(&object, "Ready").is_some() && !is_ready(&object);
+        if let Some(looks) = &mut self.looks {
+            looks.insert(slot.to_owned(), Look::new(&object, before.now()));
+        }
         world.resources_mut().insert(slot.to_owned(), object);
         if made_not_ready { State::Creating } else { state }
     }
 
     fn state(&mut self, slot: &str, manner: &Manner, object: &mut Value, world: &World) -> State {
         self.clouds.notice(slot, manner, object, world);
+        if is_result_unknown(object) {
+            set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
+            return State::Waiting(RESULT_UNKNOWN.to_owned());
+        }
         if let Some(message) = self.failing.get(slot) {
             return State::Failed(message.clone());
         }
@@ -220,28 +194,22 @@ impl Provider {
             .and_then(|()| clusters::await_secret_namespace(object, world))
             .and_then(|()| (manner.waits)(object, world))
             .and_then(|()| references::resolve(manner, object, world))
-            .and_then(|()| self.clouds.read(manner, object, world));
+            .and_then(|()| self.clouds.read(slot, manner, object, world));
         if let Err(why) = there {
             return State::Waiting(why);
         }
         name(manner, object);
+        self.clouds.import(slot, manner, object, world);
         if self.clouds.has(slot) {
             return self.clouds.update(slot, manner, object);
         }
-        if let Some(why) = Clouds::forbids_creation(manner, object) {
+        if let Some(why) = self.clouds.forbids_creation(slot, manner, object, world.now()) {
             return State::Failed(why);
         }
-        let age = self.ages.entry(slot.to_owned()).or_insert(0);
-        *age += 1;
-        let is_done = *age >= manner.rounds || self.pace == Pace::Instant || is_ready(object);
-        if !is_done {
-            return State::Creating;
+        if manner.rules.restless && is_ready(object) {
+            self.clouds.count_update(slot);
         }
-        identify(manner, object);
-        if manner.mirrors {
-            self.clouds.put(slot, clouds::completed(manner, object, world));
-        }
-        State::Ready
+        self.create(slot, manner, object, world)
     }
 
     /// Whether a resource names a provider config that was deleted; one that names none means

@@ -12,9 +12,6 @@ use super::Around;
 /// What keeps a claim until its composite is gone.
 const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
 
-/// Status fields that are the composite's own.
-const OF_THE_COMPOSITE: [&str; 3] = ["conditions", "connectionDetails", "claimConditionTypes"];
-
 /// A claim with what core knows of its composite; `published` says that its connection details were
 /// written just now.
 pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Value {
@@ -30,7 +27,7 @@ pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Va
     claim["spec"]["compositionRef"] = composite["spec"]["compositionRef"].clone();
     let before = claim["status"].take();
     let mut status = composite["status"].clone();
-    for own in OF_THE_COMPOSITE {
+    for own in ::crossplane::status::FIELDS {
         remove(&mut status, own);
         if let Some(kept) = before.get(own) {
             status[own] = kept.clone();

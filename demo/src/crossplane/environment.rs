@@ -1,4 +1,4 @@
-//! One environment: core's part, in the order in which core plays it.
+//! One environment: Crossplane's part, in Crossplane's order.
 
 use crossplane::spec::WRITTEN;
 use fake_kube::json::{hold, remove, seconds, text};
@@ -15,37 +15,37 @@ use super::leaving::Leaving;
 use super::mirror::Mirror;
 use crate::recipes::Recipe;
 
-/// What keeps a composite until what it made is gone.
+/// The finalizer of a composite until its resources are deleted.
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";
 
 /// An environment.
 pub struct Environment {
-    /// Which recipe it is made by.
+    /// Its recipe.
     recipe: usize,
-    /// Where the object is that people applied.
+    /// The path of the object that users applied.
     root: Key,
     alive: Option<Alive>,
-    /// The version of its object that it has come to rest with.
+    /// The version of the object at which the environment came to rest.
     asleep: Option<Value>,
 }
 
-/// An environment that was begun.
+/// A started environment.
 struct Alive {
     world: World,
     cloud: Cloud,
     mirror: Mirror,
     leaving: Leaving,
-    /// Where the composite is.
+    /// The path of the composite.
     composite: Key,
 }
 
 impl Environment {
-    /// One that is not begun.
+    /// An environment that is not started.
     pub fn new(recipe: usize, root: Key) -> Self {
         Self { recipe, root, alive: None, asleep: None }
     }
 
-    /// Brings it as far as it is at this time; says whether it will go on by itself.
+    /// Plays all steps up to this time. Returns whether more steps follow.
     pub fn step(&mut self, object: &Value, around: &Around, now: Timestamp) -> bool {
         let version = &object["metadata"]["resourceVersion"];
         if self.asleep.as_ref() == Some(version) {
@@ -65,7 +65,7 @@ impl Environment {
             alive.follow(recipe, object, around);
             alive.turn(recipe, &self.root, around, now)
         };
-        // What was written just now may be asked about once more.
+        // A recent write may be requested once more.
         let after = around
             .store
             .get(&self.root)
@@ -78,7 +78,7 @@ impl Environment {
 }
 
 impl Alive {
-    /// Makes the composite, where people applied a claim, and chooses the Composition.
+    /// Creates the composite of a claim, and selects the Composition.
     fn begin(
         recipe: &Recipe,
         root: &Key,
@@ -99,7 +99,7 @@ impl Alive {
         for own in ["managedFields", "resourceVersion"] {
             remove(&mut given["metadata"], own);
         }
-        // What the function has Crossplane look up: Settings, and whether a namespace exists.
+        // Lookups of the function: Settings, and whether a namespace exists.
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
         let others = namespaces.chain([around.recipes.config.clone()]);
@@ -111,7 +111,7 @@ impl Alive {
         Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
     }
 
-    /// Takes over what people ask for now.
+    /// Takes over the present spec of the user.
     fn follow(&mut self, recipe: &Recipe, object: &Value, around: &Around) {
         let wanted = if recipe.is_claim() {
             composite_from_claim(object, &recipe.xrd).unwrap_or_else(|_| object.clone())
@@ -120,7 +120,7 @@ impl Alive {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        // What core writes there, beside what people ask for.
+        // Crossplane's own fields, beside the fields of the user.
         for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
@@ -139,19 +139,19 @@ impl Alive {
         }
     }
 
-    /// A reconcile: the function composes, the clouds work, and everybody is told. Says whether
-    /// more is to come.
+    /// A reconcile: the function composes, the clouds work, and all objects get their status.
+    /// Returns whether more steps follow.
     fn turn(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let input = &recipe.composition["spec"]["pipeline"][0]["input"];
         let mut random = |bytes: &mut [u8]| {
-            // Without random numbers passwords are weak, of machines that do not exist.
+            // Without random numbers passwords are weak, but their machines do not exist.
             let _ = getrandom::fill(bytes);
         };
         let mut outside = Outside { now: self.world.now(), random: &mut random };
         let composed = self.world.run(Some(input), |request| run(request, &mut outside));
         match composed {
             Ok(response) => {
-                // What core refuses stands in the composite's conditions.
+                // The composite's conditions have the rejection.
                 let _ = self.world.apply(&response);
             }
             Err(error) => {
@@ -163,7 +163,7 @@ impl Alive {
         self.tell(recipe, root, around, now) || at_work
     }
 
-    /// Writes the composite, and the claim. Says whether there was anything to write.
+    /// Writes the composite and the claim. Returns whether something changed.
     fn tell(&self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let composite = self.world.composite();
         let mut changed = false;
@@ -174,7 +174,7 @@ impl Alive {
         around.store.put(&self.composite, now, |there| {
             let mut object = there?.clone();
             hold(&mut object, FINALIZER);
-            // What people write is theirs: they may have written again meanwhile.
+            // The spec belongs to the user, who may have written it again in the meantime.
             let own: &[&str] = if recipe.is_claim() {
                 &["/spec", "/metadata/labels"]
             } else {
@@ -196,8 +196,7 @@ impl Alive {
         changed
     }
 
-    /// Lets go of the parts, then of the composite, then of the claim. Says whether more is to
-    /// come.
+    /// Releases the parts, then the composite, then the claim. Returns whether more steps follow.
     fn leave(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let left = self.leaving.turn(&mut self.world, now);
         self.mirror.show(&self.world, around, now);

@@ -1,5 +1,5 @@
-//! How an environment goes: every part is asked to at once, but for what a Usage keeps, and one
-//! after the other vanishes.
+//! The deletion of an environment: all parts without a Usage are deleted at once, and vanish one
+//! after another.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,26 @@ use simulator::core::World;
 
 use super::cloud::lasting;
 
-/// What keeps a managed resource until its cloud has let go of it.
+/// The finalizer of a managed resource until its cloud has deleted it.
 const MANAGED: &str = "finalizer.managedresource.crossplane.io";
 
-/// Seconds that a part takes to go, at least.
+/// The minimum seconds of a part's deletion.
 const GOING: f64 = 3.0;
 
-/// The parts that were asked to go.
+/// The parts with a requested deletion.
 pub struct Leaving {
     asked: BTreeMap<String, Timestamp>,
     pace: f64,
 }
 
 impl Leaving {
-    /// Nobody was asked.
+    /// No requested deletions.
     pub fn new(pace: f64) -> Self {
         Self { asked: BTreeMap::new(), pace }
     }
 
-    /// Asks what may go, and lets go what has had its time. Says whether anything is left.
+    /// Requests the possible deletions, and removes parts after their time. Returns whether a part
+    /// is left.
     pub fn turn(&mut self, world: &mut World, now: Timestamp) -> bool {
         let date = world.now().to_string();
         let free: Vec<String> =
@@ -56,7 +57,7 @@ impl Leaving {
         !world.resources().is_empty()
     }
 
-    /// Whether a Usage keeps a part from being asked.
+    /// Whether a Usage blocks the deletion of a part.
     fn is_kept(slot: &str, world: &World) -> bool {
         let Some(object) = world.resources().get(slot) else { return false };
         usages(world).any(|usage| refers(&usage["spec"]["of"], object))
@@ -72,7 +73,7 @@ fn refers(end: &Value, object: &Value) -> bool {
     end["kind"] == object["kind"] && end["resourceRef"]["name"] == object["metadata"]["name"]
 }
 
-/// A Usage stays until what uses is gone.
+/// A Usage stays until its user is gone.
 fn waits(slot: &str, world: &World) -> bool {
     let usage = world
         .resources()

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_struck_has_a_call_in_flight_whose_answer_nobody_gets() {
+    async fn killed_function_leaves_a_call_without_an_answer() {
         let ((mut client, inlet), (outlet, mut server)) = (connection().await, connection().await);
         let led = tokio::spawn(lead(inlet, outlet, || true));
         let (mut asked, mut answer) = (vec![1; CALL], Vec::new());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_no_longer_waits_has_nobody_killed() {
+    async fn cancelled_order_kills_no_replica() {
         let folder = tempfile::tempdir().unwrap();
         let program = Program::new("replica", Path::new("/bin/sh")).args(["-c", "exec sleep 60"]);
         let replica = Process::start(program, folder.path(), folder.path()).unwrap();

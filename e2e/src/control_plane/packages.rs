@@ -33,8 +33,12 @@ use crate::stand_in::schema;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// The host under which packages are known; core is told to look for them on loopback.
-const HOST: &str = "xpkg.crossplane.io";
+/// The registry hosts of the providers and of our packages. An ImageConfig points Crossplane to
+/// loopback instead.
+fn hosts() -> BTreeSet<String> {
+    let ours = names::Registry::default();
+    BTreeSet::from(["xpkg.crossplane.io".to_owned(), ours.host().to_owned()])
+}
 
 /// What packages are for that run on this machine.
 const PLATFORM: &str = if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" };
@@ -64,7 +68,7 @@ impl Registry {
         Ok(Self { address })
     }
 
-    /// Pushes packages as one, under the address that the world knows:
+    /// Pushes packages as one, under their public address, for example
     /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
     pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
@@ -74,19 +78,23 @@ impl Registry {
         ground.run(program).await.map(drop)
     }
 
-    /// Where a package is that the world knows under `package`.
+    /// The address on loopback of a package with this public address.
     fn own(&self, package: &str) -> String {
-        package.replacen(HOST, &self.address, 1)
+        let path = package.split_once('/').map_or(package, |(_, path)| path);
+        format!("{}/{path}", self.address)
     }
 
-    /// What makes core look here.
+    /// The ImageConfig that points Crossplane here.
     pub fn image_config(&self) -> Value {
+        let prefixes = hosts().into_iter().map(|host| format!("{host}/"));
+        let prefixes: Vec<_> =
+            prefixes.map(|prefix| json!({"type": "Prefix", "prefix": prefix})).collect();
         json!({
             "apiVersion": "pkg.crossplane.io/v1beta1",
             "kind": "ImageConfig",
             "metadata": {"name": "loopback"},
             "spec": {
-                "matchImages": [{"type": "Prefix", "prefix": format!("{HOST}/")}],
+                "matchImages": prefixes,
                 "rewriteImage": {"prefix": format!("{}/", self.address)},
             },
         })

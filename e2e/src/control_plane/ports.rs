@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_listens_on_all_addresses_is_told_from_who_does_not() {
+    fn listener_on_all_addresses_is_not_loopback() {
         for (address, told) in
             [("127.0.0.1:0", true), ("[::1]:0", true), ("0.0.0.0:0", false), ("[::]:0", false)]
         {

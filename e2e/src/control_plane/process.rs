@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_ends_before_it_is_ready_is_told_with_its_last_words() {
+    async fn process_that_ends_early_is_reported_with_its_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let process = shell(folder.path(), "echo no such flag >&2; exit 3");
         let error = process.ready(Duration::from_secs(30), async || false).await.unwrap_err();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_killed_can_be_started_again_and_keeps_its_log() {
+    async fn killed_process_starts_again_and_keeps_its_log() {
         let folder = tempfile::tempdir().unwrap();
         let process = shell(folder.path(), "echo begun; exec sleep 60");
         let begun = async |times: usize| process.last_lines().matches("begun").count() == times;

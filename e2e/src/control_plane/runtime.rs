@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_whose_programs_run_have_the_accounts_of_their_runtime_configs() {
+    fn running_providers_have_the_accounts_of_their_runtime_configs() {
         let config =
             json!({"spec": {"serviceAccountTemplate": {"metadata": {"name": "helm-for-us"}}}});
         let helm = "xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.6";

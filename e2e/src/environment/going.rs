@@ -129,7 +129,7 @@ mod tests {
     use crossplane::json::merge_patch;
 
     #[test]
-    fn only_what_was_just_made_is_overlooked() {
+    fn only_new_resources_are_overlooked() {
         let composite = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:00Z"}});
         let is_overlooked = |change: Value| {
             let mut part = json!({"kind": "Bucket", "metadata": {"creationTimestamp": "2026-01-01T00:00:30Z"}});

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_to_a_secret_or_noted_on_a_part_is_told() {
+    fn change_of_a_secret_or_an_annotation_is_detected() {
         let secret = |password: &str| json!({"kind": "Secret", "metadata": {"name": "way"}, "data": {"password": password}});
         assert_eq!(written(&secret("a")), written(&secret("a")));
         assert_ne!(written(&secret("a")), written(&secret("b")));

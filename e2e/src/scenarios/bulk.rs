@@ -66,7 +66,7 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );
-    nothing_is_left(&stage, &before).await?;
+    no_object_is_left(&stage, &before).await?;
     let left: Vec<_> = self::databases(&stage).await?.difference(&databases).cloned().collect();
     ensure!(left.is_empty(), "PostgreSQL still has {left:?}");
     Ok(())
@@ -86,7 +86,7 @@ fn processor_time(stage: &Stage) -> Duration {
 }
 
 /// Waits until there is no object that was not there `before`.
-pub(super) async fn nothing_is_left(stage: &Stage, before: &BTreeSet<String>) -> Result<()> {
+pub(super) async fn no_object_is_left(stage: &Stage, before: &BTreeSet<String>) -> Result<()> {
     let mut left = Vec::new();
     let gone = eventually("every kind holds what it held before", async || {
         let now = stage.objects.everything().await?;

@@ -119,7 +119,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
     .await
 }
 
-pub(super) async fn what_is_slow_has_not_failed(stage: Stage) -> Result<()> {
+pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
     in_each_flavour(&stage, async |flavour| {
@@ -163,7 +163,7 @@ pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) ->
     .await
 }
 
-pub(super) async fn what_recovers_during_the_wait_is_ready(stage: Stage) -> Result<()> {
+pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
     let flavours = stage.flavours().into_iter();
@@ -214,18 +214,28 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
             waited < SignedDuration::from_secs(30),
             "went on for {waited:#} when it was refused"
         );
+        kubectl_waits(&stage, &wrong, "Stalled").await?;
         let right = workspace(&stage, flavour, "wrong", json!({}))?;
         paved
             .apply(&right, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["configured", "is ready after"])?;
+        kubectl_waits(&stage, &right, "Ready").await?;
         // What runs already keeps running, and the edit is refused all the same.
         paved.apply(&wrong, &flags).await?.is(3, &words)
     })
     .await
 }
 
-pub(super) async fn what_is_refused_is_not_applied_at_all(stage: Stage) -> Result<()> {
+/// `kubectl wait` for a condition that the environment has already.
+async fn kubectl_waits(stage: &Stage, environment: &Environment, condition: &str) -> Result<()> {
+    let condition = format!("--for=condition={condition}");
+    let (kind, name) = (environment.resource(), environment.name());
+    let place = ["-n", environment.namespace(), "--timeout=1m"];
+    stage.user.run(&[&["wait", &condition, &kind, name][..], &place].concat()).await.map(drop)
+}
+
+pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
     let bad =
@@ -289,7 +299,7 @@ pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> 
     .await
 }
 
-pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
+pub(super) async fn denied_user_gets_the_reason(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
     let stranger = paved.by(Some("stranger"));
@@ -307,7 +317,7 @@ pub(super) async fn who_may_not_is_told_so(stage: Stage) -> Result<()> {
         .is(0, &["you may not read its resources", "deleted after"])
 }
 
-pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -> Result<()> {
+pub(super) async fn deleted_environment_fails_the_wait(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     in_each_flavour(&stage, async |flavour| {
@@ -321,7 +331,7 @@ pub(super) async fn what_is_deleted_while_it_is_waited_for_fails(stage: Stage) -
     .await
 }
 
-pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) -> Result<()> {
+pub(super) async fn interrupted_wait_keeps_applied_claims(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
     let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
@@ -337,7 +347,7 @@ pub(super) async fn an_interrupted_wait_leaves_what_was_applied(stage: Stage) ->
     Ok(())
 }
 
-pub(super) async fn a_deletion_that_hangs_says_what_holds_it(stage: Stage) -> Result<()> {
+pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<()> {
     let paved = Paved::from_stage(&stage)?;
     let operator = paved.by(stage.operator().person.as_deref());
     for flavour in stage.flavours() {

@@ -19,7 +19,7 @@ pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) ->
     let played = async {
         come_and_go(&old).await?;
         failure::a_refused_leaf_is_named_and_recovers(old.clone()).await?;
-        refusals::the_api_server_refuses_what_the_schema_forbids(old.clone()).await
+        refusals::api_server_rejects_invalid_specs(old.clone()).await
     };
     portrayed(played.await, &old, "compatibility").await
 }
@@ -40,5 +40,5 @@ async fn come_and_go(stage: &Stage) -> Result<()> {
         deletion::goes_by_its_usages(stage, environment, &usages).await
     });
     try_join_all(gone).await?;
-    bulk::nothing_is_left(stage, &before).await
+    bulk::no_object_is_left(stage, &before).await
 }

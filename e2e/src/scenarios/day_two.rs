@@ -12,11 +12,11 @@ use function_paved_road::apis::Flavour;
 use futures::future::{join, join_all, try_join, try_join_all};
 use serde_json::json;
 
-pub(super) use self::by_hand::what_is_upgraded_by_hand_stays_upgraded;
-pub(super) use self::edits::what_may_change_changes;
+pub(super) use self::by_hand::resource_upgraded_by_hand_stays_upgraded;
+pub(super) use self::edits::updatable_field_reaches_its_resource;
 pub(super) use self::settings::{
-    new_networks_reach_what_runs, new_settings_leave_alone_what_runs,
-    new_tags_and_publishers_reach_what_runs, wrong_settings_touch_nothing_that_runs,
+    new_networks_reach_running_resources, new_settings_leave_running_resources_alone,
+    new_tags_and_publishers_reach_running_resources, wrong_settings_change_no_running_resource,
 };
 use super::{claims, in_each_flavour};
 use crate::control_plane::{Breakers, Function};
@@ -39,7 +39,7 @@ const LOST: [(&str, &[&str]); 5] = [
     ("virtual-environment", &["app"]),
 ];
 
-pub(super) async fn what_was_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
+pub(super) async fn resource_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
     let parts = in_each_flavour(&stage, async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
             let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
@@ -81,7 +81,7 @@ async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
 }
 
 /// Somebody terminates the machine in the cloud's own console.
-pub(super) async fn what_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
+pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.object().await?["status"]["instanceId"].clone();
@@ -150,7 +150,7 @@ const STRIKES: usize = 5;
 
 /// While environments are made, a replica is killed again and again that is about to answer: its
 /// calls are lost.
-pub(super) async fn a_function_that_is_killed_is_missed_by_nobody(stage: Stage) -> Result<()> {
+pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Result<()> {
     let made = async {
         let (examples, clusters) =
             try_join(stage.standing_examples(), stage.standing_clusters()).await?;
@@ -229,7 +229,7 @@ pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) 
     Ok(())
 }
 
-pub(super) async fn crossplane_restarted_makes_nothing_anew(stage: Stage) -> Result<()> {
+pub(super) async fn restarted_crossplane_recreates_no_resource(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
     let before = desired(&environments).await?;
     crossplane_looks_again(&stage).await?;

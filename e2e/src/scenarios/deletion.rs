@@ -28,7 +28,7 @@ use crate::stand_in::behaviour::Rule;
 
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a
 /// cluster.
-pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()> {
+pub(super) async fn ready_environment_is_deleted_whole(stage: Stage) -> Result<()> {
     stage.standing().await?;
     let (examples, clusters) =
         try_join(stage.standing_examples(), stage.standing_clusters()).await?;
@@ -38,7 +38,8 @@ pub(super) async fn everything_goes_when_it_is_ready(stage: Stage) -> Result<()>
         let goes = goes_by_its_usages(&stage, environment, &usages);
         if api.info().name == "unified-environment" {
             files_go_with_their_site(environment).await?;
-            try_join(goes, somebody_leaves_late(&stage, *api, *flavour, environment)).await?;
+            try_join(goes, late_guest_blocks_the_database(&stage, *api, *flavour, environment))
+                .await?;
         } else {
             goes.await?;
         }
@@ -76,7 +77,7 @@ async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
 
 /// Somebody works in the database with its connection details, and leaves only once its server has
 /// refused to let it go.
-async fn somebody_leaves_late(
+async fn late_guest_blocks_the_database(
     stage: &Stage,
     api: &dyn AnyApi,
     flavour: Flavour,
@@ -121,7 +122,7 @@ async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
 
 /// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after
 /// it, in their order.
-pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) -> Result<()> {
+pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples =
         APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
@@ -152,7 +153,7 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
     let (traces, gone): (Vec<_>, Vec<_>) = try_join_all(going).await?.into_iter().unzip();
     Traces::are_gone(&traces, &stage.objects).await?;
     for (environment, (order, composite, parts)) in all.iter().zip(gone) {
-        nothing_is_left(&stage, &composite, &parts).await?;
+        no_trace_is_left(&stage, &composite, &parts).await?;
         order.was_kept().await.with_context(|| environment.resource())?;
     }
     let left = stage.app_inside(&cluster).await?;
@@ -160,7 +161,7 @@ pub(super) async fn nothing_is_left_when_the_composite_goes_first(stage: Stage) 
     Ok(())
 }
 
-pub(super) async fn everything_goes_when_it_is_half_made(stage: Stage) -> Result<()> {
+pub(super) async fn half_made_environment_is_deleted_whole(stage: Stage) -> Result<()> {
     let all = every(&stage)?;
     let gone = all.iter().map(|(_, environment)| half_made_goes(&stage, environment));
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
@@ -201,7 +202,7 @@ fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
     examples.chain(clusters).collect()
 }
 
-pub(super) async fn everything_goes_when_the_clouds_refuse(stage: Stage) -> Result<()> {
+pub(super) async fn refused_environment_is_deleted_whole(stage: Stage) -> Result<()> {
     let refused = [
         ("machine", "Instance"),
         ("cluster", "Cluster"),
@@ -262,7 +263,7 @@ async fn fails(api: &str, environment: &Environment) -> Result<()> {
     environment.rests().await.map(drop)
 }
 
-pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stage) -> Result<()> {
+pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": true}}});
         let environment = stage.ready("unified-environment", flavour, change).await?;
@@ -285,7 +286,7 @@ pub(super) async fn a_site_whose_files_are_retained_keeps_its_bucket(stage: Stag
     .await
 }
 
-pub(super) async fn what_is_orphaned_stays_in_the_cloud(stage: Stage) -> Result<()> {
+pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready("application-environment", flavour, json!({})).await?;
         // As people do who want to keep it after all.
@@ -333,7 +334,7 @@ async fn leaves_nothing<T>(
 ) -> Result<T> {
     let (composite, composed) = begins_to_go(environment, deletes).await?;
     let told = gone.await?;
-    nothing_is_left(stage, &composite, &composed).await?;
+    no_trace_is_left(stage, &composite, &composed).await?;
     Ok(told)
 }
 
@@ -356,7 +357,7 @@ async fn begins_to_go(
 }
 
 /// Of what was composed nothing is there any more, nor in the clouds.
-async fn nothing_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
+async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     let left = still_there(stage, composed).await?;
     ensure!(left.is_empty(), "{name} is gone, and these are left: {left:?}");

@@ -91,7 +91,7 @@ const CAUSES: [Cause; 4] = [
     },
 ];
 
-pub(super) async fn each_common_cause_ends_the_wait_with_what_helps(stage: Stage) -> Result<()> {
+pub(super) async fn common_cause_ends_the_wait_with_its_remediation(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         try_join_all(CAUSES.iter().map(|cause| told(&stage, flavour, cause))).await.map(drop)
     })

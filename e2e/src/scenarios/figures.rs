@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use crossplane::api_version::group_of;
 use function_paved_road::apis::{AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
@@ -90,9 +91,9 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
         for number in 0..OF_EACH {
             let mut copy = object.clone();
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-            let group = object["apiVersion"].as_str().and_then(|version| version.split('/').next());
+            let group = group_of(&object);
             let name = format!("{}-{number}", environment.name());
-            names.push(format!("{kind}.{}/{name}", group.unwrap_or_default()));
+            names.push(format!("{kind}.{}/{name}", group));
             copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
             copies.push(copy);
         }

@@ -69,7 +69,7 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
 
 /// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the
 /// same cluster.
-pub(super) async fn what_cannot_leave_is_left_behind_by_hand(stage: Stage) -> Result<()> {
+pub(super) async fn stuck_resource_is_left_behind_by_hand(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         let object = object_inside(&stage, &environment, flavour).await?;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use crossplane::conditions;
 use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::manifests;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 use xtask::guide::{self, INSTALLATION};
@@ -21,9 +22,6 @@ use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
-/// Where our packages are.
-const OURS: &str = "xpkg.crossplane.io/paved-road";
-
 /// Where the providers' packages are.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
@@ -36,7 +34,8 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
     // The function of their own release, or a later one.
-    let function = format!("Function {OURS}/function-paved-road >={}-0", Args::default().release);
+    let args = Args::default();
+    let function = format!("Function {} >={}-0", args.registry.function(), args.release);
     for (api, flavour) in stage.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
@@ -152,7 +151,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
         bail!("the guide pushes packages in other blocks than two");
     };
-    let released = released.replacen("registry.example.org/paved-road", &here, 1);
+    let released = released.replacen(manifests::REGISTRY, &here, 1);
     ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
     let script = built(&released, &here, &folder)?;
     operations::run(&script, &folder, &programs, &[]).await?;
@@ -292,8 +291,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
             Flavour::Namespaced,
             json!({"metadata": {"name": "own"}}),
         )?;
-        environment.manifest["apiVersion"] =
-            function_paved_road::manifests::api_version(group).into();
+        environment.manifest["apiVersion"] = manifests::api_version(group).into();
         // The command line finds the kinds by what the cluster says of them.
         let paved = Paved::from_stage(&stage)?;
         let address = address(&environment);

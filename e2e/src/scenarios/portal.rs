@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use crossplane::api_version;
 use function_paved_road::apis::Flavour;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -272,7 +273,7 @@ async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     let one = list["items"].as_array().into_iter().flatten().find(|one| one["name"] == name);
     let one = one.with_context(|| format!("{status}: no {name} in {list}"))?;
     let text = |key: &str| one[key].as_str().unwrap_or_default();
-    let group = text("apiVersion").split('/').next().unwrap_or_default();
+    let group = api_version::group_of(one);
     Ok(format!("/api/v1/environments/{}/{}.{group}/{name}", text("namespace"), text("plural")))
 }
 

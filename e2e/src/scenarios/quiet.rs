@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_mins(2);
 /// How long late writes of what has just become ready may take.
 const SETTLING: Duration = Duration::from_secs(15);
 
-pub(super) async fn nothing_is_written_while_nothing_happens(stage: Stage) -> Result<()> {
+pub(super) async fn idle_environment_causes_no_write(stage: Stage) -> Result<()> {
     let environments = stage.standing().await?;
     // A change that a provider has not seen yet is written at its next look, which may be minutes
     // away.

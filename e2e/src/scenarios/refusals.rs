@@ -10,7 +10,7 @@ use crate::environment::{Desired, Environment};
 use crate::examples;
 use crate::stage::Stage;
 
-pub(super) async fn the_api_server_refuses_what_the_schema_forbids(stage: Stage) -> Result<()> {
+pub(super) async fn api_server_rejects_invalid_specs(stage: Stage) -> Result<()> {
     let refused = [
         ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 1}}}), "spec.parameters.diskGB"),
         (
@@ -95,7 +95,7 @@ fn fixed() -> [(&'static str, Value, &'static str); 10] {
     ]
 }
 
-pub(super) async fn what_cannot_change_is_refused(stage: Stage) -> Result<()> {
+pub(super) async fn change_of_a_fixed_field_is_rejected(stage: Stage) -> Result<()> {
     let larger = json!({"spec": {"parameters": {"size": "large"}}});
     for (cluster, _, environment) in stage.standing_clusters().await? {
         if cluster != "gke" {
@@ -152,7 +152,7 @@ fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] 
     ]
 }
 
-pub(super) async fn an_edit_that_the_function_refuses_loses_nothing(stage: Stage) -> Result<()> {
+pub(super) async fn rejected_edit_keeps_all_resources(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let edits = refused_by_the_function().into_iter();
         let edited = edits.map(async |(api, bad, field, good)| {

@@ -10,7 +10,7 @@ use crate::kubectl::Kubectl;
 use crate::objects::resource;
 use crate::stage::Stage;
 
-pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<()> {
+pub(super) async fn role_gives_exactly_its_rights(stage: Stage) -> Result<()> {
     for api in APIS {
         for (flavour, names) in
             [(Flavour::Claims, &api.info().claim), (Flavour::Namespaced, &api.info().namespaced)]
@@ -39,7 +39,7 @@ pub(super) async fn people_may_do_what_their_role_says(stage: Stage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn an_operator_looks_after_everything_but_secrets(stage: Stage) -> Result<()> {
+pub(super) async fn operator_manages_all_objects_except_secrets(stage: Stage) -> Result<()> {
     let operator = stage.operator();
     for (verb, kind, allowed) in [
         ("patch", "environmentconfigs.apiextensions.crossplane.io", true),

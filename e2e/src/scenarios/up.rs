@@ -30,7 +30,7 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     kill_process(pid, Signal::INT)?;
     let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
-    contributor.nothing_is_left()
+    contributor.no_trace_is_left()
 }
 
 pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
@@ -63,7 +63,7 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
         );
         contributor.uses(&kubeconfig).await?;
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
-        contributor.nothing_is_left()
+        contributor.no_trace_is_left()
     };
     result.await?;
     let again = contributor.types(&["down"]).await?;
@@ -153,7 +153,7 @@ impl Contributor {
     }
 
     /// None of its files is there any more, nor a process that has to do with them.
-    fn nothing_is_left(&self) -> Result<()> {
+    fn no_trace_is_left(&self) -> Result<()> {
         let folder = self.temporary.path();
         let files: Vec<_> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
         ensure!(files.is_empty(), "files are left: {files:?}");

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use crossplane::api_version::group_of;
 use futures::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::resource::text;
 use super::{MANAGER, NAMESPACE};
 
 /// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML,
@@ -92,7 +92,7 @@ impl Behaviour {
 
 impl Rule {
     fn is_about(&self, object: &Value) -> bool {
-        let group = text(object, "/apiVersion").split('/').next();
+        let group = Some(group_of(object));
         let is = |wanted: &Option<String>, found: Option<&str>| {
             wanted.is_none() || wanted.as_deref() == found
         };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_about_what_all_its_selectors_name() {
+    fn rule_applies_if_all_its_selectors_match() {
         let rules = behaviour(&[(
             "quota",
             "{kind: Instance, labels: {crossplane.io/composite: demo}, create: VcpuLimitExceeded}",

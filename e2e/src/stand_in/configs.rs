@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
+use crossplane::api_version::group_of;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
@@ -64,7 +65,7 @@ impl Named {
     /// What a resource names; one that names none means `default`. Those of Azure are not known
     /// here: no schema of theirs is.
     fn by(object: &Value) -> Option<Self> {
-        let group = text(object, "/apiVersion").split('/').next().unwrap_or_default();
+        let group = group_of(object);
         let group = match group.strip_suffix(".upbound.io") {
             Some(_) => group.split_once('.')?.1,
             None => group,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use crossplane::api_version::group_of;
 use function_paved_road::models::{KINDS, Kind, Provider, Scope};
 use futures::future::try_join_all;
 use futures::{StreamExt, future};
@@ -205,7 +206,7 @@ impl<O> Context<O> {
 fn siblings(object: &Value, stores: &Stores) -> Vec<(String, Value)> {
     let Some(composite) = controller(object) else { return Vec::new() };
     let family = |group: &str| group.split_once('.').map(|(_, family)| family.to_owned());
-    let own = family(text(object, "/apiVersion").split('/').next().unwrap_or_default());
+    let own = family(group_of(object));
     let related = stores.iter().filter(|((group, _), _)| family(group) == own);
     let all = related
         .flat_map(|((_, kind), store)| store.state().into_iter().map(move |one| (kind, one)));

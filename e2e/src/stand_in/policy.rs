@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_allowed_unless_the_object_says_otherwise() {
+    fn default_policy_allows_all_actions() {
         assert_eq!(rights(&json!({})), (true, true, true));
         assert_eq!(
             rights(&json!({"managementPolicies": ["*"], "deletionPolicy": "Delete"})),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_is_not_done() {
+    fn unnamed_action_is_not_done() {
         assert_eq!(rights(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
         let but_deleting =
             json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});

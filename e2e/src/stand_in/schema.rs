@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_takes_what_references_fill_and_what_is_initialised_late() {
+    fn slice_accepts_references_and_late_initialised_fields() {
         let mut crd = crd("container.gcp.upbound.io", "NodePool");
         widen(&mut crd);
         let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crd_does_not_know_is_cut_and_metadata_is_not() {
+    fn unknown_fields_are_pruned_and_metadata_stays() {
         let schema = json!({"properties": {"spec": {"properties": {"known": {"type": "string"},
             "tags": {"additionalProperties": {"type": "string"}}, "list": {"items": {"properties": {"a": {}}}}}}}});
         let object = json!({"kind": "X", "metadata": {"name": "x"}, "extra": 1,

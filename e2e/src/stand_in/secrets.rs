@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_of_somebody_else_is_not_taken() {
+    fn secret_of_another_owner_is_not_taken() {
         let owned = |uid: &str| json!({"type": CONNECTION, "metadata": {"ownerReferences": [{"uid": uid, "controller": true}]}});
         assert_eq!(not_ours(&owned("me"), "me"), None);
         assert!(

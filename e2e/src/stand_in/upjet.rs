@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossplane::api_version::group_of;
 use crossplane::names;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -199,8 +200,11 @@ fn parent(resource: &Resource) -> Option<&str> {
 
 /// The group of its kind, which both flavours share.
 fn group(resource: &Resource) -> String {
-    let group = resource.text("/apiVersion").split('/').next().unwrap_or_default();
-    group.split('.').filter(|label| *label != "m").collect::<Vec<_>>().join(".")
+    group_of(&resource.object)
+        .split('.')
+        .filter(|label| *label != "m")
+        .collect::<Vec<_>>()
+        .join(".")
 }
 
 fn later(duration: Duration) -> Timestamp {

@@ -3,19 +3,25 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::future::ready;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use e2e::control_plane::postgres::Postgres;
 use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
 use e2e::stand_in::{NAMESPACE, Options, behaviour, configs, run, schema};
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
 use kube::core::GroupVersionKind;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::server::Server;
 
@@ -35,9 +41,11 @@ pub struct Bench {
 impl Bench {
     /// Starts everything; none where the tools were not built.
     pub async fn start() -> Option<Self> {
-        let server = Server::start().await?;
+        let logs = tempfile::tempdir().unwrap();
+        let (server, postgres) = tokio::join!(Server::start(), Postgres::start(logs.path()));
+        let server = server?;
         let client = server.client.clone();
-        let postgres = match Postgres::start(server.folder.path()).await {
+        let postgres = match postgres {
             Ok(postgres) => Some(postgres),
             Err(error) => {
                 eprintln!("without PostgreSQL: {error:#}");
@@ -46,7 +54,7 @@ impl Bench {
         };
         let options = Options {
             round: Duration::from_millis(100),
-            poll: Duration::from_millis(500),
+            poll: Duration::from_secs(1),
             retry: Duration::from_millis(200),
             postgres: postgres.as_ref().map(Postgres::url),
             clusters: None,
@@ -62,8 +70,9 @@ impl Bench {
     }
 
     /// Kills the stand-in, without a word.
-    pub fn kill(&self) {
+    pub async fn kill(&mut self) {
         self.stand_in.abort();
+        _ = (&mut self.stand_in).await;
     }
 
     /// Starts it again.
@@ -74,6 +83,7 @@ impl Bench {
     /// The CRDs of all managed resources.
     async fn install(&mut self) {
         let folder = xtask::workspace::root().join("tests/schemas");
+        let mut crds = Vec::new();
         for file in fs::read_dir(folder).unwrap() {
             for mut crd in xtask::yaml::read(&file.unwrap().path()).unwrap() {
                 schema::widen(&mut crd);
@@ -81,9 +91,15 @@ impl Bench {
                     ["/spec/group", "/spec/names/kind", "/spec/names/plural"]
                         .map(|pointer| crd.pointer(pointer).unwrap().as_str().unwrap().to_owned());
                 self.plurals.insert((group, kind), plural);
-                self.create(crd).await;
+                crds.push(crd);
             }
         }
+        let bench = &*self;
+        stream::iter(crds)
+            .for_each_concurrent(8, |crd| async move {
+                bench.create(crd).await;
+            })
+            .await;
     }
 
     /// Something of the whole cluster, for resources of every namespace to be controlled by, as by
@@ -128,19 +144,14 @@ impl Bench {
 
     /// Waits until a condition's status is this and its reason or message has these words.
     pub async fn told(&self, object: &Value, kind: &str, status: &str, words: &str) -> Value {
-        let what = format!("{} {} {kind}={status} {words:?}", object["kind"], name(object));
-        until(&what, || async {
-            let found = self.get(object).await;
-            let said = condition(&found, kind);
+        let tells = |found: &Value| {
+            let said = condition(found, kind);
             let text =
                 ["reason", "message"].map(|part| said[part].as_str().unwrap_or_default()).join(" ");
-            if said["status"] == *status && text.contains(words) {
-                Ok(found)
-            } else {
-                Err(format!("{:#}", found["status"]))
-            }
-        })
-        .await
+            said["status"] == *status && text.contains(words)
+        };
+        let what = format!("{kind}={status} {words:?}");
+        self.fits(object, &what, |found| found.is_some_and(tells)).await.unwrap()
     }
 
     pub async fn ready(&self, object: &Value) -> Value {
@@ -148,11 +159,26 @@ impl Bench {
     }
 
     pub async fn gone(&self, object: &Value) {
-        until(&format!("{} {} gone", object["kind"], name(object)), || async {
+        self.fits(object, "gone", |found| found.is_none()).await;
+    }
+
+    /// Waits until an object fits, or its absence, which is `None`.
+    async fn fits(
+        &self,
+        object: &Value,
+        what: &str,
+        fits: impl Fn(Option<&Value>) -> bool,
+    ) -> Option<Value> {
+        let document = |found: DynamicObject| serde_json::to_value(found).unwrap();
+        let seen = watch_object(self.api(object), name(object))
+            .default_backoff()
+            .filter_map(|seen| ready(seen.ok().map(|found| found.map(document))))
+            .filter(|found| ready(fits(found.as_ref())));
+        let Ok(found) = timeout(PATIENCE, pin!(seen).next()).await else {
             let found = self.get(object).await;
-            if found.is_null() { Ok(()) } else { Err(format!("{found:#}")) }
-        })
-        .await;
+            panic!("{} {} never is {what}:\n{found:#}", object["kind"], name(object));
+        };
+        found.expect("a watch has no end")
     }
 
     /// The external resources that were made for a composite, each as its kind and its entry.

@@ -16,10 +16,10 @@ const READY: [&str; 2] = ["observed/ready.yaml", "namespaced/observed/ready.yaml
 pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
     let more = bench.composite("no-example").await;
     let rest = kinds_without_example(&more);
-    let mut met = live_and_die(vec![(more, rest)]).await;
+    let mut all = vec![(more, rest)];
+    let mut met = BTreeSet::new();
     // One flavour after the other: in both, databases and roles of PostgreSQL have the same names.
     for (flavour, file) in READY.iter().enumerate() {
-        let mut all = Vec::new();
         for example in std::fs::read_dir(xtask::workspace::root().join("examples")).unwrap() {
             let example = example.unwrap().path();
             let name = format!("{}-{flavour}", example.file_name().unwrap().to_str().unwrap());
@@ -27,7 +27,7 @@ pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
             let resources = resources(&composite, &example.join(file));
             all.push((composite, resources));
         }
-        met.extend(live_and_die(all).await);
+        met.extend(live_and_die(std::mem::take(&mut all)).await);
     }
     let played = KINDS
         .iter()

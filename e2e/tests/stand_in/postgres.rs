@@ -96,7 +96,7 @@ pub async fn an_app_gets_a_database_of_its_own(bench: &Bench) {
     assert_eq!(server.query_one(left, &[]).await.unwrap().get::<_, i64>(0), 0);
 }
 
-pub async fn the_server_refuses_what_is_in_use(bench: &Bench) {
+pub async fn database_in_use_cannot_be_dropped(bench: &Bench) {
     let composite = bench.composite("sql-used").await;
     let [schema_grant, grant, database, role] = app(&composite).await;
     for resource in [&role, &database, &grant, &schema_grant] {

@@ -15,7 +15,7 @@ use super::bench::until;
 /// A cluster without nodes.
 pub struct Server {
     pub client: Client,
-    pub folder: TempDir,
+    _folder: TempDir,
     _processes: [Process; 3],
 }
 
@@ -59,7 +59,7 @@ impl Server {
         })
         .await;
         let controllers = start_controllers(&controllers, folder.path(), metrics);
-        Some(Self { client, folder, _processes: [etcd, api_server, controllers] })
+        Some(Self { client, _folder: folder, _processes: [etcd, api_server, controllers] })
     }
 }
 

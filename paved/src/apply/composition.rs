@@ -1,5 +1,4 @@
-//! What the composition says of a document before it is applied: the function is in this program,
-//! and is asked here.
+//! Asks the function in this program about a document before it is applied.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +19,17 @@ use crate::failure::Failure;
 use crate::files::Inputs;
 use crate::prepare::{self, Sources, settings};
 
-/// Where Composition and Settings of an environment come from.
+/// The source of the Composition and the Settings of an environment.
 pub(super) enum Source {
     Files(Sources),
     Cluster(Box<pipeline::Step>),
-    /// Nobody says, for this reason.
+    /// Unknown, for this reason.
     Unknown(String),
     /// Another function composes it.
     Foreign(String),
 }
 
-/// What the function refuses, and what its user should know.
+/// The function's rejection, and its notes for the user.
 type Verdict = (Vec<String>, Option<&'static str>);
 
 impl Source {
@@ -65,7 +64,7 @@ impl Source {
         sources
     }
 
-    /// The environment as `object` has it, among what is observed.
+    /// The environment in the state `object`, among the observed resources.
     pub(super) fn subject(
         &self,
         step: &Step,
@@ -73,7 +72,7 @@ impl Source {
         seen: &Observed,
         console: &mut Console<'_>,
     ) -> Result<Subject, Failure> {
-        // The API server took it: where we would not, its XRDs are not ours.
+        // The API server accepted it. If our schema does not, the XRDs are not ours.
         let other = |violations: &[Violation]| {
             let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
             Failure::Usage(format!(
@@ -98,8 +97,8 @@ impl Source {
         Ok(stored.among(composite, pipeline, step.what()))
     }
 
-    /// What the function refuses of the environment as `object` has it, whatever runs already, and
-    /// what its user should know.
+    /// The function's rejection of the environment in the state `object`, apart from running
+    /// resources, and its notes for the user.
     fn refusals(
         &self,
         step: &Step,
@@ -120,9 +119,8 @@ impl Source {
     }
 }
 
-/// Refuses what the function would refuse, but for what it refuses of the environment that is there
-/// as well: that one may have been made under other Settings, which the cluster's own function
-/// knows by what runs.
+/// Rejects a document with a fault that the existing environment does not have. The existing one
+/// may have been created under other Settings, and the cluster's own function sees its resources.
 pub(super) fn check(
     step: &Step,
     source: &Source,
@@ -153,7 +151,7 @@ pub(super) fn check(
     Err(Failure::Fatal { what: step.what(), message: new.join("; also ") })
 }
 
-/// What was read of Settings so far, by name.
+/// The Settings that were read, by name.
 type Settings = BTreeMap<String, Option<Value>>;
 
 /// Returns the step of the environment's Composition, with the cluster's Settings. The error says
@@ -217,6 +215,6 @@ fn denied(what: &str) -> String {
 }
 
 fn document(object: &DynamicObject) -> Value {
-    // It came out of JSON: it goes back.
+    // The value comes from JSON, so it converts back.
     serde_json::to_value(object).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Whose a new environment is: the user's who applies it, as the portal writes it. An owner that is
-//! there already stays.
+//! The owner of a new environment: the user who applies it, as in the portal. An existing owner
+//! stays.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::{DynamicObject, PostParams};
@@ -11,21 +11,21 @@ use serde_json::{Map, Value};
 
 use super::plan::Step;
 
-/// Where the owner is in an object's metadata.
+/// The path of the owner in an object's metadata.
 const PLACES: [(&str, &str); 2] = [("labels", OWNER_LABEL), ("annotations", OWNER)];
 
-/// Who applies.
+/// The user who applies.
 #[derive(Default)]
 pub(super) enum Caller {
-    /// Nobody has asked yet.
+    /// Not known yet.
     #[default]
     Unknown,
     Known(Option<Owner>),
 }
 
 impl Caller {
-    /// Writes the caller as the owner of a new environment of which the file names none. What this
-    /// program wrote before is written again: a field that is left out of an apply is removed.
+    /// Writes the caller as the owner of a new environment without an owner in the file. An owner
+    /// that this program wrote before is written again, because a missing field would be removed.
     pub(super) async fn mark(&mut self, step: &mut Step, cluster: &Cluster) {
         let written = PLACES.iter().any(|(place, key)| {
             step.object["metadata"][*place].get(key).is_some_and(|value| !value.is_null())
@@ -50,7 +50,7 @@ impl Caller {
         let Self::Known(Some(owner)) = self else { return };
         let spec = &step.object["spec"];
         let named = spec["parameters"]["owner"].as_str().or_else(|| spec["owner"].as_str());
-        // A user may make an environment for somebody else.
+        // A user may create an environment for another user.
         if named.is_none_or(|named| owner.is_called(named))
             && let Some(metadata) = step.object["metadata"].as_object_mut()
         {
@@ -59,8 +59,8 @@ impl Caller {
     }
 }
 
-/// The user whom the kubeconfig names, as the API server knows them. Without an answer there is no
-/// owner, and no failure.
+/// The kubeconfig's user, as the API server knows them. Without an answer there is no owner, and no
+/// failure.
 async fn ask(cluster: &Cluster) -> Option<Owner> {
     let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
     let review =

@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_keeps_is_not_sent() {
+    fn fields_of_the_api_server_are_not_sent() {
         let object = planned(&claim(), None).unwrap().object;
         assert_eq!(object["metadata"], json!({"name": "ada", "namespace": "default"}));
         assert!(object.get("status").is_none());
     }
 
     #[test]
-    fn a_refusal_says_nothing_that_a_terminal_obeys() {
+    fn rejection_has_no_terminal_commands() {
         for kind in ["Gpu\u{9b}2J\n::error::", "GpuDevWorkspaceClaim"] {
             let strange = json!({"apiVersion": "platform.acme.io/v1\u{1b}[2J", "kind": kind,
                 "metadata": {"name": "a\u{1b}[1A"}});

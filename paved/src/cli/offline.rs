@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use function_paved_road::apis::Flavour;
-use function_paved_road::manifests::{self, policy};
+use function_paved_road::manifests::{self, policy, rights::Cloud};
 use paved_client::names::{A_NAME, is_name};
 
 use crate::failure::Failure;
@@ -44,6 +44,7 @@ pub(super) const PLATFORM_HELP: &str = "\
 Examples:
   paved platform --settings settings.yaml -o platform/
   paved platform --settings settings.yaml --flavour namespaced --group platform.example.org | kubectl apply -f -
+  paved platform --settings settings.yaml --cloud-rights aws -o rights/
   paved platform --settings new.yaml --old settings.yaml --check environments/
   paved platform --settings new.yaml --check claim.yaml --observed cluster.yaml
 
@@ -159,6 +160,14 @@ pub(crate) struct Platform {
     /// Folder to write to. Existing files are overwritten [default: print everything].
     #[arg(short, long, value_name = "DIR", conflicts_with = "check")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Print the ConfigMap of Argo CD with health checks for the APIs instead.
+    #[arg(long, conflicts_with_all = ["check", "output", "cloud_rights"])]
+    pub(crate) argocd: bool,
+
+    /// Write the rights of providers in these clouds instead: aws, gcp, azure [default: all].
+    #[arg(long, value_name = "CLOUD", num_args = 0.., conflicts_with = "check")]
+    pub(crate) cloud_rights: Option<Vec<Cloud>>,
 
     /// Show the changes of these environments and write nothing: files, folders, or -.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Check")]

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kubeconfig_gives_addresses_and_credentials_and_nothing_that_runs() {
+    fn kubeconfig_gives_addresses_and_credentials_without_programs() {
         let text = json!({
             "current-context": "b",
             "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}},

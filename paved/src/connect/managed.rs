@@ -117,7 +117,7 @@ mod tests {
     use super::{place, region_of};
 
     #[test]
-    fn place_is_host_and_port_whatever_the_spelling() {
+    fn place_is_host_and_port_in_any_spelling() {
         assert_eq!(place("https://0A1B.eks.example"), place("https://0a1b.eks.example:443/"));
         for other in [
             "https://evil.example",

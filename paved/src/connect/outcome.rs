@@ -1,5 +1,5 @@
-//! How a command by SSM ends: `aws ssm start-session` is content with whatever it came to. So the
-//! script prints its exit code last, on a line of its own, which is taken out of what is passed on.
+//! The exit code of a command over SSM. `aws ssm start-session` does not report it. So the script
+//! prints its exit code as the last line, and `paved` removes this line from the output.
 
 use std::io::{self, Write as _};
 use std::process::{Stdio, exit};
@@ -13,18 +13,18 @@ use super::shell::cannot_run;
 use crate::Console;
 use crate::failure::Failure;
 
-/// What stands before the exit code. Nothing else prints it.
+/// The mark before the exit code. No other program prints it.
 pub(super) fn mark() -> String {
     format!("paved-exit-{:x}-{:x}:", Timestamp::now().as_nanosecond(), std::process::id())
 }
 
-/// The script, which prints its exit code however it ends.
+/// The script. It prints its exit code in every case.
 pub(super) fn marked(script: &str, mark: &str) -> String {
     format!("trap 'echo {mark}$?' EXIT; {script}")
 }
 
-/// Runs this, passes on what it prints, and ends as the script did. Comes back only where that is
-/// not known.
+/// Runs the program, passes on its output, and ends as the script did. Returns only without a known
+/// exit code.
 pub(super) async fn run(
     words: &[String],
     hint: &str,
@@ -46,12 +46,12 @@ pub(super) async fn run(
     }
 }
 
-/// The program's own exit code, and the script's.
+/// The exit codes of the program and of the script.
 async fn followed(words: &[String], hint: &str, mark: &str) -> Result<(i32, Option<i32>), Failure> {
     let Some((program, args)) = words.split_first() else {
         return Err(Failure::Usage("the command is empty".to_owned()));
     };
-    // Ctrl-C is the session's: that hands it on, and ends by itself.
+    // Ctrl-C belongs to the session, which passes it on and ends on its own.
     let _handled = signal(SignalKind::interrupt())?;
     let mut command = Command::new(program);
     command.args(args).stdout(Stdio::piped()).kill_on_drop(true);
@@ -74,10 +74,10 @@ async fn followed(words: &[String], hint: &str, mark: &str) -> Result<(i32, Opti
     Ok((status.code().unwrap_or(1), sieve.code))
 }
 
-/// Takes the line with the exit code out of what is printed, and holds up nothing else.
+/// Removes the line with the exit code from the output, and delays no other output.
 struct Sieve<'m> {
     mark: &'m [u8],
-    /// What may be the beginning of that line.
+    /// A possible start of that line.
     held: Vec<u8>,
     code: Option<i32>,
 }
@@ -87,7 +87,7 @@ impl<'m> Sieve<'m> {
         Self { mark: mark.as_bytes(), held: Vec::new(), code: None }
     }
 
-    /// What of it can be passed on by now.
+    /// The bytes that can be passed on now.
     fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(bytes);
         let mut passed = Vec::new();
@@ -109,12 +109,12 @@ impl<'m> Sieve<'m> {
         }
     }
 
-    /// What was held to the end.
+    /// The bytes that were held to the end.
     fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 
-    /// Where the mark begins, or what may become it.
+    /// The position of the mark, or of a possible start of it.
     fn begin(&self) -> usize {
         let may_be = |rest: &[u8]| rest.starts_with(self.mark) || self.mark.starts_with(rest);
         (0..self.held.len()).find(|at| may_be(&self.held[*at..])).unwrap_or(self.held.len())
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_is_passed_on() {
+    fn similar_text_is_passed_on() {
         let mut sieve = Sieve::new("paved-exit-1:");
         assert_eq!(sieve.pass(b"a paved-exit-1:$?'\nb"), b"a paved-exit-1:$?'\nb");
         assert_eq!(sieve.pass(b"> paved"), b"> ");

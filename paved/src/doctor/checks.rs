@@ -1,4 +1,4 @@
-//! What is right and what is wrong, decided from what was read.
+//! The checks of a cluster, from the objects that were read.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::{clusters, configs, crossplane, needs, references, settings, used};
 
-/// Every check of a cluster, in the order in which things are installed.
+/// All checks of a cluster, in the order of the installation.
 pub(super) fn all(world: &World) -> Vec<Check> {
     let mut all = vec![crossplane::check(world)];
     if matches!(world.definitions, Seen::NoSuchKind) {
@@ -117,8 +117,7 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The providers' packages of which environments are made whatever is chosen, and those that they
-/// share.
+/// The provider packages that environments need for any choice, and the packages that these share.
 fn needed_providers(world: &World) -> BTreeSet<String> {
     let used = used::all(world);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_settings_that_cannot_be_seen_may_name_is_not_red() {
+    fn config_that_hidden_settings_may_name_is_not_red() {
         let mut world = world();
         world.configs = Seen::Hidden;
         for configs in &mut world.provider_configs {

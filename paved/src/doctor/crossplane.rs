@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_run_is_red_whatever_it_has_written() {
+    fn crossplane_without_pods_is_red() {
         for status in [json!({}), json!({"replicas": 1, "availableReplicas": 0})] {
             let mut deployment = json!({"metadata": {"name": "crossplane", "namespace": "upbound-system", "labels": {}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:v2.3.4"}]}}}});

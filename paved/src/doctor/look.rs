@@ -10,7 +10,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
-use paved_client::cluster::{Api, Cluster, Kind, Kinds, is_denied};
+use paved_client::cluster::{Api, Cluster, Kind, Kinds, group_name, is_denied};
 
 use super::check::Check;
 use super::family::family;
@@ -175,13 +175,12 @@ async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
 fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
     let mut all = BTreeSet::new();
     for group in &groups.items {
-        let name =
-            group.metadata.as_ref().and_then(|metadata| metadata.name.clone()).unwrap_or_default();
+        let name = group_name(group);
         for version in &group.versions {
             let of_version = version.version.clone().unwrap_or_default();
             let kinds =
                 version.resources.iter().filter_map(|one| one.response_kind.as_ref()?.kind.clone());
-            all.extend(kinds.map(|kind| (name.clone(), of_version.clone(), kind)));
+            all.extend(kinds.map(|kind| (name.to_owned(), of_version.clone(), kind)));
         }
     }
     all
@@ -192,11 +191,7 @@ fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
 fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
-        let name = group
-            .metadata
-            .as_ref()
-            .and_then(|metadata| metadata.name.as_deref())
-            .unwrap_or_default();
+        let name = group_name(group);
         if family(name).is_none() {
             continue;
         }

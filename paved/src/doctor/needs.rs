@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_nobody_serves_is_red_and_names_the_provider() {
+    fn unserved_kind_is_red_and_names_the_provider() {
         let ec2 = "ec2.aws.m.upbound.io";
         let iam = ["Role", "RolePolicy", "RolePolicyAttachment", "InstanceProfile"]
             .map(|kind| ("iam.aws.m.upbound.io", kind));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_some_choices_need_is_not_red() {
+    fn optional_kind_is_not_red() {
         let served =
             [("helm.m.crossplane.io", "Release"), ("kubernetes.m.crossplane.io", "Object")];
         let checks = check(&serving("Environment", &served));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_cannot_be_seen() {
+    fn hidden_kinds_are_not_reported() {
         let blind = World { served: None, ..serving("GpuDevWorkspace", &[]) };
         assert_eq!(check(&blind)[0].mark, Mark::Busy);
         assert_eq!(

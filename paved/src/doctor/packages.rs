@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_environments_need_is_red() {
+    fn only_needed_packages_are_red() {
         let needed = Needed::From(["provider-aws-ec2".to_owned()].into());
         for (package, healthy, mark) in [
             ("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", "True", Mark::Good),

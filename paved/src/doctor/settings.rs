@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_settings_is_red_wherever_they_stand() {
+    fn invalid_setting_is_red_in_each_place() {
         let mut world = world();
         world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"tagz": {}, "providerConfigs": {"aws": {}}}})]);

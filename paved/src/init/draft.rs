@@ -1,4 +1,4 @@
-//! A claim that is being written: what is given, and what is missing.
+//! A draft of a claim: given and missing fields.
 
 use function_paved_road::apis::Flavour;
 use k8s_schema::Violation;
@@ -11,11 +11,11 @@ use crate::cli::Init;
 use crate::failure::Failure;
 use crate::yaml;
 
-/// A claim that is being written.
+/// A draft of a claim.
 pub(super) struct Draft {
     /// The schema of `spec`.
     pub(super) schema: Value,
-    /// What is given, as people write it.
+    /// The given fields, as in the claim.
     pub(super) object: Value,
     flavour: Flavour,
 }
@@ -23,12 +23,12 @@ pub(super) struct Draft {
 /// A required field that is missing.
 pub(super) struct Needed {
     pub(super) path: String,
-    /// What it is, and what is allowed.
+    /// The field's description, and the allowed values.
     pub(super) about: String,
 }
 
 impl Needed {
-    /// How it is given without a terminal.
+    /// The flag for the field without a terminal.
     pub(super) fn flag(&self) -> String {
         if self.path == NAME { "NAME".to_owned() } else { format!("--set {}=…", self.path) }
     }
@@ -68,7 +68,7 @@ impl Draft {
         }
     }
 
-    /// Gives a field what somebody typed; what is not allowed is taken back.
+    /// Sets a field to a typed value. A value that is not allowed is removed again.
     pub(super) fn answer(&mut self, field: &Needed, text: &str) -> Result<(), String> {
         let before = self.object.clone();
         if field.path == NAME {
@@ -86,7 +86,7 @@ impl Draft {
         }
     }
 
-    /// The required fields that are missing, each with what is allowed.
+    /// The missing required fields, each with the allowed values.
     pub(super) fn missing(&self) -> Vec<Needed> {
         let missing = self.wrong().into_iter().filter(is_missing);
         let mut needed: Vec<Needed> = missing
@@ -117,7 +117,7 @@ impl Draft {
         self.wrong().into_iter().filter(within).collect()
     }
 
-    /// The keys below `spec` of a path: the whole of it, or an end that only one field has.
+    /// The keys below `spec` of a path: the whole path, or an end that only one field has.
     fn resolve(&self, path: &str) -> Result<Vec<String>, Failure> {
         let whole = path.strip_prefix("spec.").unwrap_or(path);
         let keys: Vec<&str> = whole.split('.').collect();
@@ -148,8 +148,7 @@ impl Draft {
         }
     }
 
-    /// Writes a value that was typed: YAML; where a text is wanted, the text itself unless it
-    /// stands in quotes.
+    /// Parses a typed value as YAML. A text field takes the text itself, except in quotes.
     fn put(&mut self, keys: &[String], text: &str) -> Result<(), String> {
         let path: Vec<&str> = keys.iter().map(String::as_str).collect();
         let wants_text =
@@ -181,7 +180,7 @@ pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a schema allows, in a sentence.
+/// The allowed values of a schema, as a sentence.
 pub(super) fn limits(schema: Option<&Value>) -> String {
     let Some(schema) = schema else { return String::new() };
     if let Some(names) = schema["enum"].as_array() {
@@ -196,7 +195,7 @@ pub(super) fn limits(schema: Option<&Value>) -> String {
     }
 }
 
-/// The objects that are required, empty: what is missing in them is then told by itself.
+/// The required objects, empty. Their own missing fields are then reported.
 fn required(schema: &Value) -> Value {
     let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let inner = names.filter_map(|name| {
@@ -206,7 +205,7 @@ fn required(schema: &Value) -> Value {
     let mut object: Map<String, Value> = inner.collect();
     let asks_for_none = schema["required"].as_array().is_none_or(Vec::is_empty);
     if asks_for_none {
-        // An object of comments alone would be none: one of its defaults stands in it.
+        // An object with only comments would be null, so it gets one of its defaults.
         let fields = schema["properties"].as_object().into_iter().flatten();
         let mut plain = fields
             .filter(|(_, field)| field["default"].is_string() || field["default"].is_number());

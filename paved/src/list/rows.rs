@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changes_is_printed_again() {
+    fn only_changed_rows_are_printed_again() {
         let mut table = Table::new(true, true);
         print(&mut table, lines());
         assert_eq!(print(&mut table, lines()), "");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trying_out_changes_nothing() {
+    fn try_out_changes_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         try_out(&path).unwrap();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_written_to() {
+    fn special_file_is_written_in_place() {
         replace(Path::new("/dev/null"), "x").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }

@@ -63,7 +63,7 @@ fn a_name_with_a_field_is_no_other_name_with_another_field() {
 }
 
 #[test]
-fn kinds_and_namespaces_tell_apart_what_has_one_name() {
+fn environments_of_one_name_are_told_apart_by_kind_and_namespace() {
     let pool = |namespace: &'static str| {
         workspace(move |object| {
             object["kind"] = json!("StockPool");

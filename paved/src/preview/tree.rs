@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crossplane::names::SLOT;
+use function_paved_road::compose::is_common;
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
 use paved_render::subject::Subject;
@@ -11,18 +12,6 @@ use serde_json::Value;
 use simulator::core::Rendered;
 
 use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
-
-/// Status fields that have their own place in the tree.
-const SHOWN_ELSEWHERE: [&str; 8] = [
-    "phase",
-    "progress",
-    "resources",
-    "specHash",
-    "onDeletion",
-    "conditions",
-    "claimConditionTypes",
-    "connectionDetails",
-];
 
 /// Prints the composite, a line per resource, its status and the function's results.
 pub(crate) fn print(
@@ -137,7 +126,7 @@ fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
         .as_object()
         .into_iter()
         .flatten()
-        .filter(|(field, _)| !SHOWN_ELSEWHERE.contains(&field.as_str()))
+        .filter(|(field, _)| !is_common(field))
         .collect();
     let width = fields.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
     for (field, value) in fields {

@@ -1,30 +1,30 @@
-//! The bucket: what is in it, and what changes it.
+//! The bucket: its objects, and the requests that change them.
 
 use std::collections::BTreeMap;
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::primitives::{ByteStream, DateTime};
-use aws_sdk_s3::types::{
-    CompletedMultipartUpload, CompletedPart, Delete, EncodingType, ObjectIdentifier,
-};
+use aws_smithy_http::label::{EncodingStrategy, fmt_string};
+use aws_smithy_types::body::SdkBody;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
+use md5::{Digest, Md5};
 
 use super::account::Account;
 use super::headers::Headers;
 use super::parts::Sum;
+use super::service::{Answer, Record, Service, element};
 use super::shown;
 use super::trouble::{answered, explain, failed};
 use crate::failure::Failure;
 
-/// An upload in parts that is older was given up by whoever began it: until it is aborted its parts
-/// are stored, and billed.
+/// An older upload in parts was given up. Until it is aborted, its parts are stored and billed.
 const GIVEN_UP: SignedDuration = SignedDuration::from_hours(24);
 
-/// A bucket, in somebody's hands.
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+/// A bucket, in the caller's hands.
 pub(super) struct Bucket {
-    client: Client,
+    service: Service,
     name: String,
 }
 
@@ -40,34 +40,50 @@ pub(super) struct Stored {
 
 impl Bucket {
     pub(super) fn new(account: &Account, name: &str) -> Self {
-        Self { client: account.s3(), name: name.to_owned() }
+        Self { service: account.bucket(name), name: name.to_owned() }
     }
 
     fn act(&self, act: &str, key: &str) -> String {
         format!("{act} {} in bucket {}", shown(key), self.name)
     }
 
-    /// Everything that is there, by key.
+    async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&'static str, String)],
+        body: impl Into<SdkBody>,
+        act: &str,
+    ) -> Result<Answer, Failure> {
+        let sent = self.service.send(method, target, headers, body).await;
+        sent.map_err(|error| explain(&error, act))
+    }
+
+    /// All objects, by key.
     pub(super) async fn list(&self) -> Result<BTreeMap<String, Stored>, Failure> {
+        let act = format!("list bucket {}", self.name);
         let mut stored = BTreeMap::new();
-        // XML cannot hold every character of a key.
-        let list =
-            self.client.list_objects_v2().bucket(&self.name).encoding_type(EncodingType::Url);
-        let mut pages = list.into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page =
-                page.map_err(|error| explain(&error, &format!("list bucket {}", self.name)))?;
-            let is_encoded = page.encoding_type == Some(EncodingType::Url);
-            for object in page.contents.unwrap_or_default() {
-                let etag = object.e_tag().unwrap_or_default().trim_matches('"').to_owned();
-                let size =
-                    object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
-                let written = object.last_modified().map_or(0, DateTime::secs);
-                let key = object.key.map(|key| if is_encoded { decoded(&key) } else { key });
-                stored.extend(key.map(|key| (key, Stored { size, etag, written })));
+        let mut last: Option<String> = None;
+        loop {
+            // XML cannot hold every character of a key.
+            let mut target = "/?list-type=2&encoding-type=url".to_owned();
+            if let Some(token) = &last {
+                target = format!("{target}&continuation-token={}", encoded(token));
             }
+            let answer = self.send("GET", &target, &[], "", &act).await?;
+            let page = answer.record("ListBucketResult", &act)?;
+            let is_encoded = page.get("EncodingType").is_some_and(|encoding| encoding == "url");
+            for mut object in answer.records("Contents") {
+                let key = object.remove("Key");
+                let key = key.map(|key| if is_encoded { decoded(&key) } else { key });
+                stored.extend(key.map(|key| (key, Stored::read(&object))));
+            }
+            let next = page.get("NextContinuationToken").cloned();
+            if next.is_none() || next == last {
+                return Ok(stored);
+            }
+            last = next;
         }
-        Ok(stored)
     }
 
     /// Uploads a file in one.
@@ -75,71 +91,73 @@ impl Bucket {
         &self,
         key: &str,
         headers: &Headers,
-        body: ByteStream,
+        body: SdkBody,
         sum: Sum,
     ) -> Result<(), Failure> {
-        let request = self.client.put_object().bucket(&self.name).key(key);
-        let request =
-            request.content_type(&headers.content_type).cache_control(headers.cache_control);
-        let sent = request.content_md5(BASE64_STANDARD.encode(sum)).body(body).send().await;
-        sent.map(drop).map_err(|error| explain(&error, &self.act("upload", key)))
+        let [content_type, cache_control] = file_headers(headers);
+        let headers = [content_type, cache_control, content_md5(sum)];
+        let act = self.act("upload", key);
+        self.send("PUT", &path(key), &headers, body, &act).await.map(drop)
     }
 
     /// Begins an upload in parts; gives its id.
     pub(super) async fn begin(&self, key: &str, headers: &Headers) -> Result<String, Failure> {
-        let request = self.client.create_multipart_upload().bucket(&self.name).key(key);
-        let request =
-            request.content_type(&headers.content_type).cache_control(headers.cache_control);
         let act = self.act("upload", key);
-        let begun = request.send().await.map_err(|error| explain(&error, &act))?;
-        begun.upload_id.ok_or_else(|| failed(&act, "the server gave the upload no id"))
+        let target = format!("{}?uploads", path(key));
+        let begun = self.send("POST", &target, &file_headers(headers), "", &act).await?;
+        let id = begun.record("InitiateMultipartUploadResult", &act)?.remove("UploadId");
+        id.ok_or_else(|| failed(&act, "the server gave the upload no id"))
     }
 
-    /// Uploads a part.
+    /// Uploads a part; gives its `ETag`.
     pub(super) async fn part(
         &self,
         key: &str,
         upload: &str,
         number: i32,
-        body: ByteStream,
+        body: SdkBody,
         sum: Sum,
-    ) -> Result<CompletedPart, Failure> {
-        let request = self.client.upload_part().bucket(&self.name).key(key).upload_id(upload);
-        let request =
-            request.part_number(number).content_md5(BASE64_STANDARD.encode(sum)).body(body);
-        let sent =
-            request.send().await.map_err(|error| explain(&error, &self.act("upload", key)))?;
-        Ok(CompletedPart::builder().part_number(number).set_e_tag(sent.e_tag).build())
+    ) -> Result<String, Failure> {
+        let target = format!("{}?partNumber={number}&uploadId={}", path(key), encoded(upload));
+        let act = self.act("upload", key);
+        let sent = self.send("PUT", &target, &[content_md5(sum)], body, &act).await?;
+        sent.etag.ok_or_else(|| failed(&act, "the server gave the part no ETag"))
     }
 
-    /// Makes an object of the parts, which are in their order.
+    /// Makes an object of the parts with these `ETag`s, which are in their order.
     pub(super) async fn complete(
         &self,
         key: &str,
         upload: &str,
-        parts: Vec<CompletedPart>,
+        parts: &[String],
     ) -> Result<(), Failure> {
-        let parts = CompletedMultipartUpload::builder().set_parts(Some(parts)).build();
-        let request =
-            self.client.complete_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
-        let sent = request.multipart_upload(parts).send().await;
-        sent.map(drop).map_err(|error| explain(&error, &self.act("upload", key)))
+        let part = |(number, etag): (usize, &String)| {
+            let (number, etag) =
+                (element("PartNumber", &number.to_string()), element("ETag", etag));
+            format!("<Part>{number}{etag}</Part>")
+        };
+        let parts: String = (1..).zip(parts).map(part).collect();
+        let root = "CompleteMultipartUpload";
+        let body = format!("<{root} xmlns=\"{NAMESPACE}\">{parts}</{root}>");
+        let target = format!("{}?uploadId={}", path(key), encoded(upload));
+        let act = self.act("upload", key);
+        let sent = self.send("POST", &target, &[xml()], body, &act).await?;
+        sent.record("CompleteMultipartUploadResult", &act).map(drop)
     }
 
-    /// Gives up an upload in parts. That this fails is no news: what failed before it is.
+    /// Gives up an upload in parts. The caller reports the failure before it, not a failure here.
     pub(super) async fn abort(&self, key: &str, upload: &str) {
-        let request =
-            self.client.abort_multipart_upload().bucket(&self.name).key(key).upload_id(upload);
-        _ = request.send().await;
+        let target = format!("{}?uploadId={}", path(key), encoded(upload));
+        _ = self.service.send("DELETE", &target, &[], "").await;
     }
 
-    /// Aborts what runs that were killed have left, as far as the caller may: some of them.
+    /// Aborts uploads that killed runs have left: one page of them, if the caller may.
     pub(super) async fn clean_up(&self) {
-        let listed = self.client.list_multipart_uploads().bucket(&self.name).send().await;
-        for upload in listed.ok().and_then(|listed| listed.uploads).unwrap_or_default() {
-            let begun = upload.initiated.as_ref();
+        let listed = self.service.send("GET", "/?uploads", &[], "").await;
+        for upload in listed.map(|listed| listed.records("Upload")).unwrap_or_default() {
+            let begun = upload.get("Initiated").and_then(|begun| begun.parse().ok());
             if let (Some(key), Some(id), true) =
-                (&upload.key, &upload.upload_id, is_given_up(begun, Timestamp::now()))
+                (upload.get("Key"), upload.get("UploadId"), is_given_up(begun, Timestamp::now()))
             {
                 self.abort(key, id).await;
             }
@@ -150,30 +168,62 @@ impl Bucket {
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), Failure> {
         /// S3 takes that many at once.
         const AT_ONCE: usize = 1000;
-        let act = |key: &str| self.act("delete", key);
         for some in keys.chunks(AT_ONCE) {
-            let first = some.first().map_or("", String::as_str);
-            let wrong = |error: &dyn std::error::Error| failed(&act(first), &error.to_string());
-            let objects = some.iter().map(|key| ObjectIdentifier::builder().key(key).build());
-            let objects = objects.collect::<Result<Vec<_>, _>>().map_err(|error| wrong(&error))?;
-            let batch = Delete::builder().set_objects(Some(objects)).quiet(true).build();
-            let batch = batch.map_err(|error| wrong(&error))?;
-            let sent = self.client.delete_objects().bucket(&self.name).delete(batch).send().await;
-            let answer = sent.map_err(|error| explain(&error, &act(first)))?;
-            if let Some(refused) = answer.errors().first() {
-                let code = refused.code().unwrap_or_default();
-                let status = if code == "AccessDenied" { 403 } else { 400 };
-                let key = refused.key().unwrap_or_default();
-                return Err(answered(
-                    status,
-                    code,
-                    refused.message().unwrap_or_default(),
-                    &act(key),
-                ));
+            let act = self.act("delete", some.first().map_or("", String::as_str));
+            let object = |key: &String| format!("<Object>{}</Object>", element("Key", key));
+            let objects: String = some.iter().map(object).collect();
+            let quiet = element("Quiet", "true");
+            let body = format!("<Delete xmlns=\"{NAMESPACE}\">{objects}{quiet}</Delete>");
+            let headers = [xml(), content_md5(Md5::digest(&body).into())];
+            let answer = self.send("POST", "/?delete", &headers, body, &act).await?;
+            answer.record("DeleteResult", &act)?;
+            if let Some(refused) = answer.records("Error").first() {
+                let text = |name| refused.get(name).map_or("", String::as_str);
+                let status = if text("Code") == "AccessDenied" { 403 } else { 400 };
+                let act = self.act("delete", text("Key"));
+                return Err(answered(status, text("Code"), text("Message"), &act));
             }
         }
         Ok(())
     }
+}
+
+impl Stored {
+    /// Reads an entry of a bucket's list.
+    fn read(object: &Record) -> Self {
+        let text = |name| object.get(name).map_or("", String::as_str);
+        Self {
+            size: text("Size").parse().unwrap_or_default(),
+            etag: text("ETag").trim_matches('"').to_owned(),
+            written: text("LastModified").parse().map_or(0, Timestamp::as_second),
+        }
+    }
+}
+
+/// The path of an object.
+fn path(key: &str) -> String {
+    format!("/{}", fmt_string(key, EncodingStrategy::Greedy))
+}
+
+/// A value of a query.
+fn encoded(value: &str) -> String {
+    fmt_string(value, EncodingStrategy::Default)
+}
+
+fn file_headers(headers: &Headers) -> [(&'static str, String); 2] {
+    [
+        ("content-type", headers.content_type.clone()),
+        ("cache-control", headers.cache_control.to_owned()),
+    ]
+}
+
+fn xml() -> (&'static str, String) {
+    ("content-type", "application/xml".to_owned())
+}
+
+/// The checksum that every server with S3's protocol knows. Some know none of the newer checksums.
+fn content_md5(sum: Sum) -> (&'static str, String) {
+    ("content-md5", BASE64_STANDARD.encode(sum))
 }
 
 /// A key as a list of objects encodes it for a URL.
@@ -185,8 +235,8 @@ fn decoded(key: &str) -> String {
         .unwrap_or_default()
 }
 
-fn is_given_up(begun: Option<&DateTime>, now: Timestamp) -> bool {
-    begun.is_some_and(|begun| now.as_second().saturating_sub(begun.secs()) > GIVEN_UP.as_secs())
+fn is_given_up(begun: Option<Timestamp>, now: Timestamp) -> bool {
+    begun.is_some_and(|begun| now.duration_since(begun) > GIVEN_UP)
 }
 
 #[cfg(test)]
@@ -205,12 +255,30 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_of_somebody_who_may_still_be_at_it_stays() {
+    fn entry_of_a_list_is_read() {
+        let text = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
+        let entry = [
+            ("Size", "3000000000"),
+            ("ETag", "\"0123-2\""),
+            ("LastModified", "2024-05-01T00:00:01.000Z"),
+        ];
+        let read = Stored::read(&entry.map(text).into());
+        let stored = Stored { size: 3_000_000_000, etag: "0123-2".into(), written: 1_714_521_601 };
+        assert_eq!(read, stored);
+    }
+
+    #[test]
+    fn path_of_an_object_is_encoded_as_signatures_need_it() {
+        assert_eq!(path("a b/+ü'(~.js"), "/a%20b/%2B%C3%BC%27%28~.js");
+    }
+
+    #[test]
+    fn upload_of_the_last_day_is_not_given_up() {
         let now = Timestamp::from_second(1_000_000).unwrap_or_default();
-        let begun = |seconds_ago: i64| DateTime::from_secs(1_000_000 - seconds_ago);
-        assert!(!is_given_up(Some(&begun(0)), now));
-        assert!(!is_given_up(Some(&begun(86_400)), now));
-        assert!(is_given_up(Some(&begun(86_401)), now));
+        let begun = |seconds_ago| Some(now - SignedDuration::from_secs(seconds_ago));
+        assert!(!is_given_up(begun(0), now));
+        assert!(!is_given_up(begun(86_400), now));
+        assert!(is_given_up(begun(86_401), now));
         assert!(!is_given_up(None, now));
     }
 }

@@ -1,44 +1,55 @@
-//! CloudFront's edges, which keep what they have fetched: told to fetch it anew.
+//! CloudFront's edges, which cache the site: invalidations make them fetch it again.
 
 use std::time::Duration;
 
-use aws_sdk_cloudfront::Client;
-use aws_sdk_cloudfront::client::Waiters;
-use aws_sdk_cloudfront::types::{InvalidationBatch, Paths};
+use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
+use aws_smithy_async::time::SharedTimeSource;
+use aws_smithy_http::label::{EncodingStrategy, fmt_string};
+use aws_smithy_runtime::client::waiters::{AcceptorState, WaiterOrchestrator};
 use jiff::Timestamp;
 
 use super::account::Account;
-use super::trouble::{explain, failed};
+use super::service::{Answer, Refused, Service, element};
+use super::trouble::explain;
 use crate::Console;
 use crate::failure::Failure;
 
-/// Everything, which counts and costs as one path. Of files that are new, edges may keep that they
-/// are not there.
-const EVERYTHING: &str = "/*";
+/// All paths, which count and cost as one. Edges may also cache that a new file is missing.
+const ALL_PATHS: &str = "/*";
 
-/// A distribution's edges, in somebody's hands.
+/// The first and the longest delay between two questions for an invalidation, as the SDK's waiter
+/// has them.
+const DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(600)];
+
+/// A distribution's edges, in the caller's hands.
 pub(super) struct Edges {
-    client: Client,
+    service: Service,
     distribution: String,
 }
 
 impl Edges {
     pub(super) fn new(account: &Account, distribution: &str) -> Self {
-        Self { client: account.cloudfront(), distribution: distribution.to_owned() }
+        Self { service: account.cloudfront(), distribution: distribution.to_owned() }
+    }
+
+    /// The path of the distribution's invalidations.
+    fn path(&self) -> String {
+        let distribution = fmt_string(&self.distribution, EncodingStrategy::Default);
+        format!("/2020-05-31/distribution/{distribution}/invalidation")
     }
 
     /// Whether an invalidation was begun since that moment, in seconds: a run that ended early has
-    /// begun none. Where that cannot be read none was, as far as anybody knows.
+    /// begun none. An unreadable list counts as one without invalidations.
     pub(super) async fn were_told_since(&self, moment: i64) -> bool {
         // The newest come first.
-        let answer =
-            self.client.list_invalidations().distribution_id(&self.distribution).send().await;
-        let list = answer.ok().and_then(|answer| answer.invalidation_list);
-        list.is_some_and(|list| list.items().iter().any(|one| one.create_time().secs() >= moment))
+        let answer = self.service.send("GET", &self.path(), &[], "").await;
+        let list = answer.map(|answer| answer.records("InvalidationSummary")).unwrap_or_default();
+        list.iter()
+            .filter_map(|one| one.get("CreateTime")?.parse::<Timestamp>().ok())
+            .any(|begun| begun.as_second() >= moment)
     }
 
-    /// Lets every edge fetch the site anew, and waits until it does: from then on nobody is given
-    /// the pages of before.
+    /// Lets every edge fetch the site again, and waits until CloudFront reports that they do.
     pub(super) async fn renew(
         &self,
         longest: Duration,
@@ -46,9 +57,19 @@ impl Edges {
     ) -> Result<(), Failure> {
         let again = "the files are uploaded. Run the command again to retry";
         let Some(id) = self.begin(again, console).await? else { return Ok(()) };
-        let wait = self.client.wait_until_invalidation_completed();
-        let wait = wait.distribution_id(&self.distribution).id(&id);
-        if wait.wait(longest.max(Duration::from_secs(1))).await.is_err() {
+        let target = format!("{}/{}", self.path(), fmt_string(&id, EncodingStrategy::Default));
+        let waiter = WaiterOrchestrator::builder()
+            .min_delay(DELAYS[0])
+            .max_delay(DELAYS[1])
+            .max_wait(longest.max(Duration::from_secs(1)))
+            .time_source(SharedTimeSource::default())
+            .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
+            .operation(|| self.service.send("GET", &target, &[], ""))
+            .acceptor(|answer: Result<&Answer, &Refused>| match answer {
+                Ok(answer) if is_completed(answer) => AcceptorState::Success,
+                _ => AcceptorState::NoAcceptorsMatched,
+            });
+        if waiter.build().orchestrate().await.is_err() {
             writeln!(
                 console.err,
                 "note: could not confirm that CloudFront finished invalidation {id} of \
@@ -59,33 +80,34 @@ impl Edges {
         Ok(())
     }
 
-    /// Lets every edge forget what was deleted, without waiting for it. The bucket keeps no mark of
-    /// that by which another run could know.
+    /// Lets every edge forget deleted files, without waiting for it. Another run cannot see in the
+    /// bucket that this is missing.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
         let again = "stale files are deleted, but edges may still serve them. Run the command \
                      again with --invalidate";
         self.begin(again, console).await.map(drop)
     }
 
-    /// The invalidation's id, where the caller may begin one; `again` says what follows from a
-    /// failure. Who may upload may not always: edges ask for what was published here anew by
-    /// themselves, as its headers say, so that it is worth a note.
+    /// The invalidation's id; `again` is the advice after a failure. A role for uploads may lack the
+    /// right to invalidate. Then a note is enough, because edges follow the files' headers.
     async fn begin(
         &self,
         again: &str,
         console: &mut Console<'_>,
     ) -> Result<Option<String>, Failure> {
         let act = format!("invalidate CloudFront distribution {}", self.distribution);
-        let paths = Paths::builder().quantity(1).items(EVERYTHING).build();
-        let batch = paths.and_then(|paths| {
-            InvalidationBatch::builder().paths(paths).caller_reference(reference()).build()
-        });
-        let batch = batch.map_err(|error| failed(&act, &error.to_string()))?;
-        let request = self.client.create_invalidation().distribution_id(&self.distribution);
         let act = format!("{act} ({again})");
-        match request.invalidation_batch(batch).send().await.map_err(|error| explain(&error, &act))
-        {
-            Ok(answer) => Ok(answer.invalidation.map(|invalidation| invalidation.id)),
+        let paths = element("Path", ALL_PATHS);
+        let reference = element("CallerReference", &reference());
+        let body = format!(
+            "<InvalidationBatch xmlns=\"http://cloudfront.amazonaws.com/doc/2020-05-31/\">\
+             <Paths><Quantity>1</Quantity><Items>{paths}</Items></Paths>{reference}\
+             </InvalidationBatch>"
+        );
+        let headers = [("content-type", "application/xml".to_owned())];
+        let sent = self.service.send("POST", &self.path(), &headers, body).await;
+        match sent.map_err(|error| explain(&error, &act)) {
+            Ok(answer) => Ok(answer.record("Invalidation", &act)?.remove("Id")),
             Err(Failure::NoAccess { message, .. }) => {
                 let kept = "the files are uploaded. Edges serve older files until they expire";
                 writeln!(console.err, "note: {message}; {kept}")?;
@@ -94,6 +116,11 @@ impl Edges {
             Err(failure) => Err(failure),
         }
     }
+}
+
+fn is_completed(answer: &Answer) -> bool {
+    let invalidations = answer.records("Invalidation");
+    invalidations.iter().any(|one| one.get("Status").is_some_and(|status| status == "Completed"))
 }
 
 /// Two invalidations of the same reference are one.

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_site_is_refused() {
+    fn folder_without_a_site_is_rejected() {
         let empty = tempfile::tempdir().unwrap();
         assert!(keys(empty.path()).unwrap_err().contains("has no files"));
         assert!(

@@ -1,4 +1,4 @@
-//! What a browser is told of a file: its type, and how long to keep it.
+//! The headers of a file for browsers: its type, and its lifetime in the cache.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use super::hashes::Hashes;
 use crate::failure::Failure;
 
-/// Kept for a year, and not asked for again: the name changes with the content.
+/// Kept for a year, without another request: the name changes with the content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// Kept, and asked for anew each time: unchanged, it is not sent again.
+/// Kept, and requested again each time: an unchanged file is not sent again.
 const REVALIDATED: &str = "no-cache";
 
-/// Worker scripts and manifests that name pages: they come after the pages.
+/// Worker scripts and manifests that name pages. They come after the pages.
 const WORKERS: [&str; 4] = ["sw.js", "service-worker.js", "ngsw-worker.js", "ngsw.json"];
 
-/// When a file is uploaded: whatever others name comes before them.
+/// The turn of an upload: named files come before the files that name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    /// Its name carries a hash: nobody has it yet, nobody misses it.
+    /// The name has a hash: no browser has the file yet, and no page misses it.
     Asset,
     /// Styles, pictures, and scripts that name assets.
     Other,
@@ -48,7 +48,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// What the caller says wins over what names look like; of two, the shorter life.
+    /// The caller's rules win over the name. Of two rules, the shorter lifetime wins.
     pub(super) fn new(
         immutable: &[Glob],
         revalidate: &[Glob],
@@ -63,7 +63,7 @@ impl Rules {
         !self.revalidate.is_match(key) && (self.immutable.is_match(key) || self.hashes.has(key))
     }
 
-    /// When it is uploaded. HTML is a page whatever its name.
+    /// The turn of the upload. HTML is a page under any name.
     pub(super) fn turn(&self, key: &str) -> Turn {
         let name = key.rsplit('/').next().unwrap_or(key);
         if WORKERS.contains(&name) {
@@ -77,7 +77,7 @@ impl Rules {
         }
     }
 
-    /// What is told of it.
+    /// The headers.
     pub(super) fn headers(&self, key: &str) -> Headers {
         let forever = self.turn(key) == Turn::Asset;
         Headers {
@@ -102,11 +102,11 @@ fn is_page(key: &str) -> bool {
     ["html", "htm", "xhtml"].iter().any(|page| extension.eq_ignore_ascii_case(page))
 }
 
-/// Text is UTF-8; what is not known is bytes.
+/// Text is UTF-8. An unknown type is bytes.
 fn content_type(key: &str) -> String {
     let name = key.rsplit('/').next().unwrap_or(key);
     let kind = match name.rsplit_once('.').map(|(_, end)| end) {
-        // What no list has, or not as standards have it (RFC 9239).
+        // Types that are missing in the list, or differ from the standard (RFC 9239).
         _ if name == "apple-app-site-association" => "application/json".to_owned(),
         Some("map") => "application/json".to_owned(),
         Some("mjs") => "text/javascript".to_owned(),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_name_comes_before_them() {
+    fn named_files_come_before_the_files_that_name_them() {
         let rules = rules(&[], &[]);
         let turns =
             ["a-1a2b3c4d.js", "site.css", "sub/index.HTML", "sw.js"].map(|key| rules.turn(key));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_what_browsers_expect() {
+    fn browsers_get_the_types_that_they_expect() {
         for (key, kind) in [
             ("index.html", "text/html; charset=utf-8"),
             ("a.css", "text/css; charset=utf-8"),

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use aws_sdk_s3::primitives::{ByteStream, SdkBody};
+use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use md5::{Digest, Md5};
@@ -65,10 +65,10 @@ impl Part {
     }
 
     /// Its bytes as they are sent, from their beginning for each attempt.
-    pub(super) fn body(self, file: Arc<fs::File>) -> ByteStream {
+    pub(super) fn body(self, file: Arc<fs::File>) -> SdkBody {
         let begin =
             move || Chunks { file: Arc::clone(&file), offset: self.offset, left: self.length };
-        ByteStream::new(SdkBody::retryable(move || SdkBody::from_body_1_x(begin())))
+        SdkBody::retryable(move || SdkBody::from_body_1_x(begin()))
     }
 
     /// Its checksum.
@@ -153,6 +153,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::io::Write;
 
+    use http_body_util::BodyExt;
+
     use super::*;
 
     fn file(size: u64) -> fs::File {
@@ -190,7 +192,7 @@ mod tests {
         file.write_all_at(b"end", size - 3).unwrap();
         let mut sent = Vec::new();
         for part in split(size) {
-            sent.extend(part.body(Arc::clone(&file)).collect().await.unwrap().to_vec());
+            sent.extend(part.body(Arc::clone(&file)).collect().await.unwrap().to_bytes());
         }
         assert_eq!(sent.len() as u64, size);
         assert!(sent.starts_with(b"paved") && sent.ends_with(b"end"));

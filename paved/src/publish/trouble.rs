@@ -2,13 +2,15 @@
 
 use std::error::Error;
 
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use crate::failure::Failure;
 use crate::paint::harmless;
 
 /// What an error means for whoever wanted to `act`, as in `upload index.html to bucket b`.
-pub(super) fn explain<E>(error: &SdkError<E>, act: &str) -> Failure
+pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, act: &str) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_answer_has_its_exit_code_and_says_what_to_check() {
+    fn answer_has_its_exit_code_and_a_check() {
         for (status, code, exit, part) in [
             (403, "AccessDenied", 6, "publisherRoleArns"),
             (403, "InvalidAccessKeyId", 6, "$AWS_PROFILE"),

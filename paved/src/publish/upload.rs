@@ -6,7 +6,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_sdk_s3::types::CompletedPart;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -135,8 +134,8 @@ impl Hands<'_> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
         let sent = stream::iter(parts::split(upload.file.size))
             .map(|part| self.part(upload, file, part, &id));
-        let sent: Vec<CompletedPart> = sent.buffered(AT_ONCE).try_collect().await?;
-        self.bucket.complete(key, &id, sent).await?;
+        let sent: Vec<String> = sent.buffered(AT_ONCE).try_collect().await?;
+        self.bucket.complete(key, &id, &sent).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         Ok(())
     }
@@ -147,7 +146,7 @@ impl Hands<'_> {
         file: &Arc<fs::File>,
         part: Part,
         id: &str,
-    ) -> Result<CompletedPart, Failure> {
+    ) -> Result<String, Failure> {
         let _slot = self.slots.acquire().await.map_err(io::Error::other)?;
         let sum = sum(upload, file, part).await?;
         let body = part.body(Arc::clone(file));

@@ -1,4 +1,4 @@
-//! What is wrong with a claim or an XR: what an API server refuses, and what the function does.
+//! Errors in a claim or an XR: the API server's and the function's.
 
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
@@ -19,23 +19,22 @@ use crate::paint::harmless;
 use crate::prepare::{Sources, settings};
 use crate::yaml::Located;
 
-/// A document to check, and where its Settings are.
+/// A document to check, and the place of its Settings.
 pub(super) struct Check<'a> {
     pub(super) index: usize,
     pub(super) source: &'a Source,
     pub(super) document: &'a Located,
-    /// The document's value, or what was meant by it.
+    /// The document's value, or its intended value.
     pub(super) value: &'a Value,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
-    /// Whether something is wrong with the Settings themselves: it is told there, and not of every
-    /// claim again.
+    /// Whether the Settings have errors themselves. These are reported once, and not for each
+    /// claim.
     pub(super) settings_refused: bool,
 }
 
 impl Check<'_> {
-    /// Everything that is wrong. What the function says counts where the schema has not said it
-    /// before.
+    /// All errors. The function's errors count if the schema has not reported them.
     pub(super) fn run(
         &self,
         notes: &mut Vec<String>,
@@ -45,7 +44,7 @@ impl Check<'_> {
         let graded = |grade| {
             move |violation| problem(self.index, self.source, self.document, grade, violation)
         };
-        // A Composition that cannot be read is told where its Settings are looked for.
+        // An unreadable Composition is reported with its Settings.
         let known = match settings::flavour(self.value, &self.source.file, self.sources, console) {
             Err(Failure::Output(error)) => return Err(Failure::Output(error)),
             known => known.unwrap_or_default(),
@@ -74,7 +73,7 @@ impl Check<'_> {
         Ok(refused.chain(composed.into_iter().map(graded(Grade::Composition))).collect())
     }
 
-    /// What the function refuses. A document that is hardly one is not shown to it.
+    /// The function's errors. It does not see a document that is mostly malformed.
     fn composed(
         &self,
         stored: &Stored,
@@ -93,7 +92,7 @@ impl Check<'_> {
         }
         let mut settled = step.settled;
         if !settled || self.settings_refused {
-            // Whatever else is wrong is found with Settings that work.
+            // Working Settings find the other errors.
             step.input = step::Step::example(&stored.target)?.input;
         }
         let subject = stored.among(around, step, title(self.value));
@@ -116,8 +115,7 @@ impl Check<'_> {
     }
 }
 
-/// A company may have our kinds in a group of its own; without a Composition for it nobody can say
-/// whether it does.
+/// A company may have our kinds in its own group. Without a Composition for it, this is unknown.
 fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>) {
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());
@@ -131,7 +129,7 @@ fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>
     }
 }
 
-/// Once is enough.
+/// One error is enough.
 fn tell(note: String, notes: &mut Vec<String>) {
     if !notes.contains(&note) {
         notes.push(note);

@@ -58,7 +58,7 @@ mod tests {
     use super::{data, property};
 
     #[test]
-    fn what_github_would_read_as_its_own_is_escaped() {
+    fn workflow_commands_are_escaped() {
         assert_eq!(data("100%\r\n::error::x"), "100%25%0D%0A::error::x");
         assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
     }

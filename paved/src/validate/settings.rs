@@ -1,4 +1,4 @@
-//! What is wrong with Settings, wherever they stand.
+//! Errors in Settings, in each place.
 
 use function_paved_road::apis;
 use function_paved_road::error::{Error, FieldError};
@@ -20,7 +20,7 @@ pub(super) fn find_in_file(source: &Source) -> Vec<Value> {
     values.filter(|value| step::is_settings(value)).cloned().collect()
 }
 
-/// Everything that is wrong with the Settings of a document.
+/// All errors in the Settings of a document.
 pub(super) fn check(index: usize, source: &Source, document: &Located, part: Part) -> Vec<Problem> {
     let (root, body) = match part {
         Part::Whole => (String::new(), &document.value),
@@ -37,7 +37,7 @@ pub(super) fn check(index: usize, source: &Source, document: &Located, part: Par
     violations.into_iter().map(placed).collect()
 }
 
-/// What is wrong with an EnvironmentConfig around its data.
+/// Errors in an EnvironmentConfig around its data.
 fn envelope(config: &Value) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut wrong =
@@ -56,7 +56,7 @@ fn envelope(config: &Value) -> Vec<Violation> {
     violations
 }
 
-/// Everything that the schema refuses of a body of Settings, and what the APIs know beyond it.
+/// All errors in Settings: of the schema, and of the APIs beyond the schema.
 pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let Value::Object(body) = body else {
         return match body {
@@ -71,7 +71,7 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut violations = by_schema(&Value::Object(whole.clone()));
     let mut beyond: Vec<Violation> =
         apis::check_settings(whole).iter().flat_map(violations_of).collect();
-    // The function says in words what a pattern allows, and suggests what was meant.
+    // The function describes in words the texts that a pattern allows, and suggests a correction.
     let is_worse = |known: &Violation| {
         known.message.contains("allowed: a text that matches ")
             && beyond.iter().any(|better| better.path == known.path)

@@ -42,7 +42,7 @@ fn a_value_is_found_in_every_style() {
 }
 
 #[test]
-fn what_is_missing_is_told_at_its_parent() {
+fn missing_field_is_reported_at_its_parent() {
     for (text, path, line, column, shown) in [
         ("a:\n  b: 1\n", "a.c", 1, 1, "a"),
         ("# why\nx: 1\na: 1\n", "c.d", 2, 1, "x"),

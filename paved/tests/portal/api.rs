@@ -72,7 +72,7 @@ async fn an_environment_is_made_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_was_read_can_be_made_anew_under_another_name() {
+async fn environment_that_was_read_can_be_created_under_another_name() {
     let (cluster, portal) = both().await;
     portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
     cluster.change(&at("stockpools", "team-vision", "spare"), |object| {
@@ -92,7 +92,7 @@ async fn what_was_read_can_be_made_anew_under_another_name() {
 }
 
 #[tokio::test]
-async fn an_operator_changes_what_is_anothers_and_it_stays_anothers() {
+async fn change_by_an_operator_keeps_the_owner() {
     let (cluster, portal) = both().await;
     cluster.grant("operator", "impersonate users/ada", false);
     portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await;
@@ -145,7 +145,7 @@ async fn rules_that_are_not_all_that_counts_are_asked_for_once_and_not_believed(
 }
 
 #[tokio::test]
-async fn a_change_leaves_what_others_keep_in_the_metadata() {
+async fn change_keeps_metadata_of_other_writers() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");
     let mut object = environment("StockPool", "ada");
@@ -187,7 +187,7 @@ async fn a_change_leaves_what_others_keep_in_the_metadata() {
 }
 
 #[tokio::test]
-async fn a_change_says_what_is_wanted_and_crossplane_still_knows_what_it_has_made() {
+async fn change_keeps_the_references_of_crossplane() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");
     let mut object = environment("StockPool", "ada");
@@ -336,7 +336,7 @@ async fn claim_that_is_not_bound_yet_cannot_be_bound_by_its_user() {
 }
 
 #[tokio::test]
-async fn what_is_nobodys_stays_nobodys_and_no_change_takes_an_owner_away() {
+async fn change_neither_adds_nor_removes_an_owner() {
     let (cluster, portal) = both().await;
     let path = at("stockpools", "team-vision", "spare");
     let mark = || {
@@ -446,7 +446,7 @@ async fn environment_has_causes_with_headline_and_remediation() {
 }
 
 #[tokio::test]
-async fn kinds_say_what_can_be_made_and_whether_i_may() {
+async fn kinds_list_served_kinds_and_the_right_to_create() {
     let (cluster, portal) = both().await;
     let kinds = portal.get("ada", "/api/v1/kinds").await.json();
     assert_eq!(kinds.as_array().unwrap().len(), 5);
@@ -542,7 +542,7 @@ async fn a_claim_with_connection_details_names_a_secret_for_them() {
 }
 
 #[tokio::test]
-async fn a_preview_says_what_a_claim_becomes() {
+async fn preview_lists_the_resources_of_a_claim() {
     let (cluster, portal) = both().await;
     let text =
         std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
@@ -566,7 +566,7 @@ async fn a_preview_says_what_a_claim_becomes() {
 }
 
 #[tokio::test]
-async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
+async fn preview_of_a_change_names_differences_and_rejections() {
     let (cluster, portal) = both().await;
     let text =
         std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
@@ -610,7 +610,7 @@ async fn preview_of_a_change_names_what_differs_and_what_is_rejected() {
 
 /// What was rejected already is no reason to reject a change of something else.
 #[tokio::test]
-async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
+async fn preview_of_a_change_accepts_earlier_faults() {
     let (cluster, portal) = both().await;
     let text =
         std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
@@ -636,7 +636,7 @@ async fn preview_of_a_change_does_not_reject_what_was_wrong_before() {
 }
 
 #[tokio::test]
-async fn connection_details_are_shown_on_request_to_whoever_may_read_them() {
+async fn connection_details_are_shown_on_request_with_the_right() {
     let (cluster, portal) = both().await;
     let mut object = environment("ApplicationEnvironment", "ada");
     object["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
@@ -787,7 +787,7 @@ async fn every_other_path_is_the_page_whether_pages_were_built_or_not() {
 }
 
 #[tokio::test]
-async fn pages_and_schemas_are_compressed_and_nothing_else() {
+async fn only_pages_and_schemas_are_compressed() {
     let (_cluster, portal) = both().await;
     let zipped = ("accept-encoding", "gzip");
     let page = portal.send("GET", "/", &[zipped], "").await;

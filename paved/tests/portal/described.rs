@@ -14,7 +14,7 @@ use crate::world::portal::Portal;
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 #[tokio::test]
-async fn nothing_that_is_sent_makes_the_portal_fail_and_every_answer_is_described() {
+async fn generated_requests_get_described_answers() {
     let cluster = ApiServer::start().await;
     let text =
         std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
@@ -30,7 +30,7 @@ async fn nothing_that_is_sent_makes_the_portal_fail_and_every_answer_is_describe
 }
 
 #[tokio::test]
-async fn signing_in_and_out_is_what_is_described() {
+async fn sign_in_and_sign_out_follow_the_description() {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
     let folder = tempfile::tempdir().unwrap();
     let flags = provider.flags(&folder);

@@ -45,7 +45,7 @@ async fn ada(portal: &Portal, last: &str) -> Events {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_everything_that_one_may_see_and_goes_on_with_changes() {
+async fn stream_begins_with_visible_environments_and_continues_with_changes() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     assert_eq!(events.synced().await, pairs(&[("snapshot", ""), ("added", "one")]));
@@ -73,7 +73,7 @@ async fn a_kind_that_the_portal_may_not_watch_hides_no_other() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
+async fn returning_client_gets_only_missed_events() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -105,7 +105,7 @@ async fn whoever_comes_back_gets_what_was_missed_and_no_more() {
 }
 
 #[tokio::test]
-async fn any_replica_goes_on_from_what_another_has_told() {
+async fn stream_resumes_at_another_replica() {
     let (cluster, portal) = both().await;
     let other = Portal::alone(&cluster, "portal").await;
     let mut events = ada(&portal, "").await;
@@ -146,7 +146,7 @@ async fn any_replica_goes_on_from_what_another_has_told() {
 }
 
 #[tokio::test]
-async fn those_who_come_at_once_are_asked_about_once() {
+async fn simultaneous_streams_share_one_access_review() {
     let (cluster, portal) = both().await;
     cluster.asked();
     let here = &portal;
@@ -167,7 +167,7 @@ async fn those_who_come_at_once_are_asked_about_once() {
 }
 
 #[tokio::test]
-async fn whoever_loses_the_line_amid_a_snapshot_begins_anew() {
+async fn client_that_breaks_during_a_snapshot_starts_again() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -204,7 +204,7 @@ async fn a_way_back_through_many_namespaces_is_not_asked_about() {
 }
 
 #[tokio::test]
-async fn a_line_that_breaks_while_one_catches_up_loses_nothing() {
+async fn stream_that_breaks_during_a_resume_loses_no_event() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -219,7 +219,7 @@ async fn a_line_that_breaks_while_one_catches_up_loses_nothing() {
 }
 
 #[tokio::test]
-async fn an_api_server_that_restarts_costs_nothing() {
+async fn restarted_api_server_loses_no_event() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -253,7 +253,7 @@ async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
     assert_eq!(gone, ("deleted".into(), "one".into()));
 }
 
-async fn nothing_is_seen_once(what_befalls: fn(&ApiServer)) {
+async fn assert_stream_is_reset_after(what_befalls: fn(&ApiServer)) {
     let limits = Limits { heartbeat: SOON, interrupted_streams: SOON, ..Limits::default() };
     let (cluster, portal) = limited(limits).await;
     let mut events = ada(&portal, "").await;
@@ -266,12 +266,12 @@ async fn nothing_is_seen_once(what_befalls: fn(&ApiServer)) {
 }
 
 #[tokio::test]
-async fn whoever_reads_is_told_that_the_api_server_is_away() {
-    nothing_is_seen_once(|cluster| cluster.set_down(true)).await;
+async fn unreachable_api_server_resets_streams() {
+    assert_stream_is_reset_after(|cluster| cluster.set_down(true)).await;
 }
 
 #[tokio::test]
-async fn whoever_reads_is_told_that_the_portal_may_watch_nothing_any_more() {
+async fn lost_right_to_watch_resets_streams() {
     let forbid = |cluster: &ApiServer| {
         for (_, plural) in KINDS {
             cluster.grant("portal", &format!("list {GROUP}/{plural}"), false);
@@ -279,7 +279,7 @@ async fn whoever_reads_is_told_that_the_portal_may_watch_nothing_any_more() {
         }
         cluster.cut_watches();
     };
-    nothing_is_seen_once(forbid).await;
+    assert_stream_is_reset_after(forbid).await;
 }
 
 #[tokio::test]
@@ -310,7 +310,7 @@ async fn a_portal_that_stops_says_so() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_read_is_let_go_and_told_why() {
+async fn slow_client_is_reset_with_the_reason() {
     let (cluster, portal) = limited(Limits { event: SOON, ..Limits::default() }).await;
     let mut events = ada(&portal, "").await;
     // More than a line holds that nobody reads.
@@ -391,7 +391,7 @@ fn goes(cluster: &ApiServer, name: &str, field: &str, references: Value) {
 }
 
 #[tokio::test]
-async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
+async fn remaining_resources_are_shown_during_a_deletion() {
     let (cluster, portal) = limited(deletions()).await;
     cluster.grant("portal", "get /api/v1/namespaces/team-vision/secrets/hidden", false);
     let references = [
@@ -427,7 +427,7 @@ async fn what_is_left_of_an_environment_is_shown_while_it_goes() {
 }
 
 #[tokio::test]
-async fn nothing_is_shown_of_what_an_environment_refers_to_and_does_not_own() {
+async fn foreign_referenced_objects_are_not_shown() {
     let (cluster, portal) = limited(deletions()).await;
     part(&cluster, "theirs", "uid-x");
     // Of a claim: somebody else's composite. Of a composite in a namespace: somebody else's part.

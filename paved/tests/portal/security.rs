@@ -142,7 +142,7 @@ async fn streams_are_not_for_other_sites() {
 }
 
 #[tokio::test]
-async fn nobody_impersonates_by_a_header() {
+async fn impersonation_header_is_rejected() {
     let world = world().await;
     for header in
         ["impersonate-user", "Impersonate-Group", "impersonate-uid", "impersonate-extra-scopes"]
@@ -166,7 +166,7 @@ async fn nobody_impersonates_by_a_header() {
 }
 
 #[tokio::test]
-async fn a_body_gives_nobody_more_rights() {
+async fn request_body_gives_no_rights() {
     let world = world().await;
     let portal = &world.portal;
     let document = |metadata: Value| {
@@ -348,7 +348,7 @@ async fn there_may_be_more_lines_than_a_node_gives_files_at_first() {
 }
 
 #[tokio::test]
-async fn whatever_is_logged_of_a_request_has_its_id() {
+async fn log_lines_of_a_request_have_its_id() {
     let world = world().await;
     let mut object = environment("ApplicationEnvironment", "ada");
     object["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
@@ -416,7 +416,7 @@ async fn secrets_never_stand_in_the_log() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_one_is_not_told_another() {
+async fn cached_answer_of_one_user_is_not_sent_to_another() {
     let world = world().await;
     world.cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
     world.cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
@@ -461,7 +461,7 @@ async fn what_is_remembered_of_one_is_not_told_another() {
 }
 
 #[tokio::test]
-async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
+async fn portal_with_a_certificate_speaks_only_tls() {
     let cluster = ApiServer::start().await;
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -640,7 +640,7 @@ async fn rejected_token_is_not_asked_about_again() {
 /// Keys are stored by the portal's own account. Whoever makes service accounts must not fill its
 /// namespace.
 #[tokio::test]
-async fn keys_are_stored_for_people_who_may_use_them_and_in_bounds() {
+async fn keys_are_stored_within_rights_and_limits() {
     let world = world().await;
     let (cluster, portal) = (&world.cluster, &world.portal);
     let key = |comment: &str| json!({"keys": [format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl {comment}")]});

@@ -139,7 +139,7 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
 }
 
 #[tokio::test]
-async fn somebody_acts_for_others_only_where_they_may() {
+async fn user_acts_for_others_only_with_the_right() {
     let (cluster, portal) = both().await;
     let refused = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "bob"})).await;
     assert_eq!(refused.status, 403, "{:?}", refused.body);
@@ -150,7 +150,7 @@ async fn somebody_acts_for_others_only_where_they_may() {
 }
 
 #[tokio::test]
-async fn one_person_is_one_owner_by_session_and_by_token_and_for_whoever_acts_for_them() {
+async fn person_is_one_owner_by_session_token_and_proxy() {
     for prefix in ["", "oidc:"] {
         let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
         let folder = tempfile::tempdir().unwrap();
@@ -208,7 +208,7 @@ async fn an_account_of_kubernetes_own_makes_a_workspace() {
 }
 
 #[tokio::test]
-async fn where_nothing_says_where_environments_go_none_goes_beside_the_portals_keys() {
+async fn missing_template_creates_no_environment_beside_the_portals_keys() {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
     let folder = tempfile::tempdir().unwrap();
     let flags = provider.flags(&folder);
@@ -280,7 +280,7 @@ async fn told(
 }
 
 #[tokio::test]
-async fn a_websocket_tells_what_becomes_of_mine() {
+async fn websocket_reports_only_own_environments() {
     let (cluster, portal) = both().await;
     let path = at("applicationenvironments", "team-vision", "shop");
     cluster.put(
@@ -524,7 +524,7 @@ async fn jobs_are_found_where_one_namespace_is_all_that_one_may_list() {
 
 /// A socket without a credential waits for its first message, and takes memory meanwhile.
 #[tokio::test]
-async fn sockets_of_nobody_have_a_bound() {
+async fn anonymous_sockets_are_limited() {
     let cluster = ApiServer::start().await;
     let provider = crate::world::oidc::Provider::start().await;
     let folder = tempfile::tempdir().unwrap();

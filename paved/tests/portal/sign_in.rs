@@ -32,7 +32,7 @@ async fn start(
 }
 
 #[tokio::test]
-async fn somebody_signs_in_and_is_who_the_provider_says() {
+async fn signed_in_user_is_the_user_of_the_provider() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
     let (begun, state) = provider.begin(portal, "/environments/ada?tab=yaml").await;
@@ -129,7 +129,7 @@ async fn a_sign_in_belongs_to_the_browser_that_began() {
 }
 
 #[tokio::test]
-async fn whoever_comes_with_a_program_reads_json() {
+async fn program_gets_json_errors() {
     let world = world().await;
     for accepted in ["application/json", "*/*"] {
         let answer = world
@@ -161,7 +161,7 @@ async fn an_id_token_for_another_is_none() {
 }
 
 #[tokio::test]
-async fn nobody_is_led_to_another_site_afterwards() {
+async fn sign_in_never_redirects_to_another_site() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
     for back in [
@@ -184,7 +184,7 @@ async fn nobody_is_led_to_another_site_afterwards() {
 }
 
 #[tokio::test]
-async fn a_session_given_by_somebody_else_is_not_kept() {
+async fn foreign_session_is_replaced_at_sign_in() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
     let mallory = provider.session(portal, "mallory@acme.io", &[]).await;
@@ -206,7 +206,7 @@ async fn a_session_given_by_somebody_else_is_not_kept() {
 }
 
 #[tokio::test]
-async fn who_signs_in_again_stays_signed_in_on_their_other_pages() {
+async fn second_sign_in_keeps_other_pages_signed_in() {
     let World { provider, portal, .. } = &world().await;
     let mut sessions = vec![String::new()];
     for _ in 0..2 {
@@ -268,7 +268,7 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 }
 
 #[tokio::test]
-async fn streams_end_with_the_session_though_the_api_server_says_nothing() {
+async fn streams_end_with_the_session_without_the_api_server() {
     let World { cluster, provider, portal, .. } = world().await;
     let left = provider.session(&portal, "ada", &["vision"]).await;
     // Sooner than the 10 s after which the portal does not wait for an answer any more.
@@ -314,7 +314,7 @@ async fn sign_out(portal: &Portal, session: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn what_is_noted_of_sessions_that_were_ended_stays_small() {
+async fn record_of_ended_sessions_stays_small() {
     let World { cluster, provider, portal, .. } = world().await;
     for _ in 0..3 {
         let session = provider.session(&portal, "ada", &[]).await;
@@ -326,7 +326,7 @@ async fn what_is_noted_of_sessions_that_were_ended_stays_small() {
 }
 
 #[tokio::test]
-async fn whoever_cannot_be_signed_out_everywhere_may_sign_in_anew() {
+async fn failed_sign_out_everywhere_allows_a_new_sign_in() {
     let World { cluster, provider, portal, .. } = world().await;
     let old = provider.session(&portal, "mallory@acme.io", &[]).await;
     cluster.grant("portal", &format!("patch {ENDED}"), false);
@@ -370,7 +370,7 @@ async fn each_request_of_a_session_is_made_under_its_person() {
 }
 
 #[tokio::test]
-async fn what_is_remembered_of_one_session_is_not_told_another() {
+async fn cached_answer_of_one_session_is_not_sent_to_another() {
     let world = world().await;
     let World { cluster, provider, portal, .. } = &world;
     cluster.put(&at("stockpools", "team-vision", "adas"), environment("StockPool", "ada"));
@@ -434,7 +434,7 @@ async fn groups_that_do_not_count_take_no_room_in_a_session() {
 }
 
 #[tokio::test]
-async fn somebody_whom_the_portal_may_not_act_for_is_told_who_must_do_what() {
+async fn user_without_impersonation_gets_the_remedy() {
     let world = world().await;
     let World { cluster, provider, portal, .. } = &world;
     cluster.grant("portal", "impersonate users/ada", false);
@@ -457,7 +457,7 @@ async fn somebody_whom_the_portal_may_not_act_for_is_told_who_must_do_what() {
 }
 
 #[tokio::test]
-async fn nobody_is_let_through_while_it_is_not_known_for_whom_the_portal_may_act() {
+async fn unknown_impersonation_rights_block_all_requests() {
     let world = world().await;
     let World { cluster, provider, portal, .. } = &world;
     let session = provider.session(portal, "ada", &["vision"]).await;

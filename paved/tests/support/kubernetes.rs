@@ -48,8 +48,8 @@ impl Drop for Cluster {
 impl Cluster {
     /// With this environment, and further objects under their paths, or others in place of it, such
     /// as `/api/v1/namespaces/team/secrets/x`, or `DELETE /api/…` for a method alone; a Status is
-    /// an answer with its code, and `null` is none for ever. Watches are of the environment,
-    /// whatever is listed.
+    /// an answer with its code, `null` is none for ever, and a list has an answer for each request
+    /// in turn. Watches are of the environment, whatever is listed.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -151,6 +151,14 @@ struct Here {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
+impl Here {
+    /// How many requests of a path there were.
+    fn count(&self, uri: &Uri) -> usize {
+        let path = format!(" {}", uri.path());
+        self.asked.lock().unwrap().iter().filter(|asked| asked.contains(&path)).count()
+    }
+}
+
 async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri, _: Bytes) -> Response {
     here.asked.lock().unwrap().push(format!("{method} {uri}"));
     let now = here.seen.borrow().clone();
@@ -162,6 +170,10 @@ async fn answer(State(here): State<Arc<Here>>, method: Method, uri: Uri, _: Byte
     let listed = |path: &str| path == all || path == everywhere;
     let of_method = here.others.get(&format!("{method} {}", uri.path()));
     if let Some(other) = of_method.or_else(|| here.others.get(uri.path())).filter(|_| !watches) {
+        let other = match other {
+            Value::Array(answers) => &answers[here.count(&uri) - 1],
+            other => other,
+        };
         if other.is_null() {
             std::future::pending::<()>().await;
         }

@@ -1,11 +1,15 @@
-"""An S3 (and CloudFront) API on loopback: moto, in memory.
+"""S3 (and CloudFront) APIs on loopback: moto, in memory.
 
-Started with a folder. Prints its port. Every request is a line of `requests` there, in the order of arrival; where the folder
-has a file `refusal`, requests that it names are refused.
+Each line on standard input is a JSON object. `{"folder": F, "page": N}` forks a server, because importing moto takes a second.
+The answer is a line with its port and process. S3 lists N keys in a page. Every request is a line of `requests` in the folder,
+in the order of arrival; where the folder has a file `refusal`, requests that it names are refused. `{"stop": P}` ends a
+server. All servers end with standard input.
 """
 
 import json
+import os
 import pathlib
+import signal
 import sys
 import threading
 
@@ -64,13 +68,38 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
+def fork(folder, page):
+    """Forks a server; its port and its process."""
+    server = make_server(
+        "127.0.0.1", 0, Watched(pathlib.Path(folder)), threaded=True, request_handler=Quiet
+    )
+    process = os.fork()
+    if process == 0:
+        log = open(pathlib.Path(folder) / "log", "w", encoding="utf-8")
+        os.dup2(log.fileno(), sys.stderr.fileno())
+        os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(page)
+        server.serve_forever()
+    server.server_close()
+    return server.port, process
+
+
 def main():
     in_cloudfronts_words()
-    server = make_server(
-        "127.0.0.1", 0, Watched(pathlib.Path(sys.argv[1])), threaded=True, request_handler=Quiet
-    )
-    print(server.port, flush=True)
-    server.serve_forever()
+    # Imports all that a server needs.
+    create_backend_app("s3")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    running = set()
+    for line in sys.stdin:
+        order = json.loads(line)
+        if "stop" in order:
+            os.kill(order["stop"], signal.SIGKILL)
+            running.remove(order["stop"])
+            continue
+        port, process = fork(order["folder"], order["page"])
+        running.add(process)
+        print(port, process, flush=True)
+    for process in running:
+        os.kill(process, signal.SIGKILL)
 
 
 if __name__ == "__main__":

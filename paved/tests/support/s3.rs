@@ -1,61 +1,104 @@
 //! A real S3 API on loopback: moto, from PyPI.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex};
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_s3::operation::head_object::HeadObjectOutput;
-use serde_json::json;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::http::{HeaderMap, Request};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use regex_lite::Regex;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use xtask::python::{MOTO, program};
 
 /// The bucket of the environment.
 pub const BUCKET: &str = "acme-mfe-shop-0123abcd";
 
+/// How many keys S3 lists in a page.
+const PAGE: u16 = 1000;
+
+/// The process that forks a server for each test.
+static FORKS: LazyLock<Mutex<Forks>> = LazyLock::new(|| Mutex::new(Forks::start()));
+
+struct Forks {
+    // It ends with this process, which closes its standard input.
+    _process: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Forks {
+    fn start() -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
+        let mut process = Command::new(program(MOTO, "python").unwrap())
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = process.stdin.take().unwrap();
+        let answers = BufReader::new(process.stdout.take().unwrap());
+        Self { _process: process, orders, answers }
+    }
+
+    fn order(&mut self, order: &Value) {
+        writeln!(self.orders, "{order}").unwrap();
+    }
+
+    /// The port and the process of a new server.
+    fn fork(&mut self, folder: &Path, page: u16) -> (u16, u32) {
+        self.order(&json!({"folder": folder, "page": page}));
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        let (port, process) = answer.trim().split_once(' ').expect("moto does not start");
+        (port.parse().unwrap(), process.parse().unwrap())
+    }
+}
+
 /// A server, for as long as it is held.
 pub struct S3 {
-    process: Child,
+    process: u32,
     pub url: String,
     folder: TempDir,
-    pub client: Client,
+}
+
+/// A successful answer of the server.
+pub struct Answer {
+    pub headers: HeaderMap,
+    body: String,
+}
+
+impl Answer {
+    /// The texts of all elements with that name.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let element = Regex::new(&format!("<{name}>([^<]*)</{name}>")).unwrap();
+        element.captures_iter(&self.body).map(|found| found[1].to_owned()).collect()
+    }
 }
 
 impl Drop for S3 {
     fn drop(&mut self) {
-        _ = self.process.kill();
-        _ = self.process.wait();
+        FORKS.lock().unwrap().order(&json!({"stop": self.process}));
     }
 }
 
 impl S3 {
     /// Starts one, with an empty bucket.
     pub async fn start() -> Self {
+        Self::with_pages_of(PAGE).await
+    }
+
+    /// The same, which lists so many keys in a page.
+    pub async fn with_pages_of(keys: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/s3.py");
-        let mut process = Command::new(program(MOTO, "python").unwrap())
-            .arg(script)
-            .arg(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(folder.path().join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        let log = fs::read_to_string(folder.path().join("log")).unwrap();
-        assert!(!port.is_empty(), "moto does not start: {log}");
-        let url = format!("http://127.0.0.1:{}", port.trim());
-        let config = aws_sdk_s3::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
-            .endpoint_url(&url)
-            .force_path_style(true)
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .build();
-        let client = Client::from_conf(config);
-        let s3 = Self { process, url, folder, client };
+        let (port, process) = FORKS.lock().unwrap().fork(folder.path(), keys);
+        let url = format!("http://127.0.0.1:{port}");
+        let s3 = Self { process, url, folder };
         s3.create(BUCKET).await;
         s3.requests();
         s3
@@ -63,7 +106,23 @@ impl S3 {
 
     /// Makes a bucket.
     pub async fn create(&self, bucket: &str) {
-        self.client.create_bucket().bucket(bucket).send().await.unwrap();
+        self.ask("PUT", "s3", &format!("/{bucket}"), "").await;
+    }
+
+    /// Asks the server, which finds a service by the scope of a signature, and checks none.
+    pub async fn ask(&self, method: &str, service: &str, target: &str, body: &str) -> Answer {
+        let scope = format!("test/20240101/us-east-1/{service}/aws4_request");
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{target}", self.url))
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, Signature=0"))
+            .body(Full::<Bytes>::from(body.to_owned()))
+            .unwrap();
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let (head, body) = client.request(request).await.unwrap().into_parts();
+        let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+        assert!(head.status.is_success(), "{method} {target}: {} {body}", head.status);
+        Answer { headers: head.headers, body }
     }
 
     /// What was asked since the last time, in the order of arrival: `PUT /bucket/key`.
@@ -88,20 +147,27 @@ impl S3 {
         fs::remove_file(self.folder.path().join("refusal")).unwrap();
     }
 
-    /// What the bucket says of an object.
-    pub async fn head(&self, key: &str) -> HeadObjectOutput {
-        self.client.head_object().bucket(BUCKET).key(key).send().await.unwrap()
+    /// The headers of an object.
+    pub async fn head(&self, key: &str) -> HeaderMap {
+        self.ask("HEAD", "s3", &format!("/{BUCKET}/{key}"), "").await.headers
     }
 
     /// All keys of the bucket.
     pub async fn keys(&self) -> Vec<String> {
-        let mut pages = self.client.list_objects_v2().bucket(BUCKET).into_paginator().send();
         let mut keys = Vec::new();
-        while let Some(page) = pages.next().await {
-            keys.extend(
-                page.unwrap().contents.unwrap_or_default().into_iter().filter_map(|one| one.key),
-            );
+        loop {
+            let after = keys.last().map(|key| format!("&start-after={key}")).unwrap_or_default();
+            let target = format!("/{BUCKET}?list-type=2{after}");
+            let page = self.ask("GET", "s3", &target, "").await.texts("Key");
+            if page.is_empty() {
+                return keys;
+            }
+            keys.extend(page);
         }
-        keys
+    }
+
+    /// The ids of uploads that are not complete.
+    pub async fn open_uploads(&self) -> Vec<String> {
+        self.ask("GET", "s3", &format!("/{BUCKET}?uploads"), "").await.texts("UploadId")
     }
 }

@@ -29,7 +29,7 @@ fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
 }
 
 #[test]
-fn a_group_that_nobody_knows_is_said_not_to_be_checked() {
+fn unknown_group_is_noted_as_unchecked() {
     let own = |path: &str| {
         std::fs::read_to_string(example(path))
             .unwrap()
@@ -96,7 +96,7 @@ fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are(
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone_and_nothing_of_ours_is_a_mistake() {
+fn foreign_document_is_skipped_and_no_own_document_is_an_error() {
     let foreign = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
     let files =
         folder(&[("web.yaml", foreign), ("values.yaml", "replicas: 1\n"), ("list.yaml", "- 1\n")]);

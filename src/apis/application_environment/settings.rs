@@ -1,6 +1,7 @@
 //! What the platform team decides about application environments.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,9 @@ use crate::catalog::{cloudsql, gcp};
 use crate::check::{self, Refused};
 use crate::error::Error;
 use crate::models::gcp::IpAllocationPolicy;
+
+/// Size of a node's boot disk.
+const DISK_GB: RangeInclusive<i64> = 20..=65536;
 
 /// Settings of application environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,7 +57,7 @@ pub struct ApplicationEnvironmentSettings {
     #[schemars(length(max = 63), regex(pattern = RANGE))]
     pub services_secondary_range_name: Option<String>,
     /// Size of each node's boot disk in GB.
-    #[schemars(range(min = 20, max = 65536))]
+    #[schemars(range(min = *DISK_GB.start(), max = *DISK_GB.end()))]
     pub disk_size_gb: i64,
     /// Google Cloud project. If set, pods get their own identities (workload identity). The
     /// identities in the environment's cluster may then use the environment's database and bucket.
@@ -193,7 +197,7 @@ impl ApplicationEnvironmentSettings {
                 return Err(wrong(&field, Refused::new(subnet, allowed)));
             }
         }
-        check::range(self.disk_size_gb, 20..=65536, "GB")
+        check::range(self.disk_size_gb, DISK_GB, "GB")
             .map_err(|error| wrong("diskSizeGb", error))
             .map(|_| ())
     }

@@ -4,8 +4,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, image_family,
-    settings,
+    DEFAULT_IMAGE, DISK_GB, GpuWorkspaceSettings, KEYS, MOST_KEYS, OPENCV, Parameters, SSH,
+    image_family, settings,
 };
 use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
@@ -84,7 +84,7 @@ impl Parameters {
         let limits = settings.limits()?;
         for (index, text) in self.allowed_cidrs.iter().flatten().enumerate() {
             let Ok(cidr) = check::cidr(text) else { continue };
-            if !cx.exists(&format!("ssh-{cidr}")) {
+            if !cx.exists(&format!("{SSH}{cidr}")) {
                 let path = format!("spec.parameters.allowedCidrs[{index}]");
                 fields.check(path, settings::within(&cidr, &limits));
             }
@@ -101,7 +101,7 @@ impl Parameters {
     }
 
     fn check_disk(&self, cx: &Composition<'_>) -> Result<(), Refused> {
-        check::range(self.disk_gb, 75..=16384, "GiB")?;
+        check::range(self.disk_gb, DISK_GB, "GiB")?;
         check::grows(
             self.disk_gb,
             cx.running("instance", &["rootBlockDevice", "volumeSize"]),
@@ -155,10 +155,7 @@ pub(super) fn other_cidrs(
     cx: &Composition<'_>,
 ) -> Result<Vec<IpNet>, Error> {
     if cx.settings.config_not_found {
-        return Ok(cx
-            .slots("ssh-")
-            .filter_map(|slot| slot.strip_prefix("ssh-")?.parse().ok())
-            .collect());
+        return Ok(cx.slots(SSH).filter_map(|slot| slot.strip_prefix(SSH)?.parse().ok()).collect());
     }
     settings.cidrs()
 }

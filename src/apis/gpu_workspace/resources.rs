@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::{
-    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, cloud_init,
-    image_family,
+    CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, SSH,
+    cloud_init, image_family,
 };
 use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
@@ -68,9 +68,9 @@ impl Parameters {
             cx.managed("egress-v6", everywhere).add()?;
         }
         for cidr in cidrs {
-            cx.managed(format!("ssh-{cidr}"), self.ssh_from(cidr)).add()?;
+            cx.managed(format!("{SSH}{cidr}"), self.ssh_from(cidr)).add()?;
         }
-        cx.retire_rest("ssh-")
+        cx.retire_rest(SSH)
     }
 
     fn ssh_from(&self, cidr: &IpNet) -> SecurityGroupIngressRule {
@@ -217,4 +217,4 @@ fn assumed_by_machines(partition: &Partition) -> String {
 }
 
 /// What the agent of Session Manager does.
-const SESSION_MANAGER: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ssm:UpdateInstanceInformation","ssmmessages:CreateControlChannel","ssmmessages:CreateDataChannel","ssmmessages:OpenControlChannel","ssmmessages:OpenDataChannel","ec2messages:AcknowledgeMessage","ec2messages:DeleteMessage","ec2messages:FailMessage","ec2messages:GetEndpoint","ec2messages:GetMessages","ec2messages:SendReply"],"Resource":"*"}]}"#;
+pub const SESSION_MANAGER: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ssm:UpdateInstanceInformation","ssmmessages:CreateControlChannel","ssmmessages:CreateDataChannel","ssmmessages:OpenControlChannel","ssmmessages:OpenDataChannel","ec2messages:AcknowledgeMessage","ec2messages:DeleteMessage","ec2messages:FailMessage","ec2messages:GetEndpoint","ec2messages:GetMessages","ec2messages:SendReply"],"Resource":"*"}]}"#;

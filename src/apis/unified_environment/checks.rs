@@ -1,7 +1,7 @@
 //! What an environment may be: every check of the schema, and those that no schema can express.
 
 use super::frontend::{BUCKET, BUCKET_PREFIX};
-use super::{Backend, UnifiedEnvironment, place};
+use super::{Backend, PORTS, REPLICAS, UnifiedEnvironment, place};
 use crate::check::{self, Fields, Refused, kubernetes};
 use crate::compose::Composition;
 use crate::error::Error;
@@ -42,8 +42,8 @@ impl UnifiedEnvironment {
 impl Backend {
     fn check(&self, fields: &mut Fields) {
         fields.check("spec.backend.image", kubernetes::image(&self.image));
-        fields.check("spec.backend.port", check::range(self.port, 1..=65535, ""));
-        fields.check("spec.backend.replicas", check::range(self.replicas, 0..=100, "replicas"));
+        fields.check("spec.backend.port", check::range(self.port, PORTS, ""));
+        fields.check("spec.backend.replicas", check::range(self.replicas, REPLICAS, "replicas"));
         if self.env.len() > MOST_VARIABLES {
             let found = format!("{} variables", self.env.len());
             let refused = Refused { found, allowed: format!("at most {MOST_VARIABLES}") };

@@ -1,6 +1,7 @@
 //! What the platform team decides about unified environments.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ use crate::check::{self, Refused, kubernetes};
 use crate::error::Error;
 use crate::models::Managed;
 use crate::models::aws::{cloudfront, rds, s3};
+
+/// Disk size in GiB up to which AWS may let a server's disk grow.
+const MOST_STORAGE_GB: RangeInclusive<i64> = 110..=65536;
 
 /// Settings of unified environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +84,7 @@ pub struct RdsSettings {
     pub final_snapshot: bool,
     /// Maximum disk size in GiB for automatic growth by AWS. Default: the disk never grows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 110, max = 65536))]
+    #[schemars(range(min = *MOST_STORAGE_GB.start(), max = *MOST_STORAGE_GB.end()))]
     pub max_allocated_storage: Option<i64>,
 }
 
@@ -242,8 +246,8 @@ impl UnifiedEnvironmentSettings {
                 .map_err(wrong(&format!("publisherRoleArns[{index}]")))?;
         }
         if let Some(storage) = self.rds.max_allocated_storage {
-            let allowed = 110..=65536;
-            check::range(storage, allowed, "GiB").map_err(wrong("rds.maxAllocatedStorage"))?;
+            check::range(storage, MOST_STORAGE_GB, "GiB")
+                .map_err(wrong("rds.maxAllocatedStorage"))?;
         }
         self.check_ingress()?;
         self.check_annotations()?;

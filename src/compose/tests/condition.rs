@@ -6,6 +6,7 @@ use super::{Test, disk, legacy, object, observed, ready, slots};
 use crate::check::LONGEST;
 use crate::compose::{Answer, Composition, Phase, spec_hash};
 use crate::error::Error;
+use crate::reason::Reason;
 
 fn disks(cx: &mut Composition<'_>) -> Result<(), Error> {
     ["a", "b", "c"].iter().try_for_each(|slot| cx.managed(*slot, disk("here")).add().map(|_| ()))
@@ -34,7 +35,7 @@ fn what_is_being_created_comes_before_what_waits() {
         cx.managed("0", disk("here")).needs(false, "an image").add().map(|_| ())
     });
     let answer = answer.unwrap();
-    assert_eq!((answer.reason, answer.phase), ("Creating", Phase::Provisioning));
+    assert_eq!((answer.reason, answer.phase), (Reason::Creating, Phase::Provisioning));
     assert_eq!(answer.message, "b (Disk): is being created (2 more not ready)");
     assert_eq!(answer.status["progress"], "1/4");
     assert_eq!(answer.requeue, Duration::from_secs(30));
@@ -44,7 +45,7 @@ fn what_is_being_created_comes_before_what_waits() {
 fn all_ready_is_available() {
     let answer =
         legacy().with("a", ready()).with("b", ready()).with("c", ready()).compose(disks).unwrap();
-    assert_eq!((answer.reason, answer.phase), ("Available", Phase::Ready));
+    assert_eq!((answer.reason, answer.phase), (Reason::Available, Phase::Ready));
     assert_eq!(answer.message, "all 3 resources are ready");
     assert_eq!(answer.status["progress"], "3/3");
     assert_eq!(answer.requeue, Duration::from_mins(10));
@@ -58,7 +59,7 @@ fn what_failed_first_is_named_with_its_providers_words() {
         .with("c", refused("no such image, RequestID: 1234-5678-90ab"));
     let lines = [("a", "Failed", "2026-11-21T08:00:02Z"), ("c", "Failed", "2026-11-21T08:00:01Z")];
     let answer = before(test, &lines).compose(disks).unwrap();
-    assert_eq!((answer.reason, answer.phase), ("Failed", Phase::Failed));
+    assert_eq!((answer.reason, answer.phase), (Reason::Failed, Phase::Failed));
     assert_eq!(answer.message, "c (Disk): no such image");
     assert_eq!(line(&answer, "a")["since"], "2026-11-21T08:00:02Z");
     assert_eq!(answer.requeue, Duration::from_secs(30));
@@ -97,7 +98,7 @@ fn what_the_api_server_did_not_accept_is_told() {
         {"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}, {"kind": "Disk", "name": "c-name"},
     ]);
     let answer = test.compose(disks).unwrap();
-    assert_eq!(answer.reason, "Waiting");
+    assert_eq!(answer.reason, Reason::Waiting);
     assert_eq!(
         answer.message,
         "c (Disk): the API server has not accepted this Disk. Check the events of XThing \
@@ -235,5 +236,5 @@ fn a_release_that_finds_no_chart_has_failed_whatever_else_waits() {
         cx.managed("later", disk("here")).needs(false, "something").add().map(|_| ())
     });
     let answer = answer.unwrap();
-    assert_eq!((answer.phase, answer.reason), (Phase::Failed, "Failed"));
+    assert_eq!((answer.phase, answer.reason), (Phase::Failed, Reason::Failed));
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compose::{COMPOSITE_UID, Lookup};
+use crate::diagnosis::Code;
 
 const NAME: &str = "thing-abcde";
 
@@ -62,7 +63,7 @@ fn namespace_of_another_is_refused() {
     for found in [unlabelled, made_for("another"), made_for("")] {
         let (free, lookups, _) = compose(&since(2), &[Some(found)]);
         let taken = Error::NamespaceTaken(NAME.to_owned());
-        assert_eq!(taken.reason(), "NamespaceTaken");
+        assert_eq!(taken.code(), Code::NamespaceTaken);
         assert_eq!(free, Err(taken));
         assert_eq!(lookups.len(), 1, "Crossplane calls again when the namespace is gone");
     }

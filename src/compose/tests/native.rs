@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Test, legacy, namespaced, object};
 use crate::compose::Composition;
 use crate::error::Error;
+use crate::reason::Reason;
 
 /// A Deployment as a release of ours wants it.
 fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
@@ -147,7 +148,7 @@ fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
         .compose(web("small", deployment("web:1", "1", 2)))
         .unwrap();
     assert_eq!(answer.message, "web (Deployment): timed out progressing: exceeded quota: gpus");
-    assert_eq!(answer.reason, "Failed");
+    assert_eq!(answer.reason, Reason::Failed);
 }
 
 #[test]

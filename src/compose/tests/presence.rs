@@ -1,7 +1,9 @@
 use serde_json::json;
 
 use super::{Disk, disk, legacy, namespaced, object, ready, slots};
+use crate::diagnosis::Code;
 use crate::error::Error;
+use crate::reason::Reason;
 
 #[test]
 fn a_resource_that_waits_is_not_created() {
@@ -9,7 +11,7 @@ fn a_resource_that_waits_is_not_created() {
         .compose(|cx| cx.managed("disk", disk("here")).needs(false, "an image").add().map(|_| ()))
         .unwrap();
     assert_eq!(slots(&answer), [""; 0]);
-    assert_eq!(answer.reason, "Waiting");
+    assert_eq!(answer.reason, Reason::Waiting);
     assert_eq!(answer.message, "disk (Disk): waits for an image");
     assert_eq!(answer.status["progress"], "0/1");
     assert_eq!(answer.status["phase"], "Pending");
@@ -36,7 +38,7 @@ fn what_exists_stays_whatever_it_needs() {
         .compose(|cx| cx.managed("disk", disk("here")).needs(false, "an image").add().map(|_| ()))
         .unwrap();
     assert_eq!(slots(&answer), ["disk"]);
-    assert_eq!(answer.reason, "Available");
+    assert_eq!(answer.reason, Reason::Available);
 }
 
 #[test]
@@ -50,7 +52,7 @@ fn what_an_api_leaves_out_is_named_instead_of_deleted() {
          name. Nothing was changed. \
          This is a bug in the function; please report it"
     );
-    assert_eq!(refused.reason(), "WouldDelete");
+    assert_eq!(refused.code(), Code::WouldDelete);
 }
 
 #[test]

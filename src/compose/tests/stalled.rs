@@ -6,6 +6,7 @@ use super::{Test, disk, legacy, observed, ready};
 use crate::check::LONGEST;
 use crate::compose::{Composition, Phase, Stalled};
 use crate::error::Error;
+use crate::reason::Reason;
 
 fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed("a", disk("here")).add().map(|_| ())
@@ -30,7 +31,7 @@ fn failed_resource_stalls_after_fifteen_minutes() {
         let answer = test.compose(one).unwrap();
         let message =
             "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
-        let expected = Stalled { status: true, reason: "ResourceFailed", message };
+        let expected = Stalled { status: true, reason: Reason::ResourceFailed, message };
         assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
         // Crossplane asks again before, and right after, the time is up.
         assert_eq!((answer.phase, answer.requeue), (Phase::Failed, Duration::from_secs(30)));
@@ -61,6 +62,6 @@ fn recovery_takes_a_stored_condition_back_and_writes_none_else() {
     for status in ["True", "Unknown", "False"] {
         test.xr["status"]["conditions"] = json!([{"type": "Stalled", "status": status}]);
         let stalled = test.compose(one).unwrap().stalled.unwrap();
-        assert_eq!((stalled.status, stalled.reason), (false, "Recovered"), "{status}");
+        assert_eq!((stalled.status, stalled.reason), (false, Reason::Recovered), "{status}");
     }
 }

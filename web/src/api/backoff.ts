@@ -1,4 +1,7 @@
-/** How long to wait before another attempt, in milliseconds: doubling, with jitter, so that many clients do not come back at once. */
+/**
+ * How long to wait before another attempt, in milliseconds: doubling, with jitter, so that many
+ * clients do not come back at once.
+ */
 export function backoff(attempt: number, random: () => number = Math.random): number {
   const most = Math.min(30_000, 1_000 * 2 ** Math.min(attempt, 10));
   return Math.round(most / 2 + (most / 2) * random());

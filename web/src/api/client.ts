@@ -13,7 +13,11 @@ export const api = createClient<paths>({
 /** The last guard: whatever a page does, a private key is not sent. */
 api.use({
   async onRequest({ request }) {
-    if (request.method !== 'GET' && holdsPrivateKey((await request.clone().text()).replaceAll('\\n', '\n'))) throw new Refused(unsent(PRIVATE_KEY));
+    if (
+      request.method !== 'GET' &&
+      holdsPrivateKey((await request.clone().text()).replaceAll('\\n', '\n'))
+    )
+      throw new Refused(unsent(PRIVATE_KEY));
   },
 });
 
@@ -37,13 +41,17 @@ interface Answer<T> {
   response: Response;
 }
 
-/** What an operation answers; whatever goes wrong is thrown as a `Refused` with the server's own words. */
+/**
+ * What an operation answers; whatever goes wrong is thrown as a `Refused` with the server's own
+ * words.
+ */
 export async function answer<T>(asked: Promise<Answer<T>>): Promise<T> {
   let got: Answer<T>;
   try {
     got = await asked;
   } catch (error) {
-    if (error instanceof Refused || (error instanceof DOMException && error.name === 'AbortError')) throw error;
+    if (error instanceof Refused || (error instanceof DOMException && error.name === 'AbortError'))
+      throw error;
     throw new Refused(unreachable());
   }
   if (got.response.ok) return got.data as T;

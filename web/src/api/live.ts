@@ -4,7 +4,10 @@ import { backoff } from './backoff';
 import { Refused } from './problem';
 import type { Environment } from './schema';
 
-/** Where an event stands among all of one line, whichever replicas it went on at: `epoch-sequence-known`. */
+/**
+ * Where an event stands among all of one line, whichever replicas it went on at:
+ * `epoch-sequence-known`.
+ */
 export interface EventId {
   epoch: string;
   sequence: number;
@@ -38,13 +41,22 @@ interface Options {
 /** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
 const SILENCE = 40_000;
 
-/** A line that begins anew and has not told everything by then is slow or held up on its way, as by a proxy that keeps it to itself: whoever waits for it had better read. */
+/**
+ * A line that begins anew and has not told everything by then is slow or held up on its way, as by
+ * a proxy that keeps it to itself: whoever waits for it had better read.
+ */
 const LATE = 3_000;
 
-/** A line that has told everything and still stands after so long is as good as new: what ends it then has nothing to do with what ended the last. */
+/**
+ * A line that has told everything and still stands after so long is as good as new: what ends it
+ * then has nothing to do with what ended the last.
+ */
 const PROVEN = 10_000;
 
-/** A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections to a host, for all their tabs together. */
+/**
+ * A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections
+ * to a host, for all their tabs together.
+ */
 const HIDDEN = 10_000;
 
 /** A line that is followed. */
@@ -55,10 +67,17 @@ export interface Following {
 }
 
 /**
- * Follows the portal's stream of changes for ever: comes back by itself, with backoff, and goes on where it stopped. It reads by fetch
- * rather than by EventSource, which tells neither a 401 from a broken line nor waits any longer the more often it fails.
+ * Follows the portal's stream of changes for ever: comes back by itself, with backoff, and goes on
+ * where it stopped. It reads by fetch
+ * rather than by EventSource, which tells neither a 401 from a broken line nor waits any longer the
+ * more often it fails.
  */
-export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Math.random }: Options): Following {
+export function follow({
+  onMessages,
+  onLine,
+  url = '/api/v1/watch',
+  random = Math.random,
+}: Options): Following {
   const stopped = new AbortController();
   let last: string | undefined;
   let attempt = 0;
@@ -73,30 +92,51 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     if (!stopped.signal.aborted) onLine(line);
   };
 
-  /** Reads one line to its end; says how long to wait before the next, or that there is to be none. */
+  /**
+   * Reads one line to its end; says how long to wait before the next, or that there is to be none.
+   */
   const read = async (): Promise<{ wait: number; why: string } | undefined> => {
     const line = (current = new AbortController());
     let silence = setTimeout(() => line.abort(), SILENCE);
     const from = last;
-    // Whoever goes on from somewhere has something to show, and a list would be in the way of what changes.
-    const late = from ? undefined : setTimeout(() => say({ state: 'down', retryAt: Date.now() + SILENCE - LATE, why: 'The connection is slow or blocked.' }), LATE);
+    // Whoever goes on from somewhere has something to show, and a list would be in the way of what
+    // changes.
+    const late = from
+      ? undefined
+      : setTimeout(
+          () =>
+            say({
+              state: 'down',
+              retryAt: Date.now() + SILENCE - LATE,
+              why: 'The connection is slow or blocked.',
+            }),
+          LATE,
+        );
     let proven: ReturnType<typeof setTimeout> | undefined;
     const batch = new Batch(onMessages);
     try {
       const headers: Record<string, string> = { accept: 'text/event-stream' };
       if (from) headers['last-event-id'] = from;
-      const response = await fetch(url, { headers, signal: line.signal, cache: 'no-store', credentials: 'same-origin' });
+      const response = await fetch(url, {
+        headers,
+        signal: line.signal,
+        cache: 'no-store',
+        credentials: 'same-origin',
+      });
       if (response.status === 401) {
         say({ state: 'signed-out', why: 'expired' });
         return undefined;
       }
-      if (!response.ok || !response.body) return { wait: backoff(attempt++, random), why: await Refused.in(response) };
+      if (!response.ok || !response.body)
+        return { wait: backoff(attempt++, random), why: await Refused.in(response) };
       // What this line goes on from was forgotten while it was asked for.
       if (from !== last) return { wait: 0, why: 'The connection restarts.' };
       batch.push({ type: 'opened' });
       // At once: whoever reads without the line is to know that it stands again.
       batch.flush();
-      const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+      const events = response.body
+        .pipeThrough(new TextDecoderStream())
+        .pipeThrough(new EventSourceParserStream());
       const reader = events.getReader();
       for (;;) {
         const { done, value } = await reader.read();
@@ -109,7 +149,10 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
           return undefined;
         }
         if (reason) {
-          return { wait: backoff(attempt++, random), why: REASONS[reason] ?? 'The portal reset the connection.' };
+          return {
+            wait: backoff(attempt++, random),
+            why: REASONS[reason] ?? 'The portal reset the connection.',
+          };
         }
         const message = parse(value);
         if (!message) continue;
@@ -148,7 +191,8 @@ export function follow({ onMessages, onLine, url = '/api/v1/watch', random = Mat
     while (!stopped.signal.aborted) {
       if (isHidden()) {
         await rest();
-        if (!isHidden()) say({ state: 'down', retryAt: Date.now(), why: 'This page was hidden for a while.' });
+        if (!isHidden())
+          say({ state: 'down', retryAt: Date.now(), why: 'This page was hidden for a while.' });
         continue;
       }
       const end = await read();
@@ -278,5 +322,7 @@ function data(event: EventSourceMessage): object {
 export function eventId(text: string | undefined): EventId | undefined {
   const [epoch, sequence] = text?.split('-', 3) ?? [];
   const number = Number(sequence);
-  return epoch && sequence && Number.isSafeInteger(number) ? { epoch, sequence: number } : undefined;
+  return epoch && sequence && Number.isSafeInteger(number)
+    ? { epoch, sequence: number }
+    : undefined;
 }

@@ -1,7 +1,8 @@
 import type { paths } from './schema';
 
 /** What any operation may be refused with (RFC 9457): every one of them describes it alike. */
-export type Problem = paths['/api/v1/me']['get']['responses']['4XX']['content']['application/problem+json'];
+export type Problem =
+  paths['/api/v1/me']['get']['responses']['4XX']['content']['application/problem+json'];
 
 /** What is wrong with a field. */
 export type FieldError = NonNullable<Problem['errors']>[number];
@@ -33,7 +34,10 @@ export class Refused extends Error {
   }
 }
 
-/** Why this page was shown in the place of another one; the address of that one is left, as it would go wrong again. */
+/**
+ * Why this page was shown in the place of another one; the address of that one is left, as it would
+ * go wrong again.
+ */
 export function arrival(): Refused | undefined {
   const told = document.getElementById('problem')?.textContent;
   if (!told) return undefined;
@@ -63,7 +67,10 @@ export function isRejected(error: unknown): error is Refused {
   return error instanceof Refused && error.status === 422;
 }
 
-/** Whether what was asked for may have been done all the same: the answer was lost, or somebody on the way has given up waiting for it. */
+/**
+ * Whether what was asked for may have been done all the same: the answer was lost, or somebody on
+ * the way has given up waiting for it.
+ */
 export function mayBeDone(error: unknown): boolean {
   return error instanceof Refused && [0, 502, 503, 504].includes(error.status);
 }
@@ -77,5 +84,7 @@ function told(status: number, detail: string): Problem {
 }
 
 function isProblem(body: unknown): body is Problem {
-  return typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string';
+  return (
+    typeof body === 'object' && body !== null && 'detail' in body && typeof body.detail === 'string'
+  );
 }

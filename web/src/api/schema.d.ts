@@ -461,7 +461,7 @@ export interface components {
             group: string;
             /** @description The cause in a few words. */
             headline: string;
-            /** @description What the cause is about, for example `slot`, the part that is waited for. */
+            /** @description Details of the cause, for example `slot`, the part that this one waits for. */
             params: {
                 [key: string]: string;
             };
@@ -597,6 +597,11 @@ export interface components {
             ready: boolean;
             /** @description The version of the object. An update needs the version. */
             resourceVersion: string;
+            /**
+             * @description Whether the machine is unreachable by SSH because no network is allowed. The address is then
+             *     a command that opens a session at AWS.
+             */
+            sshClosed: boolean;
             /** @description The status fields of the kind. */
             status: Record<string, unknown>;
             uid: string;
@@ -657,6 +662,11 @@ export interface components {
             claim: boolean;
             /** @description The keys of its connection details. */
             connectionKeys?: string[] | null;
+            /**
+             * @description The parts that `paved connect` connects to, the usual one first: machine, cluster or
+             *     database.
+             */
+            connectionTargets?: string[] | null;
             /** @description The description in the schema. */
             description: string;
             /**
@@ -851,6 +861,8 @@ export interface components {
             errors?: components["schemas"]["FieldError"][];
             /** @description Path of the request. */
             instance?: string;
+            /** @description The API server's reason in one word, for example `AlreadyExists`. */
+            reason?: string;
             /** @description Id of the request, as in the portal's log. */
             requestId?: string;
             /**

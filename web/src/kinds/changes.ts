@@ -21,7 +21,9 @@ export function changed(data: Data, changes: readonly Difference[]): Data {
   for (const { path, value } of changes) {
     const last = path.at(-1);
     if (last === undefined) continue;
-    const place = path.slice(0, -1).reduce<Data>((one, step) => (one[step] = isGroup(one[step]) ? one[step] : {}), copy);
+    const place = path
+      .slice(0, -1)
+      .reduce<Data>((one, step) => (one[step] = isGroup(one[step]) ? one[step] : {}), copy);
     if (value === undefined) Reflect.deleteProperty(place, last);
     else place[last] = value;
   }
@@ -34,11 +36,20 @@ export interface Meanwhile {
   both: string[][];
 }
 
-/** What has changed between what one's own changes began with and what there is now; nothing where nobody has changed anything. */
-export function meanwhile(before: Data, now: Data, mine: readonly Difference[]): Meanwhile | undefined {
+/**
+ * What has changed between what one's own changes began with and what there is now; nothing where
+ * nobody has changed anything.
+ */
+export function meanwhile(
+  before: Data,
+  now: Data,
+  mine: readonly Difference[],
+): Meanwhile | undefined {
   const theirs = differences(before, now).map(({ path }) => path);
   const dotted = new Set(theirs.map((path) => path.join('.')));
-  return theirs.length > 0 ? { theirs, both: mine.map(({ path }) => path).filter((path) => dotted.has(path.join('.'))) } : undefined;
+  return theirs.length > 0
+    ? { theirs, both: mine.map(({ path }) => path).filter((path) => dotted.has(path.join('.'))) }
+    : undefined;
 }
 
 function isGroup(value: unknown): value is Data {

@@ -11,21 +11,49 @@ export interface Happening {
   detail?: string;
 }
 
-/** What happened, the newest first, as far as the environment itself tells. Of parts that wait for others to go first nothing has happened yet. */
+/**
+ * What happened, the newest first, as far as the environment itself tells. Of parts that wait for
+ * others to go first nothing has happened yet.
+ */
 export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environment): Happening[] {
-  const happenings: Happening[] = parts.filter((part) => !isHelper(part) && part.since !== '').map((part) => {
-    const mood = moodOfPart(part, Boolean(deletedAt));
-    const said = part.ready ? 'became ready' : WORDS[part.reason ?? ''] ?? part.reason?.toLowerCase() ?? 'is being created';
-    return { at: part.since, mood, title: `${nameOf(part)} ${said}`, detail: mood === 'bad' ? (part.message ?? undefined) : undefined };
-  });
+  const happenings: Happening[] = parts
+    .filter((part) => !isHelper(part) && part.since !== '')
+    .map((part) => {
+      const mood = moodOfPart(part, Boolean(deletedAt));
+      const said = part.ready
+        ? 'became ready'
+        : (WORDS[part.reason ?? ''] ?? part.reason?.toLowerCase() ?? 'is being created');
+      return {
+        at: part.since,
+        mood,
+        title: `${nameOf(part)} ${said}`,
+        detail: mood === 'bad' ? (part.message ?? undefined) : undefined,
+      };
+    });
   const times = happenings.map(({ at }) => at).sort();
-  if (ready && times.length > 0) happenings.push({ at: times.at(-1)!, mood: 'good', title: 'All resources are ready' });
+  if (ready && times.length > 0)
+    happenings.push({ at: times.at(-1)!, mood: 'good', title: 'All resources are ready' });
   if (deletedAt) happenings.push({ at: deletedAt, mood: 'leaving', title: 'Deletion requested' });
-  if (createdAt) happenings.push({ at: createdAt, mood: 'idle', title: owner ? `Created by ${owner}` : 'Created' });
-  const order = (happening: Happening) => (happening.at === createdAt && happening.mood === 'idle' ? 1 : 0);
-  return happenings.map((one, index) => ({ one, index })).sort((a, b) => compare(b.one.at, a.one.at) || order(a.one) - order(b.one) || b.index - a.index).map(({ one }) => one);
+  if (createdAt)
+    happenings.push({
+      at: createdAt,
+      mood: 'idle',
+      title: owner ? `Created by ${owner}` : 'Created',
+    });
+  const order = (happening: Happening) =>
+    happening.at === createdAt && happening.mood === 'idle' ? 1 : 0;
+  return happenings
+    .map((one, index) => ({ one, index }))
+    .sort((a, b) => compare(b.one.at, a.one.at) || order(a.one) - order(b.one) || b.index - a.index)
+    .map(({ one }) => one);
 }
 
 const WORDS: Record<string, string> = {
-  Creating: 'is being created', Waiting: 'is waiting', Failed: 'failed', Unavailable: 'is not available', Deleting: 'is being deleted', Paused: 'is paused', NotAccepted: 'was not accepted',
+  Creating: 'is being created',
+  Waiting: 'is waiting',
+  Failed: 'failed',
+  Unavailable: 'is not available',
+  Deleting: 'is being deleted',
+  Paused: 'is paused',
+  NotAccepted: 'was not accepted',
 };

@@ -11,17 +11,28 @@ export interface Known {
   suffix: string;
   /** Whether its environments never have an address. */
   addressless: boolean;
+  /** Whether `paved connect` connects to a machine, cluster or database of its environments. */
+  connects: boolean;
 }
 
 /** An object of a kind, or the kind itself. */
 export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
 
-/** What the portal says of each kind. A kind that the portal does not know gets words made of its name. */
+/**
+ * What the portal says of each kind. A kind that the portal does not know gets words made of its
+ * name.
+ */
 export function knowledgeOf(kinds: readonly Kind[]): (of: OfKind) => Known {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
-    const { api, title, suffix, endpoints } = byPath.get(kindPath(of)) ?? {};
-    return { api: api ?? undefined, title: title ?? humane(of.kind.replace(/Claim$/, '')), suffix: suffix ?? 'env', addressless: endpoints?.length === 0 };
+    const { api, title, suffix, endpoints, connectionTargets } = byPath.get(kindPath(of)) ?? {};
+    return {
+      api: api ?? undefined,
+      title: title ?? humane(of.kind.replace(/Claim$/, '')),
+      suffix: suffix ?? 'env',
+      addressless: endpoints?.length === 0,
+      connects: (connectionTargets ?? []).length > 0,
+    };
   };
 }
 
@@ -84,7 +95,14 @@ export const PICTURED = Object.keys(PICTURES);
 /** The picture of an API: decoration, since its name always stands beside it. */
 export function Picture({ api, size = 48 }: { api: string | undefined; size?: number }) {
   return (
-    <svg className="picture" viewBox="0 0 48 48" width={size} height={size} aria-hidden="true" focusable="false">
+    <svg
+      className="picture"
+      viewBox="0 0 48 48"
+      width={size}
+      height={size}
+      aria-hidden="true"
+      focusable="false"
+    >
       {PICTURES[api ?? ''] ?? OTHER}
     </svg>
   );

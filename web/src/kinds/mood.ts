@@ -3,7 +3,12 @@ import type { Environment, Part } from '../api/schema';
 /** How something fares; each has a colour, a sign and a word, so that no one of them is needed. */
 export type Mood = 'good' | 'busy' | 'bad' | 'leaving' | 'idle';
 
-export function moodOf({ phase, failed, deletedAt, ready }: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Mood {
+export function moodOf({
+  phase,
+  failed,
+  deletedAt,
+  ready,
+}: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Mood {
   if (deletedAt || phase === 'Deleting') return 'leaving';
   if (failed) return 'bad';
   if (phase === 'Paused' || phase === 'ScaledToZero') return 'idle';

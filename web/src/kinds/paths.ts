@@ -2,12 +2,22 @@ import type { Environment } from '../api/schema';
 import { kindPath } from './known';
 
 /** The page of an environment. */
-export function pageOf({ namespace, name, plural, apiVersion }: Pick<Environment, 'namespace' | 'name' | 'plural' | 'apiVersion'>): string {
+export function pageOf({
+  namespace,
+  name,
+  plural,
+  apiVersion,
+}: Pick<Environment, 'namespace' | 'name' | 'plural' | 'apiVersion'>): string {
   return `/environments/${namespace}/${kindPath({ plural, apiVersion })}/${name}`;
 }
 
 /** Where an environment is in the API. */
-export function placeOf({ namespace, name, plural, apiVersion }: Pick<Environment, 'namespace' | 'name' | 'plural' | 'apiVersion'>) {
+export function placeOf({
+  namespace,
+  name,
+  plural,
+  apiVersion,
+}: Pick<Environment, 'namespace' | 'name' | 'plural' | 'apiVersion'>) {
   return { namespace, name, kind: kindPath({ plural, apiVersion }) };
 }
 
@@ -17,7 +27,8 @@ export function isLink(text: string): boolean {
 }
 
 /** Names that only a cluster's own DNS knows, and private addresses. */
-const INSIDE = /(^|\.)(svc|local|internal|localhost)$|^10\.|^127\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^\[(::1|f[cd]|fe[89ab])/i;
+const INSIDE =
+  /(^|\.)(svc|local|internal|localhost)$|^10\.|^127\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^\[(::1|f[cd]|fe[89ab])/i;
 
 /** Whether an endpoint is reached from inside its cluster or network only. */
 export function isInside(text: string): boolean {
@@ -26,9 +37,4 @@ export function isInside(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Whether nobody gets into a machine by SSH: where a network is allowed, its address is an ssh command. */
-export function isClosedToSsh({ kind, endpoint }: Pick<Environment, 'kind' | 'endpoint'>): boolean {
-  return kind.startsWith('GpuDevWorkspace') && /^aws ssm /.test(endpoint ?? '');
 }

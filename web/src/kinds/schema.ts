@@ -14,7 +14,10 @@ export type Schema = RJSFSchema & {
   'x-kubernetes-preserve-unknown-fields'?: boolean;
 };
 
-/** What people are asked for of a kind. Where a claim's connection details go is nothing to ask for: the page says it itself. */
+/**
+ * What people are asked for of a kind. Where a claim's connection details go is nothing to ask for:
+ * the page says it itself.
+ */
 export function asked({ schema }: Pick<Kind, 'schema'>): Schema {
   const { properties = {}, ...rest } = (schema ?? { type: 'object' }) as Schema;
   const { writeConnectionSecretToRef: _, ...others } = properties;
@@ -75,23 +78,46 @@ export function isAdvanced(name: string, schema: Schema, required: boolean): boo
   return sort !== 'plain' || (schema.type === 'string' && !schema.enum);
 }
 
-/** The order in a form: what must be said, what is often said, groups, the rest; within each as the schema has it. */
+/**
+ * The order in a form: what must be said, what is often said, groups, the rest; within each as the
+ * schema has it.
+ */
 export function orderOf(schema: Schema): string[] {
   const required = new Set(schema.required);
   const rank = (name: string) => {
     const one = schema.properties![name]!;
     const group = sortOf(one, required.has(name)).endsWith('group') ? 2 : 0;
-    return group + (required.has(name) ? 0 : isAdvanced(name, one, false) ? 4 : name === NETWORKS ? 0.75 : COMMON.test(name) ? 0.5 : 1);
+    return (
+      group +
+      (required.has(name)
+        ? 0
+        : isAdvanced(name, one, false)
+          ? 4
+          : name === NETWORKS
+            ? 0.75
+            : COMMON.test(name)
+              ? 0.5
+              : 1)
+    );
   };
-  return Object.keys(schema.properties ?? {}).map((name, index) => ({ name, index })).sort((a, b) => rank(a.name) - rank(b.name) || a.index - b.index).map(({ name }) => name);
+  return Object.keys(schema.properties ?? {})
+    .map((name, index) => ({ name, index }))
+    .sort((a, b) => rank(a.name) - rank(b.name) || a.index - b.index)
+    .map(({ name }) => name);
 }
 
-/** What a form begins with: the schema's defaults, and what is known of the person. Optional groups begin without anything. */
+/**
+ * What a form begins with: the schema's defaults, and what is known of the person. Optional groups
+ * begin without anything.
+ */
 export function beginning(schema: Schema, hints: Hints = NOBODY): Data {
   const data: Data = {};
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
     const required = schema.required?.includes(name) ?? false;
-    const value = hinted(name, one, required, hints) ?? (sortOf(one, required) === 'group' ? beginning(one, hints) : undefined) ?? scalarDefault(one);
+    const value =
+      hinted(name, one, required, hints) ??
+      (sortOf(one, required) === 'group' ? beginning(one, hints) : undefined) ??
+      scalarDefault(one);
     if (value !== undefined) data[name] = value;
   }
   return data;
@@ -99,7 +125,8 @@ export function beginning(schema: Schema, hints: Hints = NOBODY): Data {
 
 function hinted(name: string, schema: Schema, required: boolean, { login, keys }: Hints): unknown {
   if (name === 'owner' && schema.type === 'string' && required) return login;
-  if (name === KEYS && schema.type === 'array' && keys.length > 0) return keys.slice(0, schema.maxItems ?? keys.length);
+  if (name === KEYS && schema.type === 'array' && keys.length > 0)
+    return keys.slice(0, schema.maxItems ?? keys.length);
   return undefined;
 }
 
@@ -107,11 +134,9 @@ function scalarDefault({ default: value }: Schema): unknown {
   return typeof value === 'object' ? undefined : value;
 }
 
-/** What a change may not touch, and what may only grow, as the schema's rules say. */
+/** The message of the rule that a field cannot be changed, if the schema has such a rule. */
 export function frozen(schema: Schema): string | undefined {
-  const message = rule(schema, 'self == oldSelf');
-  // Descriptions say that it stays; rules say what else to do, and begin with the field's name.
-  return message?.replace(/^\w+ cannot be changed(: )?/, '');
+  return rule(schema, 'self == oldSelf');
 }
 
 function rule(schema: Schema, text: string): string | undefined {
@@ -121,16 +146,28 @@ function rule(schema: Schema, text: string): string | undefined {
 
 /** The schema for a change of what there is: what may only grow begins where it is. */
 export function growing(schema: Schema, current: unknown): Schema {
-  if (typeof current === 'number' && rule(schema, 'self >= oldSelf')) return { ...schema, minimum: Math.max(current, schema.minimum ?? current) };
+  if (typeof current === 'number' && rule(schema, 'self >= oldSelf'))
+    return { ...schema, minimum: Math.max(current, schema.minimum ?? current) };
   if (!schema.properties) return schema;
-  const of = (name: string) => (typeof current === 'object' && current !== null ? (current as Data)[name] : undefined);
-  const properties = Object.fromEntries(Object.entries(schema.properties).map(([name, one]) => [name, growing(one, of(name))]));
+  const of = (name: string) =>
+    typeof current === 'object' && current !== null ? (current as Data)[name] : undefined;
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties).map(([name, one]) => [name, growing(one, of(name))]),
+  );
   return { ...schema, properties };
 }
 
-const FIELDS: Partial<Record<Sort, string>> = { 'optional-group': 'OptionalGroup', lines: 'Lines', pairs: 'Pairs', free: 'Free' };
+const FIELDS: Partial<Record<Sort, string>> = {
+  'optional-group': 'OptionalGroup',
+  lines: 'Lines',
+  pairs: 'Pairs',
+  free: 'Free',
+};
 
-/** How the form shows a schema. A change of what is there, `current`, freezes what cannot be changed of it; what is not there may still be chosen. */
+/**
+ * How the form shows a schema. A change of what is there, `current`, freezes what cannot be changed
+ * of it; what is not there may still be chosen.
+ */
 export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   const ui: UiSchema<Data, Schema> = { 'ui:order': orderOf(schema) };
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
@@ -138,7 +175,12 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
     const inner = one.properties ? uiOf(one, current?.[name] as Data | undefined) : {};
     const field = FIELDS[sortOf(one, must)];
     const stays = current && frozen(one);
-    ui[name] = { ...inner, 'ui:title': titleOf(name, one), ...(field && { 'ui:field': field, 'ui:current': current?.[name] }), ...(stays !== undefined && { 'ui:disabled': true, ...(stays && { 'ui:help': stays }) }) };
+    ui[name] = {
+      ...inner,
+      'ui:title': titleOf(name),
+      ...(field && { 'ui:field': field, 'ui:current': current?.[name] }),
+      ...(stays !== undefined && { 'ui:disabled': true, 'ui:help': stays }),
+    };
   }
   return ui;
 }
@@ -148,17 +190,15 @@ export function fieldTitle(schema: Schema, path: readonly string[]): string {
   let of: Schema | undefined = schema;
   const titles = path.map((name) => {
     of = of?.properties?.[name];
-    return of ? titleOf(name, of) : name;
+    return of ? titleOf(name) : name;
   });
   // Most of a spec lies in one group, which has no heading.
   return titles.slice(path[0] === 'parameters' ? 1 : 0).join(' › ');
 }
 
-function titleOf(name: string, { description }: Schema): string {
-  const title = humane(name);
-  // Where the unit is part of the name it reads as one.
-  const unit = /^(.*) GB$/.exec(title);
-  return unit ? `${unit[1]!} (${/GiB/.test(description ?? '') ? 'GiB' : 'GB'})` : title;
+/** A name in words, without its unit: the description has the unit. */
+function titleOf(name: string): string {
+  return humane(name.replace(/GB$/, ''));
 }
 
 /** Data without what says nothing: empty texts, and groups that are empty and need not be there. */
@@ -168,7 +208,11 @@ export function pruned(schema: Schema, data: Data): Data {
     const one = schema.properties?.[name];
     if (one?.properties && typeof value === 'object') {
       const inner = pruned(one, value as Data);
-      return Object.keys(inner).length === 0 && !schema.required?.includes(name) && one.required === undefined ? [] : [[name, inner]];
+      return Object.keys(inner).length === 0 &&
+        !schema.required?.includes(name) &&
+        one.required === undefined
+        ? []
+        : [[name, inner]];
     }
     return [[name, value]];
   });

@@ -24,12 +24,15 @@ export function nameOf({ slot }: Pick<Part, 'slot'>): string {
 }
 
 /**
- * Parts as a tree, by their slots: `role-ssm` belongs to `role`; `frontend-bucket` and `frontend-site` share `frontend`.
+ * Parts as a tree, by their slots: `role-ssm` belongs to `role`; `frontend-bucket` and
+ * `frontend-site` share `frontend`.
  * Slots never change, so neither does a part's place.
  */
 export function treeOf(parts: readonly Part[]): Node[] {
   const slots = new Map(parts.map((part) => [part.slot, part]));
-  const nodes = new Map<string, Node>(parts.map((part) => [part.slot, { name: part.slot, part, children: [] }]));
+  const nodes = new Map<string, Node>(
+    parts.map((part) => [part.slot, { name: part.slot, part, children: [] }]),
+  );
   const roots: Node[] = [];
   for (const part of parts) {
     const parent = longestPrefix(part.slot, slots);
@@ -56,6 +59,10 @@ function gathered(roots: readonly Node[]): Node[] {
   }
   const helpers = groups.get('~helpers') ?? [];
   groups.delete('~helpers');
-  const tops = [...groups].map(([name, nodes]) => (nodes.length > 1 ? { name, children: nodes } : nodes[0]!));
-  return helpers.length > 0 ? [...tops, { name: 'internal resources', children: helpers, helpers: true as const }] : tops;
+  const tops = [...groups].map(([name, nodes]) =>
+    nodes.length > 1 ? { name, children: nodes } : nodes[0]!,
+  );
+  return helpers.length > 0
+    ? [...tops, { name: 'internal resources', children: helpers, helpers: true as const }]
+    : tops;
 }

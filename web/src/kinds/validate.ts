@@ -10,13 +10,16 @@ export interface Fault {
 }
 
 /**
- * What the API server would refuse by the schema. The validator interprets schemas: those that compile them to code need `eval`,
+ * What the API server would refuse by the schema. The validator interprets schemas: those that
+ * compile them to code need `eval`,
  * which the portal forbids to pages.
  */
 export function faultsIn(schema: Schema, data: unknown): Fault[] {
   const errors = errorsIn(schema, data);
-  const faults = errors.flatMap((unit) => fault(schema, unit) ?? []);
-  return faults.filter(({ path }, index) => faults.findIndex((other) => same(other.path, path)) === index);
+  const faults = errors.flatMap((unit) => faultsBy(schema, data, unit));
+  return faults.filter(
+    ({ path }, index) => faults.findIndex((other) => same(other.path, path)) === index,
+  );
 }
 
 function errorsIn(schema: Schema, data: unknown): OutputUnit[] {
@@ -47,7 +50,8 @@ function readable(schema: Schema): Schema {
       return false;
     }
   };
-  const drop = (name: string, value: unknown): unknown => (name === 'pattern' && typeof value === 'string' && !reads(value) ? undefined : value);
+  const drop = (name: string, value: unknown): unknown =>
+    name === 'pattern' && typeof value === 'string' && !reads(value) ? undefined : value;
   return JSON.parse(JSON.stringify(schema, drop)) as Schema;
 }
 
@@ -58,14 +62,22 @@ function same(a: string[], b: string[]): boolean {
 /** Errors that only say that something below is wrong. */
 const ABOVE = ['properties', 'items', 'additionalProperties', 'allOf', 'anyOf', '$ref'];
 
-function fault(schema: Schema, { keyword, instanceLocation, error }: OutputUnit): Fault | undefined {
-  if (ABOVE.includes(keyword)) return undefined;
-  const path = instanceLocation.split('/').slice(1).map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
+function faultsBy(
+  schema: Schema,
+  data: unknown,
+  { keyword, instanceLocation, error }: OutputUnit,
+): Fault[] {
+  if (ABOVE.includes(keyword)) return [];
+  const path = instanceLocation
+    .split('/')
+    .slice(1)
+    .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'));
   if (keyword === 'required') {
-    const missing = /property "(.*)"/.exec(error)?.[1];
-    return missing === undefined ? undefined : { path: [...path, missing], message: 'Required' };
+    const value = path.reduce<unknown>((one, step) => (one as Data)[step], data) as Data;
+    const missing = (at(schema, path).required ?? []).filter((name) => !(name in value));
+    return missing.map((name) => ({ path: [...path, name], message: 'Required' }));
   }
-  return { path, message: told(keyword, at(schema, path), error) };
+  return [{ path, message: told(keyword, at(schema, path), error) }];
 }
 
 function at(schema: Schema, path: string[]): Schema {
@@ -92,7 +104,10 @@ function told(keyword: string, schema: Schema, error: string): string {
     maxItems: `At most ${schema.maxItems}`,
     maxProperties: `At most ${String(schema.maxProperties)}`,
     type: TYPES[String(schema.type)] ?? 'Invalid value',
-    pattern: (schema.pattern?.length ?? 0) < 50 ? `Invalid format. Pattern: ${schema.pattern}` : 'Invalid format',
+    pattern:
+      (schema.pattern?.length ?? 0) < 50
+        ? `Invalid format. Pattern: ${schema.pattern}`
+        : 'Invalid format',
   };
   return texts[keyword] ?? error;
 }
@@ -101,26 +116,39 @@ function told(keyword: string, schema: Schema, error: string): string {
 export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
   const root: ErrorSchema = {};
   for (const { path, message } of faults) {
-    const place = path.reduce<ErrorSchema>((one, step) => ((one as Record<string, ErrorSchema>)[step] ??= {}), root);
+    const place = path.reduce<ErrorSchema>(
+      (one, step) => ((one as Record<string, ErrorSchema>)[step] ??= {}),
+      root,
+    );
     place.__errors = [...(place.__errors ?? []), message];
   }
   return root;
 }
 
-/** All messages in what the form keeps of a field, which may be empty: of a list each entry's own. */
+/**
+ * All messages in what the form keeps of a field, which may be empty: of a list each entry's own.
+ */
 export function messagesIn(errors: ErrorSchema | undefined, prefix = ''): string[] {
   if (!errors) return [];
   const { __errors: own = [], ...below } = errors;
-  const inner = Object.entries(below).flatMap(([name, one]) => messagesIn(one as ErrorSchema, /^\d+$/.test(name) ? `Line ${Number(name) + 1}: ` : `${name}: `));
+  const inner = Object.entries(below).flatMap(([name, one]) =>
+    messagesIn(one as ErrorSchema, /^\d+$/.test(name) ? `Line ${Number(name) + 1}: ` : `${name}: `),
+  );
   return [...own.map((message) => prefix + message), ...inner];
 }
 
-/** The server's words on the spec and on its fields; the rest belongs elsewhere. `spec.backend.env[0]` is env's first. */
+/**
+ * The server's words on the spec and on its fields; the rest belongs elsewhere.
+ * `spec.backend.env[0]` is env's first.
+ */
 export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; others: FieldError[] } {
   const faults: Fault[] = [];
   const others: FieldError[] = [];
   for (const error of errors) {
-    const [first, ...path] = error.field.replaceAll(/\[["']?([^\]"']*)["']?\]/g, '.$1').split('.').filter(Boolean);
+    const [first, ...path] = error.field
+      .replaceAll(/\[["']?([^\]"']*)["']?\]/g, '.$1')
+      .split('.')
+      .filter(Boolean);
     if (first === 'spec') faults.push({ path, message: error.message });
     else others.push(error);
   }

@@ -1,10 +1,41 @@
 /** Words that are written otherwise than a name splits. */
 const WRITTEN: Record<string, string> = {
-  api: 'API', cloudsql: 'Cloud SQL', cidr: 'CIDR', cidrs: 'CIDRs', cpu: 'CPU', db: 'database', eks: 'EKS', gb: 'GB', gcp: 'GCP', gke: 'GKE', gpu: 'GPU', gitops: 'GitOps', id: 'ID', ip: 'IP',
-  opencv: 'OpenCV', repo: 'repository', ssh: 'SSH', ssm: 'SSM', ttl: 'TTL', url: 'URL', vcpus: 'vCPUs', env: 'environment variables', helm: 'Helm', iam: 'IAM', postgres: 'PostgreSQL', tls: 'TLS', dns: 'DNS', argocd: 'Argo CD', knative: 'Knative', vcluster: 'virtual cluster',
+  api: 'API',
+  cloudsql: 'Cloud SQL',
+  cidr: 'CIDR',
+  cidrs: 'CIDRs',
+  cpu: 'CPU',
+  db: 'database',
+  eks: 'EKS',
+  gb: 'GB',
+  gcp: 'GCP',
+  gke: 'GKE',
+  gpu: 'GPU',
+  gitops: 'GitOps',
+  id: 'ID',
+  ip: 'IP',
+  opencv: 'OpenCV',
+  repo: 'repository',
+  ssh: 'SSH',
+  ssm: 'SSM',
+  ttl: 'TTL',
+  url: 'URL',
+  vcpus: 'vCPUs',
+  env: 'environment variables',
+  helm: 'Helm',
+  iam: 'IAM',
+  postgres: 'PostgreSQL',
+  tls: 'TLS',
+  dns: 'DNS',
+  argocd: 'Argo CD',
+  knative: 'Knative',
+  vcluster: 'virtual cluster',
 };
 
-/** A name of code as words: `sshPublicKeys` is `SSH public keys`, `security-group` is `Security group`. */
+/**
+ * A name of code as words: `sshPublicKeys` is `SSH public keys`, `security-group` is
+ * `Security group`.
+ */
 export function humane(name: string): string {
   const parts = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -17,8 +48,10 @@ export function humane(name: string): string {
 }
 
 /*
- * What follows does without Intl and localeCompare: whichever comes first loads their data, which takes a phone longer than to draw
- * ten cards. Pages are in English, and what is compared is ASCII: names, and times of the API server's.
+ * What follows does without Intl and localeCompare: whichever comes first loads their data, which
+ * takes a phone longer than to draw
+ * ten cards. Pages are in English, and what is compared is ASCII: names, and times of the API
+ * server's.
  */
 
 /** The order of two texts, by their characters' codes, as kubectl has it. */
@@ -41,7 +74,10 @@ const UNITS: [seconds: number, one: string, many?: string][] = [
   [1, 'sec'],
 ];
 
-/** How long ago something was: `just now`, `25 sec ago`, `3 days ago`. A clock that goes wrong makes no future of it. */
+/**
+ * How long ago something was: `just now`, `25 sec ago`, `3 days ago`. A clock that goes wrong makes
+ * no future of it.
+ */
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));
   if (seconds < 10) return 'just now';
@@ -56,7 +92,10 @@ export function exactly(at: number): string {
   const time = new Date(at);
   const two = (number: number) => String(Math.floor(number)).padStart(2, '0');
   const ahead = -time.getTimezoneOffset();
-  const zone = ahead === 0 ? '' : `${ahead < 0 ? '-' : '+'}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
+  const zone =
+    ahead === 0
+      ? ''
+      : `${ahead < 0 ? '-' : '+'}${two(Math.abs(ahead) / 60)}:${two(Math.abs(ahead) % 60)}`;
   const clock = [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
   return `${time.getDate()} ${MONTHS[time.getMonth()]} ${time.getFullYear()}, ${clock} UTC${zone}`;
 }

@@ -1,14 +1,20 @@
 import { Document, isScalar, parseDocument, visit, type Scalar, type YAMLMap } from 'yaml';
 
 /**
- * YAML as kubectl reads and prints it. kubectl has rules of its own for scalars: `0755` is 493, `no` is false. They are written
- * down in paved/tests/yaml-scalars.tsv, which both this reader and the one of `paved` are held against.
+ * YAML as kubectl reads and prints it. kubectl has rules of its own for scalars: `0755` is 493,
+ * `no` is false. They are written
+ * down in paved/tests/yaml-scalars.tsv, which both this reader and the one of `paved` are held
+ * against.
  */
 
 const WORDS = new Map<string, null | boolean | number>([
   ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
-  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map((word) => [word, true] as const),
-  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map((word) => [word, false] as const),
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map(
+    (word) => [word, true] as const,
+  ),
+  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map(
+    (word) => [word, false] as const,
+  ),
   ...['.nan', '.NaN', '.NAN'].map((word) => [word, NaN] as const),
   ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map((word) => [word, Infinity] as const),
   ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, -Infinity] as const),
@@ -47,25 +53,36 @@ function plain(text: string): string | null | boolean | number | bigint {
 /** A scalar's value. */
 function valueOf(text: string, tag: string | undefined): string | null | boolean | number {
   const name = tag?.startsWith(STANDARD) ? tag.slice(STANDARD.length) : undefined;
-  if (name === 'binary') return new TextDecoder().decode(Uint8Array.from(atob(text.replaceAll(/\s/g, '')), (byte) => byte.charCodeAt(0)));
+  if (name === 'binary')
+    return new TextDecoder().decode(
+      Uint8Array.from(atob(text.replaceAll(/\s/g, '')), (byte) => byte.charCodeAt(0)),
+    );
   const found = tag === undefined || (name !== undefined && name !== 'str') ? plain(text) : text;
-  if (name !== undefined && TYPES[name]?.includes(found === null ? 'null' : typeof found) === false) throw new Error(`"${text}" is not a valid !!${name}`);
+  if (name !== undefined && TYPES[name]?.includes(found === null ? 'null' : typeof found) === false)
+    throw new Error(`"${text}" is not a valid !!${name}`);
   if (typeof found === 'bigint' || typeof found === 'number') {
     const number = Number(found);
-    if (!Number.isFinite(number) || Math.abs(number) > Number.MAX_SAFE_INTEGER) throw new Error(`Put ${text} in quotes: the number is too large`);
+    if (!Number.isFinite(number) || Math.abs(number) > Number.MAX_SAFE_INTEGER)
+      throw new Error(`Put ${text} in quotes: the number is too large`);
     return number === 0 ? 0 : number;
   }
   return found;
 }
 
 const STANDARD = 'tag:yaml.org,2002:';
-const TYPES: Record<string, string[]> = { null: ['null'], bool: ['boolean'], int: ['bigint'], float: ['number', 'bigint'] };
+const TYPES: Record<string, string[]> = {
+  null: ['null'],
+  bool: ['boolean'],
+  int: ['bigint'],
+  float: ['number', 'bigint'],
+};
 
 /** A key, which is a text in JSON. */
 function keyOf(text: string): string {
   const found = plain(text);
   if (found === null) throw new Error('A name is missing before a colon');
-  if (typeof found === 'bigint' && found >= 2n ** 63n) throw new Error(`Put ${text} in quotes: kubectl accepts no larger number as a name`);
+  if (typeof found === 'bigint' && found >= 2n ** 63n)
+    throw new Error(`Put ${text} in quotes: kubectl accepts no larger number as a name`);
   return typeof found === 'number' ? short(found) : String(found);
 }
 
@@ -78,7 +95,8 @@ function short(value: number): string {
   const digits = [1, 2, 3, 4, 5, 6, 7, 8, 9].find(fits) ?? 9;
   const [mantissa = '', exponent = '0'] = number.toExponential(digits - 1).split('e');
   if (Object.is(number, -0)) return '-0';
-  if (Number(exponent) >= -4 && Number(exponent) < 6) return String(Number(number.toPrecision(digits)));
+  if (Number(exponent) >= -4 && Number(exponent) < 6)
+    return String(Number(number.toPrecision(digits)));
   return `${mantissa}e${exponent.startsWith('-') ? '-' : '+'}${exponent.slice(1).padStart(2, '0')}`;
 }
 
@@ -104,16 +122,21 @@ function nameKeys({ items }: YAMLMap): void {
   });
 }
 
-/** Reads a document. Throws an error for people where the text is not one document that kubectl would read. */
+/**
+ * Reads a document. Throws an error for people where the text is not one document that kubectl
+ * would read.
+ */
 export function readYaml(text: string): unknown {
   const document = parseDocument(text, { schema: 'failsafe', merge: true });
   const [error] = document.errors;
-  if (error?.code === 'MULTIPLE_DOCS') throw new Error('Enter only one document: remove --- and all text after it');
+  if (error?.code === 'MULTIPLE_DOCS')
+    throw new Error('Enter only one document: remove --- and all text after it');
   if (error) throw error;
   visit(document, {
     Map: (_, map) => nameKeys(map),
     Scalar: (key, node) => {
-      if (key !== 'key' && (isPlain(node) || node.tag !== undefined)) node.value = valueOf(sourceOf(node), node.tag);
+      if (key !== 'key' && (isPlain(node) || node.tag !== undefined))
+        node.value = valueOf(sourceOf(node), node.tag);
     },
   });
   return document.toJS();
@@ -134,7 +157,8 @@ export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, {
     Scalar: (key, node) => {
-      if (typeof node.value === 'string' && needsQuotes(node.value, key === 'key')) node.type = 'QUOTE_DOUBLE';
+      if (typeof node.value === 'string' && needsQuotes(node.value, key === 'key'))
+        node.type = 'QUOTE_DOUBLE';
     },
   });
   return document.toString({ lineWidth: 0 });

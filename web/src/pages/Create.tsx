@@ -18,7 +18,9 @@ import { Opening } from './States';
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
 const Fill = onDemand(() => import('./Fill'));
 
-/** Choose a kind, then say what it is to be like. What there is to read is there before the form is. */
+/**
+ * Choose a kind, then say what it is to be like. What there is to read is there before the form is.
+ */
 export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
   const known = useAtomValue(knownAtom);
@@ -28,7 +30,10 @@ export function CreatePage() {
   const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   useEffect(() => void Fill.load(), []);
   if (!kinds) return <Unknown />;
-  const kind = chosen === null ? undefined : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
+  const kind =
+    chosen === null
+      ? undefined
+      : kinds.find((one) => kindPath(one) === chosen || one.plural === chosen);
   if (!kind) return <Choose kinds={kinds} unknown={chosen} />;
   return (
     <Page
@@ -41,13 +46,30 @@ export function CreatePage() {
         </Link>
       }
     >
-      <Loaded fallback={<Coming />}>{!kind.schema ? <Undescribed /> : takesKeys(asked(kind)) ? <WithKeys kind={kind} asked={keys} /> : <Fill kind={kind} keys={[]} />}</Loaded>
+      <Loaded fallback={<Coming />}>
+        {!kind.schema ? (
+          <Undescribed />
+        ) : takesKeys(asked(kind)) ? (
+          <WithKeys kind={kind} asked={keys} />
+        ) : (
+          <Fill kind={kind} keys={[]} />
+        )}
+      </Loaded>
     </Page>
   );
 }
 
-/** A form that begins with the person's keys: a machine that was made without them lets nobody in, and has to be made anew. */
-function WithKeys({ kind, asked: { data, error, again } }: { kind: Kind; asked: Asked<{ keys: string[] }> }) {
+/**
+ * A form that begins with the person's keys: a machine that was made without them lets nobody in,
+ * and has to be made anew.
+ */
+function WithKeys({
+  kind,
+  asked: { data, error, again },
+}: {
+  kind: Kind;
+  asked: Asked<{ keys: string[] }>;
+}) {
   const [without, setWithout] = useState(false);
   if (data || without) return <Fill kind={kind} keys={data?.keys ?? []} />;
   if (error === undefined) return <Coming />;
@@ -96,17 +118,21 @@ function Coming() {
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
   const known = useAtomValue(knownAtom);
-  const isTwice = (kind: Kind) => kinds.some((other) => other !== kind && known(other).title === known(kind).title);
-  const lead = [
-    unknown !== null && `This cluster has no kind ${unknown}.`,
-    'What do you need?',
-  ];
+  const isTwice = (kind: Kind) =>
+    kinds.some((other) => other !== kind && known(other).title === known(kind).title);
+  const lead = [unknown !== null && `This cluster has no kind ${unknown}.`, 'What do you need?'];
   return (
     <Page title="New environment" lead={lead.filter(Boolean).join(' ')}>
-      {kinds.length === 0 && <p className="quiet">No templates yet. Your platform team installs them.</p>}
+      {kinds.length === 0 && (
+        <p className="quiet">No templates yet. Your platform team installs them.</p>
+      )}
       <ul className="cards kinds">
         {kinds.map((kind) => (
-          <li key={kindPath(kind)} className="card kind" data-off={kind.mayCreate === false || undefined}>
+          <li
+            key={kindPath(kind)}
+            className="card kind"
+            data-off={kind.mayCreate === false || undefined}
+          >
             <Picture api={known(kind).api} size={64} />
             <h2>
               <Link href={`/new?kind=${kindPath(kind)}`} className="whole">
@@ -114,7 +140,12 @@ function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | 
               </Link>
             </h2>
             <p>{kind.description}</p>
-            {kind.mayCreate === false && <p className="small">You cannot create this in your default namespace. Choose another one or ask your platform team.</p>}
+            {kind.mayCreate === false && (
+              <p className="small">
+                You cannot create this in your default namespace. Choose another one or ask your
+                platform team.
+              </p>
+            )}
             {isTwice(kind) && (
               <p className="small">
                 {kind.claim ? 'Claims API' : 'Namespaced API'}: {kind.apiVersion}

@@ -37,7 +37,10 @@ interface Place {
   name: string;
 }
 
-/** One environment, wherever it is known from: the stream, or where that does not have it the API server. */
+/**
+ * One environment, wherever it is known from: the stream, or where that does not have it the API
+ * server.
+ */
 export default function EnvironmentPage({ params }: { params: Place }) {
   const place = `${params.namespace}/${params.kind}/${params.name}`;
   return <Found key={place} {...params} />;
@@ -50,20 +53,32 @@ function Found({ namespace, kind, name }: Place) {
   const rows = useAtomValue(rowsAtom);
   const synced = useAtomValue(syncedAtom);
   const portal = usePortal();
-  const row = rows.find((one) => one.namespace === namespace && one.name === name && (kindPath(one) === kind || one.plural === kind));
+  const row = rows.find(
+    (one) =>
+      one.namespace === namespace &&
+      one.name === name &&
+      (kindPath(one) === kind || one.plural === kind),
+  );
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
   // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
   const untold = synced && !row?.told;
-  const { error, failed, pending, again } = useAsked(untold ? `${namespace}/${kind}/${name}` : undefined, async () => {
-    try {
-      const whole = await answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: { namespace, kind, name } } }));
-      const { object: _, ...environment } = whole;
-      portal.environments.offer(environment);
-    } catch (refused) {
-      if (isMissing(refused) && row) portal.environments.retract(row.key);
-      throw refused;
-    }
-  });
+  const { error, failed, pending, again } = useAsked(
+    untold ? `${namespace}/${kind}/${name}` : undefined,
+    async () => {
+      try {
+        const whole = await answer(
+          api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
+            params: { path: { namespace, kind, name } },
+          }),
+        );
+        const { object: _, ...environment } = whole;
+        portal.environments.offer(environment);
+      } catch (refused) {
+        if (isMissing(refused) && row) portal.environments.retract(row.key);
+        throw refused;
+      }
+    },
+  );
   const key = row?.key;
   useEffect(() => {
     if (key === undefined) return;
@@ -72,7 +87,8 @@ function Found({ namespace, kind, name }: Place) {
   }, [portal, key]);
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
-  // What a deletion keeps is told once the environment is deleted, when nothing can be read any more.
+  // What a deletion keeps is told once the environment is deleted, when nothing can be read any
+  // more.
   const [plan, setPlan] = useState(line?.onDeletion);
   if (line?.onDeletion && line.onDeletion !== plan) setPlan(line.onDeletion);
   const environment = untold && isRefused(error) ? undefined : line;
@@ -93,7 +109,12 @@ function Found({ namespace, kind, name }: Place) {
   }, [forgotten, again]);
   if (seen && untold && isMissing(error)) return <Gone name={name} plan={plan} />;
   return (
-    <Page title={name} above={<Back />} beside={environment && <Remove environment={environment} />} lead={environment && <Facts environment={environment} />}>
+    <Page
+      title={name}
+      above={<Back />}
+      beside={environment && <Remove environment={environment} />}
+      lead={environment && <Facts environment={environment} />}
+    >
       {environment ? (
         <>
           <Says environment={environment} />
@@ -118,10 +139,22 @@ function isRefused(error: unknown): boolean {
   return error instanceof Refused && [403, 404].includes(error.status);
 }
 
-/** Says that this page is a picture that is taken now and then. Of what was just made the line tells sooner. */
+/**
+ * Says that this page is a picture that is taken now and then. Of what was just made the line tells
+ * sooner.
+ */
 function Untold() {
   const later = useLater(3_000);
-  return <div role="status">{later && <p className="note">No live updates for this environment: the page refreshes every few seconds. You may not have permission to list environments.</p>}</div>;
+  return (
+    <div role="status">
+      {later && (
+        <p className="note">
+          No live updates for this environment: the page refreshes every few seconds. You may not
+          have permission to list environments.
+        </p>
+      )}
+    </div>
+  );
 }
 
 function Back() {
@@ -150,7 +183,12 @@ function Remove({ environment }: { environment: Environment }) {
   const [deleting, setDeleting] = useState(false);
   return (
     <>
-      <Button variant="default" leftSection={<Icon name="trash" size={16} />} disabled={Boolean(deletedAt)} onClick={() => setDeleting(true)}>
+      <Button
+        variant="default"
+        leftSection={<Icon name="trash" size={16} />}
+        disabled={Boolean(deletedAt)}
+        onClick={() => setDeleting(true)}
+      >
         {deletedAt ? 'Being deleted' : 'Delete'}
       </Button>
       <DeleteDialog environment={environment} opened={deleting} close={() => setDeleting(false)} />
@@ -207,7 +245,8 @@ function Sections({ environment }: { environment: Environment }) {
   const asked = search.get('tab') ?? '';
   // Of what goes nothing can be changed: what is left of it is to be seen.
   const tab = TABS.includes(asked) && !(gone && asked === 'change') ? asked : 'overview';
-  const choose = (next: string | null) => setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
+  const choose = (next: string | null) =>
+    setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
   const done = () => {
     choose('overview');
     // The button from which they came is gone with its view.
@@ -246,7 +285,11 @@ function Overview({ environment }: { environment: Environment }) {
     <div className="two">
       <section className="panel" aria-labelledby="parts">
         <h2 id="parts">{deletedAt ? 'Still being deleted' : 'Resources'}</h2>
-        {sorted.length === 0 ? <p className="quiet">{deletedAt ? 'No resources are left.' : 'No resources yet.'}</p> : <Tree parts={sorted} leaving={Boolean(deletedAt)} />}
+        {sorted.length === 0 ? (
+          <p className="quiet">{deletedAt ? 'No resources are left.' : 'No resources yet.'}</p>
+        ) : (
+          <Tree parts={sorted} leaving={Boolean(deletedAt)} />
+        )}
       </section>
       <div className="aside">
         <section className="panel" aria-labelledby="connection">

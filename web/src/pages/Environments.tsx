@@ -21,9 +21,20 @@ export function EnvironmentsPage() {
   const [search, setSearch] = useSearchParams();
   const filters = filtersOf(search);
   const deferred = useDeferredValue(search);
-  const found = useMemo(() => listed(rows, filtersOf(deferred), me, known), [rows, deferred, me, known]);
-  const change = (name: keyof Filters, value: string) => setSearch((before) => withFilter(before, name, value), { replace: true });
-  const title = filters.owner === '' ? 'My environments' : filters.owner === '*' ? 'All environments' : filters.owner === '-' ? 'Environments without an owner' : `Environments of ${filters.owner}`;
+  const found = useMemo(
+    () => listed(rows, filtersOf(deferred), me, known),
+    [rows, deferred, me, known],
+  );
+  const change = (name: keyof Filters, value: string) =>
+    setSearch((before) => withFilter(before, name, value), { replace: true });
+  const title =
+    filters.owner === ''
+      ? 'My environments'
+      : filters.owner === '*'
+        ? 'All environments'
+        : filters.owner === '-'
+          ? 'Environments without an owner'
+          : `Environments of ${filters.owner}`;
   return (
     <Page
       title={title}
@@ -38,8 +49,16 @@ export function EnvironmentsPage() {
         {synced ? count(found.length, 'environment') : 'Loading…'}
       </p>
       {!synced && <Loading />}
-      {synced && found.length === 0 && <Empty rows={rows} filters={filters} clear={() => setSearch({})} all={() => change('owner', '*')} />}
-      {found.length > 0 && (filters.view === 'table' ? <Table keys={found} /> : <Cards keys={found} />)}
+      {synced && found.length === 0 && (
+        <Empty
+          rows={rows}
+          filters={filters}
+          clear={() => setSearch({})}
+          all={() => change('owner', '*')}
+        />
+      )}
+      {found.length > 0 &&
+        (filters.view === 'table' ? <Table keys={found} /> : <Cards keys={found} />)}
     </Page>
   );
 }
@@ -53,13 +72,31 @@ interface BarProps {
 function FilterBar({ rows, filters, change }: BarProps) {
   const me = useAtomValue(meAtom);
   const known = useAtomValue(knownAtom);
-  const values = (of: (row: Row) => string, chosen: string) => [...new Set([...rows.map(of), chosen])].filter((value) => value && value !== '*').sort();
-  const select = (name: 'kind' | 'owner' | 'phase' | 'sort', label: string, data: { value: string; label: string }[]) => (
-    <NativeSelect label={label} data={data} value={filters[name]} onChange={(event) => change(name, event.currentTarget.value)} />
+  const values = (of: (row: Row) => string, chosen: string) =>
+    [...new Set([...rows.map(of), chosen])].filter((value) => value && value !== '*').sort();
+  const select = (
+    name: 'kind' | 'owner' | 'phase' | 'sort',
+    label: string,
+    data: { value: string; label: string }[],
+  ) => (
+    <NativeSelect
+      label={label}
+      data={data}
+      value={filters[name]}
+      onChange={(event) => change(name, event.currentTarget.value)}
+    />
   );
-  const kinds = values(kindPath, filters.kind).map((value) => ({ value, label: titleOf(value, rows, known) }));
-  const others = values((row) => (isMine(row, me) ? '' : row.owner), filters.owner).map((value) => ({ value, label: value }));
-  const phases = values(({ phase }) => phase, filters.phase).map((value) => ({ value, label: humane(value) }));
+  const kinds = values(kindPath, filters.kind).map((value) => ({
+    value,
+    label: titleOf(value, rows, known),
+  }));
+  const others = values((row) => (isMine(row, me) ? '' : row.owner), filters.owner).map(
+    (value) => ({ value, label: value }),
+  );
+  const phases = values(({ phase }) => phase, filters.phase).map((value) => ({
+    value,
+    label: humane(value),
+  }));
   return (
     <div role="search" className="filters">
       <TextInput
@@ -71,9 +108,18 @@ function FilterBar({ rows, filters, change }: BarProps) {
         onChange={(event) => change('q', event.currentTarget.value)}
       />
       {select('kind', 'Kind', [{ value: '', label: 'All kinds' }, ...kinds])}
-      {select('owner', 'Owner', [{ value: '', label: 'Mine' }, { value: '*', label: 'Everyone’s' }, { value: '-', label: 'No owner' }, ...others])}
+      {select('owner', 'Owner', [
+        { value: '', label: 'Mine' },
+        { value: '*', label: 'Everyone’s' },
+        { value: '-', label: 'No owner' },
+        ...others,
+      ])}
       {select('phase', 'State', [{ value: '', label: 'Any state' }, ...phases])}
-      {select('sort', 'Sort by', [{ value: '', label: 'Newest first' }, { value: 'name', label: 'By name' }, { value: 'state', label: 'Failing first' }])}
+      {select('sort', 'Sort by', [
+        { value: '', label: 'Newest first' },
+        { value: 'name', label: 'By name' },
+        { value: 'state', label: 'Failing first' },
+      ])}
       <SegmentedControl
         aria-label="Show as"
         value={filters.view || 'cards'}
@@ -122,11 +168,13 @@ function Table({ keys }: { keys: readonly { key: Key }[] }) {
       <table>
         <thead>
           <tr>
-            {['Name', 'Kind', 'Namespace', 'State', 'Resources', 'Address', 'Owner', 'Created'].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
+            {['Name', 'Kind', 'Namespace', 'State', 'Resources', 'Address', 'Owner', 'Created'].map(
+              (title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
@@ -158,7 +206,9 @@ interface EmptyProps {
 
 /** Says why there is nothing, and what one can do about it. */
 function Empty({ rows, filters, clear, all }: EmptyProps) {
-  const filtered = Boolean(filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'));
+  const filtered = Boolean(
+    filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'),
+  );
   if (filtered) {
     return (
       <Hint title="No matches" words="No environment matches this search and these filters.">
@@ -189,7 +239,14 @@ function Empty({ rows, filters, clear, all }: EmptyProps) {
 function Hint({ title, words, children }: { title: string; words: string; children: ReactNode }) {
   return (
     <div className="hint">
-      <svg viewBox="0 0 120 60" width="120" height="60" aria-hidden="true" focusable="false" className="picture">
+      <svg
+        viewBox="0 0 120 60"
+        width="120"
+        height="60"
+        aria-hidden="true"
+        focusable="false"
+        className="picture"
+      >
         <path d="M52 8h16l26 46H26z" className="tint" />
         <path d="M60 12v8m0 8v9m0 8v9" />
       </svg>

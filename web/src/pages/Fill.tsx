@@ -40,11 +40,15 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const schema = useMemo(() => asked(kind), [kind]);
   const path = kindPath(kind);
   const kept = useKept(path) as Draft | undefined;
-  // Until somebody names it, it is called as nothing is by now: what there is may be known later than this begins.
+  // Until somebody names it, it is called as nothing is by now: what there is may be known later
+  // than this begins.
   const [named, setName] = useState(kept?.name);
   // What was sent once keeps its name: it may have been made.
   const [sent, setSent] = useState<string>();
-  const free = useMemo(() => suggestion(me?.login ?? '', suffix, new Set(rows.map((row) => row.name))), [me, suffix, rows]);
+  const free = useMemo(
+    () => suggestion(me?.login ?? '', suffix, new Set(rows.map((row) => row.name))),
+    [me, suffix, rows],
+  );
   const name = named ?? sent ?? free;
   const [placed, setNamespace] = useState(kept?.namespace);
   const usual = kind.namespace ?? me?.namespaces[0];
@@ -59,7 +63,13 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
   // A private key that was pasted by mistake is not kept; everything else is.
   const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
-  useKeeping(path, useMemo<Draft | undefined>(() => (isTyped ? { name: named, namespace: placed, mine: safe } : undefined), [isTyped, named, placed, safe]));
+  useKeeping(
+    path,
+    useMemo<Draft | undefined>(
+      () => (isTyped ? { name: named, namespace: placed, mine: safe } : undefined),
+      [isTyped, named, placed, safe],
+    ),
+  );
   const [error, setError] = useState<unknown>();
   const [making, setMaking] = useState(false);
   const [filled, setFilled] = useState(0);
@@ -71,10 +81,19 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const place = `${namespace}/${name}`;
   const nameFits = NAME.test(name);
   const said = (field: string) => form.others.find((one) => one.field === field)?.message;
-  const nameSays = holdsPrivateKey(name) ? PRIVATE_KEY : !nameFits ? 'Use lowercase letters, digits and hyphens (up to 63 characters)' : place === taken ? 'This name is taken' : said('metadata.name');
+  const nameSays = holdsPrivateKey(name)
+    ? PRIVATE_KEY
+    : !nameFits
+      ? 'Use lowercase letters, digits and hyphens (up to 63 characters)'
+      : place === taken
+        ? 'This name is taken'
+        : said('metadata.name');
   const isSecret = holdsPrivateKey(namespace);
 
-  const document = useMemo(() => documentOf(kind, name, namespace, form.spec), [kind, name, namespace, form.spec]);
+  const document = useMemo(
+    () => documentOf(kind, name, namespace, form.spec),
+    [kind, name, namespace, form.spec],
+  );
   const ready = form.valid && nameFits && isPlaced && !isSecret;
   const { preview, refused } = usePreview(ready ? document : undefined, previewed);
   // The document that the preview rejects: the cluster would take it, and then reject it.
@@ -82,7 +101,10 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   const doubt = doubted?.of === document ? doubted.error : undefined;
 
   const make = async (anyway = false) => {
-    if (!form.check() || !nameFits || !isPlaced || isSecret) { goToFirstError(); return; }
+    if (!form.check() || !nameFits || !isPlaced || isSecret) {
+      goToFirstError();
+      return;
+    }
     setMaking(true);
     setError(undefined);
     const rejected = anyway ? undefined : await refused(document);
@@ -119,16 +141,63 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
         }}
       >
         {kept && <p className="note">Draft restored. Cancel discards it.</p>}
-        {doubt && <ProblemAlert title="This would be rejected. Fix the marked fields, or create it anyway." error={doubt} />}
-        {error !== undefined && <ProblemAlert title={mayBeDone(error) ? 'We could not confirm that it was created. Check the list before you try again.' : 'Could not create it'} error={error} />}
+        {doubt && (
+          <ProblemAlert
+            title="This would be rejected. Fix the marked fields, or create it anyway."
+            error={doubt}
+          />
+        )}
+        {error !== undefined && (
+          <ProblemAlert
+            title={
+              mayBeDone(error)
+                ? 'We could not confirm that it was created. Check the list before you try again.'
+                : 'Could not create it'
+            }
+            error={error}
+          />
+        )}
         <div className="fields names">
-          <TextInput label="Name" required value={name} error={name === '' ? 'Required' : nameSays} onChange={(event) => setName(event.currentTarget.value)} spellCheck={false} autoComplete="off" maxLength={63} />
-          <TextInput label="Namespace" description="Your team’s namespace." list="namespaces" value={namespace} error={isSecret ? PRIVATE_KEY : isPlaced ? said('metadata.namespace') : 'Required'} required={!isLed} placeholder={isLed ? 'Chosen for you' : 'Your team’s'} onChange={(event) => setNamespace(event.currentTarget.value)} spellCheck={false} autoComplete="off" />
-          <datalist id="namespaces">{me?.namespaces.map((one) => <option key={one} value={one} />)}</datalist>
+          <TextInput
+            label="Name"
+            required
+            value={name}
+            error={name === '' ? 'Required' : nameSays}
+            onChange={(event) => setName(event.currentTarget.value)}
+            spellCheck={false}
+            autoComplete="off"
+            maxLength={63}
+          />
+          <TextInput
+            label="Namespace"
+            description="Your team’s namespace."
+            list="namespaces"
+            value={namespace}
+            error={isSecret ? PRIVATE_KEY : isPlaced ? said('metadata.namespace') : 'Required'}
+            required={!isLed}
+            placeholder={isLed ? 'Chosen for you' : 'Your team’s'}
+            onChange={(event) => setNamespace(event.currentTarget.value)}
+            spellCheck={false}
+            autoComplete="off"
+          />
+          <datalist id="namespaces">
+            {me?.namespaces.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
         </div>
         {/* Fields that hold a text of their own begin anew with what was filled in. */}
-        <SchemaForm key={filled} schema={schema} data={form.data} faults={form.faults} onChange={form.change} onLeave={form.leave} />
-        {preview.data?.sshClosed && ready && <AllowAddress schema={schema} data={form.data} onChange={fillIn} />}
+        <SchemaForm
+          key={filled}
+          schema={schema}
+          data={form.data}
+          faults={form.faults}
+          onChange={form.change}
+          onLeave={form.leave}
+        />
+        {preview.data?.sshClosed && ready && (
+          <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
+        )}
         <div className="buttons end sticky">
           <Button component={Link} href="/" variant="default" onClick={() => forget(path)}>
             Cancel
@@ -148,22 +217,47 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
   );
 }
 
-const previewed = (body: Document, signal?: AbortSignal) => answer(api.POST('/api/v1/preview', { body, signal }));
+const previewed = (body: Document, signal?: AbortSignal) =>
+  answer(api.POST('/api/v1/preview', { body, signal }));
 
-/** Whether there is one of this name already: quotas answer with a conflict, too, where much is made at once. */
+/**
+ * Whether the name is taken. A quota answers with a conflict, too, when many environments are
+ * created at once.
+ */
 function isTaken(error: unknown): boolean {
-  return error instanceof Refused && error.status === 409 && error.message.includes('already exists');
+  return error instanceof Refused && error.problem.reason === 'AlreadyExists';
 }
 
 /** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */
 function suggestion(login: string, short: string, taken: ReadonlySet<string>): string {
-  const own = login.split('@')[0]!.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 40) || 'my';
-  const names = Array.from({ length: taken.size + 1 }, (_, index) => `${own}-${short}${index === 0 ? '' : `-${index + 1}`}`);
+  const own =
+    login
+      .split('@')[0]!
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+      .slice(0, 40) || 'my';
+  const names = Array.from(
+    { length: taken.size + 1 },
+    (_, index) => `${own}-${short}${index === 0 ? '' : `-${index + 1}`}`,
+  );
   return names.find((name) => !taken.has(name))!;
 }
 
-/** The environment as one would apply it. A claim's connection details go to a Secret that it names. */
-function documentOf({ apiVersion, kind, claim }: Kind, name: string, namespace: string, spec: Data): Document {
+/**
+ * The environment as one would apply it. A claim's connection details go to a Secret that it names.
+ */
+function documentOf(
+  { apiVersion, kind, claim }: Kind,
+  name: string,
+  namespace: string,
+  spec: Data,
+): Document {
   const secret = claim ? { writeConnectionSecretToRef: { name: `${name}-conn` } } : {};
-  return { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, spec: { ...spec, ...secret } };
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace && { namespace }) },
+    spec: { ...spec, ...secret },
+  };
 }

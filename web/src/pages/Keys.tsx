@@ -15,8 +15,13 @@ import { tellAtom } from '../state/notices';
 export default function KeysPage() {
   const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
   return (
-    <Page title="SSH keys" lead="These keys are added to new GPU workspaces. Existing workspaces are not changed.">
-      {error !== undefined && <ProblemAlert title="Could not load your keys" error={error} again={again} />}
+    <Page
+      title="SSH keys"
+      lead="These keys are added to new GPU workspaces. Existing workspaces are not changed."
+    >
+      {error !== undefined && (
+        <ProblemAlert title="Could not load your keys" error={error} again={again} />
+      )}
       {!data && error === undefined && <Skeleton height={120} />}
       {data && <Keys first={data.keys} />}
     </Page>
@@ -36,7 +41,10 @@ function Keys({ first }: { first: string[] }) {
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   /** Changes the list as it is now: another page may have changed it since this one read it. */
-  const save = async (change: (keys: string[]) => string[], done: (before: number, after: number) => string) => {
+  const save = async (
+    change: (keys: string[]) => string[],
+    done: (before: number, after: number) => string,
+  ) => {
     setSaving(true);
     setRefused(undefined);
     try {
@@ -49,29 +57,52 @@ function Keys({ first }: { first: string[] }) {
     }
   };
   const add = async () => {
-    const lines = draft.split('\n').map((line) => line.trim()).filter(Boolean);
+    const lines = draft
+      .split('\n')
+      .map((line) => line.trim())
+      .filter(Boolean);
     if (secret) return;
     if (lines.length === 0) {
       setRefused('Paste a key first.');
       return;
     }
     try {
-      await save((keys) => [...keys, ...lines], (before, after) => (after > before ? 'Your key was added' : 'This key is already in your list'));
+      await save(
+        (keys) => [...keys, ...lines],
+        (before, after) =>
+          after > before ? 'Your key was added' : 'This key is already in your list',
+      );
       forget('keys');
       setDraft('');
     } catch (error) {
-      setRefused(error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error));
+      setRefused(
+        error instanceof Refused && error.fields[0] ? error.fields[0].message : words(error),
+      );
     }
   };
   const remove = (line: string) => {
     // The button from which they came goes with its key.
-    save((keys) => keys.filter((key) => key !== line), () => 'The key was removed').then(focusTitle, (error: unknown) =>
-      tell({ mood: 'bad', title: mayBeDone(error) ? 'We could not confirm that the key was removed. Check the list before you try again.' : 'Could not remove the key', detail: words(error) }),
+    save(
+      (keys) => keys.filter((key) => key !== line),
+      () => 'The key was removed',
+    ).then(focusTitle, (error: unknown) =>
+      tell({
+        mood: 'bad',
+        title: mayBeDone(error)
+          ? 'We could not confirm that the key was removed. Check the list before you try again.'
+          : 'Could not remove the key',
+        detail: words(error),
+      }),
     );
   };
   return (
     <>
-      {stored.length === 0 && <p className="quiet">You have no SSH keys yet. Without a key and an allowed network you can only connect through AWS Session Manager.</p>}
+      {stored.length === 0 && (
+        <p className="quiet">
+          You have no SSH keys yet. Without a key and an allowed network you can only connect
+          through AWS Session Manager.
+        </p>
+      )}
       <ul className="keys" aria-label="Your keys">
         {stored.map((key) => (
           <KeyLine key={key} line={key} disabled={saving} remove={() => remove(key)} />
@@ -103,7 +134,15 @@ function Keys({ first }: { first: string[] }) {
   );
 }
 
-function KeyLine({ line, disabled, remove }: { line: string; disabled: boolean; remove: () => void }) {
+function KeyLine({
+  line,
+  disabled,
+  remove,
+}: {
+  line: string;
+  disabled: boolean;
+  remove: () => void;
+}) {
   const [type = '', body = '', ...comment] = line.split(/\s+/);
   const name = comment.join(' ') || 'unnamed key';
   return (
@@ -114,7 +153,14 @@ function KeyLine({ line, disabled, remove }: { line: string; disabled: boolean; 
           {type} …{body.slice(-16)}
         </code>
       </div>
-      <Button variant="default" size="compact-sm" disabled={disabled} onClick={remove} leftSection={<Icon name="trash" size={16} />} aria-label={`Remove ${name}`}>
+      <Button
+        variant="default"
+        size="compact-sm"
+        disabled={disabled}
+        onClick={remove}
+        leftSection={<Icon name="trash" size={16} />}
+        aria-label={`Remove ${name}`}
+      >
         Remove
       </Button>
     </li>

@@ -25,7 +25,10 @@ export default function OperationsPage() {
   const causes = useMemo(() => causesOf(all, now), [all, now]);
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
-    <Page title="Operations" lead="Every environment that you may see, across all tenants: what fails now, and why.">
+    <Page
+      title="Operations"
+      lead="Every environment that you may see, across all tenants: what fails now, and why."
+    >
       {!synced ? (
         <Opening says="Reading every environment…" />
       ) : (
@@ -33,11 +36,23 @@ export default function OperationsPage() {
           <Sums all={all} />
           <section aria-labelledby="failing">
             <h2 id="failing">What fails now</h2>
-            {causes.length === 0 ? <AllWell words="Nothing fails." /> : <ul className="causes">{causes.map((group) => <CauseItem key={group.cause.group} of={group} />)}</ul>}
+            {causes.length === 0 ? (
+              <AllWell words="Nothing fails." />
+            ) : (
+              <ul className="causes">
+                {causes.map((group) => (
+                  <CauseItem key={group.cause.group} of={group} />
+                ))}
+              </ul>
+            )}
           </section>
           <section aria-labelledby="slow">
             <h2 id="slow">Under way for more than half an hour</h2>
-            {slow.length === 0 ? <AllWell words="Nothing takes longer than it should." /> : <Slow all={slow} />}
+            {slow.length === 0 ? (
+              <AllWell words="Nothing takes longer than it should." />
+            ) : (
+              <Slow all={slow} />
+            )}
           </section>
           <section aria-labelledby="tenants">
             <h2 id="tenants">Tenants</h2>
@@ -78,7 +93,9 @@ function CauseItem({ of: { cause, message, kinds, hits, since } }: { of: Group }
   return (
     <li className="cause">
       <div className="cause-head">
-        <strong>{count(new Set(hits.map(({ environment }) => environment.uid)).size, 'environment')}</strong>
+        <strong>
+          {count(new Set(hits.map(({ environment }) => environment.uid)).size, 'environment')}
+        </strong>
         <span className="small">
           {kinds.join(', ')}
           {since !== '' && (
@@ -169,7 +186,12 @@ function Tenants({ all }: { all: readonly Environment[] }) {
 /** How many of each kind there are: `2 × GPU workspace, 1 × GPU stock pool`. */
 function sumOf(all: readonly Environment[], known: (of: OfKind) => Known): string {
   const one = new Map(all.map((environment) => [kindPath(environment), environment]));
-  return [...one].map(([path, some]) => `${all.filter((other) => kindPath(other) === path).length} × ${known(some).title}`).join(', ');
+  return [...one]
+    .map(
+      ([path, some]) =>
+        `${all.filter((other) => kindPath(other) === path).length} × ${known(some).title}`,
+    )
+    .join(', ');
 }
 
 function AllWell({ words }: { words: string }) {

@@ -4,7 +4,15 @@ import { signIn } from './SignIn';
 /** Over the page on which a session ran out: what was typed there is still to be seen. */
 export default function SessionEnded() {
   return (
-    <Modal opened onClose={() => undefined} withCloseButton={false} closeOnEscape={false} closeOnClickOutside={false} title="Your session has ended" centered>
+    <Modal
+      opened
+      onClose={() => undefined}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      title="Your session has ended"
+      centered
+    >
       <div className="stack">
         <p>Sign in again to return to this page. Your input is kept.</p>
         <Button component="a" href={signIn()} fullWidth data-autofocus>

@@ -10,14 +10,20 @@ export function signIn(): string {
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
 
-/** For whoever is not signed in; `told` is what did not work of signing in, or out, and `elsewhere` whether they have just signed out in another place. */
+/**
+ * For whoever is not signed in; `told` is what did not work of signing in, or out, and `elsewhere`
+ * whether they have just signed out in another place.
+ */
 export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere?: true }) {
   return (
     <main className="sign-in">
       <title>Sign in · Paved Road</title>
       <Brand />
       <h1>Your own environments in minutes</h1>
-      <p className="lead">Choose what you need, preview it, follow its progress and connect. The portal creates everything with your own permissions.</p>
+      <p className="lead">
+        Choose what you need, preview it, follow its progress and connect. The portal creates
+        everything with your own permissions.
+      </p>
       <div className="sign-in-pictures">
         {PICTURED.map((api) => (
           <Picture key={api} api={api} size={52} />

@@ -30,7 +30,10 @@ export function Unreachable({ why }: { why: string }) {
   );
 }
 
-/** For whoever is signed in and may do nothing here: perhaps they are another here than they should be. */
+/**
+ * For whoever is signed in and may do nothing here: perhaps they are another here than they should
+ * be.
+ */
 export function Forbidden({ error }: { error: unknown }) {
   const portal = usePortal();
   const [failed, setFailed] = useState<unknown>();

@@ -11,10 +11,15 @@ import { useAsked } from '../state/asked';
 /** The object as the API server has it, as YAML; read again whenever it changes. */
 export default function Yaml({ environment }: { environment: Environment }) {
   const { data, error, again } = useAsked(`${environment.uid} ${environment.resourceVersion}`, () =>
-    answer(api.GET('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment) } })),
+    answer(
+      api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
+        params: { path: placeOf(environment) },
+      }),
+    ),
   );
   const text = useMemo(() => data && writeYaml(data.object), [data]);
-  if (error !== undefined) return <ProblemAlert title="Could not load the YAML" error={error} again={again} />;
+  if (error !== undefined)
+    return <ProblemAlert title="Could not load the YAML" error={error} again={again} />;
   if (text === undefined) return <Skeleton height={400} />;
   return (
     <div className="yaml">

@@ -5,16 +5,30 @@ import { fieldTitle, networksOf, type Data, type Schema } from '../kinds/schema'
 import { meAtom } from '../state/session';
 
 /** Says that nobody could connect to a machine by SSH, and offers to allow one's own address. */
-export function AllowAddress({ schema, data, onChange }: { schema: Schema; data: Data; onChange: (data: Data) => void }) {
+export function AllowAddress({
+  schema,
+  data,
+  onChange,
+}: {
+  schema: Schema;
+  data: Data;
+  onChange: (data: Data) => void;
+}) {
   const address = useAtomValue(meAtom)?.address;
   const path = networksOf(schema);
   if (!path) return null;
   const network = address && `${address}/${address.includes(':') ? 128 : 32}`;
   return (
     <div className="note" role="note">
-      <p>Nobody can connect by SSH: no network is allowed. Add one under {fieldTitle(schema, path)}.</p>
+      <p>
+        Nobody can connect by SSH: no network is allowed. Add one under {fieldTitle(schema, path)}.
+      </p>
       {network && (
-        <Button size="compact-sm" variant="default" onClick={() => onChange(changed(data, [{ path, value: [network] }]))}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={() => onChange(changed(data, [{ path, value: [network] }]))}
+        >
           Allow my address ({network})
         </Button>
       )}

@@ -5,7 +5,7 @@ import { Link } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
-import { isClosedToSsh, isInside, isLink, placeOf } from '../kinds/paths';
+import { isInside, isLink, placeOf } from '../kinds/paths';
 import { humane } from '../kinds/words';
 import { sessionAtom } from '../state/session';
 import { useKnown } from '../state/useKnown';
@@ -15,13 +15,23 @@ import { ProblemAlert } from './ProblemAlert';
 
 /** How one gets in: addresses at once, secrets only when they are asked for. */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, kind, status, deletedAt, ready } = environment;
+  const { endpoint, status, deletedAt, ready } = environment;
   const { state } = useAtomValue(sessionAtom);
-  const { addressless } = useKnown(environment);
-  const facts = Object.entries(status).flatMap(([name, value]) => flat(name, value)).filter(([name, value]) => value !== endpoint && name !== 'ready');
+  const { addressless, connects } = useKnown(environment);
+  const facts = Object.entries(status)
+    .flatMap(([name, value]) => flat(name, value))
+    .filter(([name, value]) => value !== endpoint && name !== 'ready');
   const needsNone = ready || addressless;
-  const noAddress = needsNone ? 'This environment has no address.' : deletedAt ? 'The address was removed.' : environment.failed ? 'No address: the environment could not be created.' : 'No address yet.';
-  const command = connects(kind) ? `paved connect ${environment.name} -n ${environment.namespace}` : undefined;
+  const noAddress = needsNone
+    ? 'This environment has no address.'
+    : deletedAt
+      ? 'The address was removed.'
+      : environment.failed
+        ? 'No address: the environment could not be created.'
+        : 'No address yet.';
+  const command = connects
+    ? `paved connect ${environment.name} -n ${environment.namespace}`
+    : undefined;
   return (
     <>
       <div className="address">
@@ -47,32 +57,37 @@ export function Connection({ environment }: { environment: Environment }) {
       )}
       {/* What was shown in a session is gone with it. */}
       <Secrets key={state} environment={environment} />
-      {endpoint && isInside(endpoint) && <p className="note">The address is reachable from inside the cluster only.</p>}
-      {isClosedToSsh(environment) && <Closed />}
+      {endpoint && isInside(endpoint) && (
+        <p className="note">The address is reachable from inside the cluster only.</p>
+      )}
+      {environment.sshClosed && <Closed />}
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
 }
 
-/** Kinds that `paved connect` leads into: a machine, a cluster or a database. */
-function connects(kind: string): boolean {
-  return /^(GpuDevWorkspace|ApplicationEnvironment|UnifiedEnvironment|EnvironmentClaim|Environment)/.test(kind);
-}
-
 function Closed() {
   return (
     <p className="note">
-      SSH is closed: no network is allowed. Add one under <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then, this command opens an AWS session.
+      SSH is closed: no network is allowed. Add one under{' '}
+      <Link href="?tab=change">Change › Allowed CIDRs</Link>. Until then, this command opens an AWS
+      session.
     </p>
   );
 }
 
 function flat(name: string, value: unknown): [string, string][] {
-  if (typeof value === 'object' && value !== null) return Object.entries(value).flatMap(([inner, one]) => flat(`${name} ${inner}`, one));
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? [[name, String(value)]].filter(([, text]) => text !== '') as [string, string][] : [];
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value).flatMap(([inner, one]) => flat(`${name} ${inner}`, one));
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? ([[name, String(value)]].filter(([, text]) => text !== '') as [string, string][])
+    : [];
 }
 
-/** What its status says. It grows as the environment comes up, so it comes last: no button goes from under anybody's hands. */
+/**
+ * What its status says. It grows as the environment comes up, so it comes last: no button goes from
+ * under anybody's hands.
+ */
 function Outputs({ facts }: { facts: [string, string][] }) {
   return (
     <div className="outputs">
@@ -98,7 +113,10 @@ function Missing({ error }: { error: unknown }) {
   return <ProblemAlert title="Could not load the connection details" error={error} />;
 }
 
-/** The Secret's values: fetched when asked for, kept nowhere, gone when hidden, or when the session ends. */
+/**
+ * The Secret's values: fetched when asked for, kept nowhere, gone when hidden, or when the session
+ * ends.
+ */
 function Secrets({ environment }: { environment: Environment }) {
   const [details, setDetails] = useState<Details>();
   const [error, setError] = useState<unknown>();
@@ -107,7 +125,13 @@ function Secrets({ environment }: { environment: Environment }) {
     setAsking(true);
     setError(undefined);
     try {
-      setDetails(await answer(api.POST('/api/v1/environments/{namespace}/{kind}/{name}/connection', { params: { path: placeOf(environment) } })));
+      setDetails(
+        await answer(
+          api.POST('/api/v1/environments/{namespace}/{kind}/{name}/connection', {
+            params: { path: placeOf(environment) },
+          }),
+        ),
+      );
     } catch (refused) {
       setError(refused);
     } finally {
@@ -118,13 +142,26 @@ function Secrets({ environment }: { environment: Environment }) {
     <div className="secrets">
       <div className="secrets-head">
         <h3>Connection details</h3>
-        <Button variant="default" size="compact-sm" loading={asking} leftSection={<Icon name="eye" size={16} />} onClick={() => (details ? setDetails(undefined) : void show())} aria-expanded={details !== undefined}>
+        <Button
+          variant="default"
+          size="compact-sm"
+          loading={asking}
+          leftSection={<Icon name="eye" size={16} />}
+          onClick={() => (details ? setDetails(undefined) : void show())}
+          aria-expanded={details !== undefined}
+        >
           {details ? 'Hide' : 'Show'}
         </Button>
       </div>
-      {!details && error === undefined && <p className="small">Click Show to fetch the credentials with your permissions. Every view is logged.</p>}
+      {!details && error === undefined && (
+        <p className="small">
+          Click Show to fetch the credentials with your permissions. Every view is logged.
+        </p>
+      )}
       {error !== undefined && <Missing error={error} />}
-      {details && Object.keys(details.values).length === 0 && <p role="status">This environment has no credentials.</p>}
+      {details && Object.keys(details.values).length === 0 && (
+        <p role="status">This environment has no credentials.</p>
+      )}
       {details && (
         <dl className="facts" aria-live="polite">
           {Object.entries(details.values).map(([name, value]) => (

@@ -18,10 +18,19 @@ interface Props {
   close: () => void;
 }
 
-/** Says what is deleted and what is kept, and asks for the name. After Cancel the focus is back at the button. */
+/**
+ * Says what is deleted and what is kept, and asks for the name. After Cancel the focus is back at
+ * the button.
+ */
 export function DeleteDialog({ environment, opened, close }: Props) {
   return (
-    <Modal opened={opened} onClose={close} title={`Delete ${environment.name}?`} closeButtonProps={{ 'aria-label': 'Close' }} centered>
+    <Modal
+      opened={opened}
+      onClose={close}
+      title={`Delete ${environment.name}?`}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      centered
+    >
       <Confirm environment={environment} close={close} />
     </Modal>
   );
@@ -39,14 +48,20 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
     // The button from which they came is of no use any more.
     focusTitle();
     const leaving = portal.environments.leave(environment);
-    answer(api.DELETE('/api/v1/environments/{namespace}/{kind}/{name}', { params: { path: placeOf(environment), query: { uid } } })).then(leaving.accepted, (error: unknown) => {
+    answer(
+      api.DELETE('/api/v1/environments/{namespace}/{kind}/{name}', {
+        params: { path: placeOf(environment), query: { uid } },
+      }),
+    ).then(leaving.accepted, (error: unknown) => {
       if (error instanceof Refused && error.status === 404) {
         leaving.accepted();
         tell({ mood: 'good', title: `${name} was already deleted` });
         return;
       }
       leaving.refused();
-      const title = mayBeDone(error) ? `We could not confirm that ${name} is being deleted` : `Could not delete ${name}`;
+      const title = mayBeDone(error)
+        ? `We could not confirm that ${name} is being deleted`
+        : `Could not delete ${name}`;
       tell({ mood: 'bad', title, detail: words(error) });
     });
   };
@@ -65,7 +80,14 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
       )}
       <DeletionPlan plan={environment.onDeletion} />
       <p>This cannot be undone.</p>
-      <TextInput label={`Type ${name} to confirm`} value={typed} onChange={(event) => setTyped(event.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
+      <TextInput
+        label={`Type ${name} to confirm`}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        data-autofocus
+        autoComplete="off"
+        spellCheck={false}
+      />
       <div className="buttons end">
         <Button variant="default" onClick={close}>
           Cancel

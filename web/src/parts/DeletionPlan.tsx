@@ -1,16 +1,31 @@
 import type { OnDeletion } from '../api/schema';
 import { count, humane } from '../kinds/words';
 
-/** What deleting an environment deletes and keeps, as the function says it. Older schema revisions do not say it. */
+/**
+ * What deleting an environment deletes and keeps, as the function says it. Older schema revisions
+ * do not say it.
+ */
 export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) {
-  if (!plan) return <p>The environment’s resources are deleted. See its template for what is kept.</p>;
+  if (!plan)
+    return <p>The environment’s resources are deleted. See its template for what is kept.</p>;
   const { deletes, keeps } = plan;
   const withData = deletes.filter(({ hasData }) => hasData);
   const others = deletes.length - withData.length;
   return (
     <>
-      {withData.length > 0 && <Resources title="Deleted with all data" all={withData.map((one) => ({ ...one, title: humane(one.slot) }))} />}
-      {others > 0 && <p>{withData.length > 0 ? `Also deleted: ${count(others, 'other resource')}.` : `Deleted: ${count(others, 'resource')}.`}</p>}
+      {withData.length > 0 && (
+        <Resources
+          title="Deleted with all data"
+          all={withData.map((one) => ({ ...one, title: humane(one.slot) }))}
+        />
+      )}
+      {others > 0 && (
+        <p>
+          {withData.length > 0
+            ? `Also deleted: ${count(others, 'other resource')}.`
+            : `Deleted: ${count(others, 'resource')}.`}
+        </p>
+      )}
       {keeps.length > 0 && <KeptResources plan={plan} />}
       {deletes.length + keeps.length === 0 && <p>No resource has been created yet.</p>}
     </>
@@ -21,7 +36,10 @@ export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) 
 export function KeptResources({ plan: { deletes, keeps } }: { plan: OnDeletion }) {
   // Of a resource that is deleted something else may stay, such as a snapshot.
   const isLeft = (slot: string) => deletes.some((one) => one.slot === slot);
-  const all = keeps.map((one) => ({ ...one, title: isLeft(one.slot) ? `${humane(one.kind)} of ${one.slot}` : humane(one.slot) }));
+  const all = keeps.map((one) => ({
+    ...one,
+    title: isLeft(one.slot) ? `${humane(one.kind)} of ${one.slot}` : humane(one.slot),
+  }));
   return <Resources title="Kept, and billed while it exists" all={all} />;
 }
 

@@ -15,7 +15,9 @@ import { KindName } from './KindName';
 import { Pill } from './Pill';
 import { Progress } from './Progress';
 
-/** An environment as a card. It reads its own atom, so a change of another one leaves it as it is. */
+/**
+ * An environment as a card. It reads its own atom, so a change of another one leaves it as it is.
+ */
 export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
   const environment = useAtomValue(environmentAtom(of));
   return environment ? <Card environment={environment} /> : null;
@@ -88,11 +90,15 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
   );
 });
 
-/** Where people reach it. What is ready without an address needs none; its room stays, so that cards keep their height. */
+/**
+ * Where people reach it. What is ready without an address needs none; its room stays, so that cards
+ * keep their height.
+ */
 function Endpoint({ of }: { of: Environment }) {
   const { name, endpoint, ready } = of;
   const { addressless } = useKnown(of);
-  if (!endpoint) return <p className="endpoint small">{ready || addressless ? '' : 'No address yet'}</p>;
+  if (!endpoint)
+    return <p className="endpoint small">{ready || addressless ? '' : 'No address yet'}</p>;
   return (
     <p className="endpoint">
       {isLink(endpoint) ? (

@@ -8,7 +8,10 @@ interface Props {
   children: ReactNode;
 }
 
-/** What is folded away until it is wanted. What is wrong within unfolds it; it stays unfolded when that is mended, so that nothing goes from under anybody's hands. */
+/**
+ * What is folded away until it is wanted. What is wrong within unfolds it; it stays unfolded when
+ * that is mended, so that nothing goes from under anybody's hands.
+ */
 export function Fold({ className, summary, wrong, children }: Props) {
   const [open, setOpen] = useState(wrong);
   const [known, setKnown] = useState(wrong);
@@ -17,7 +20,11 @@ export function Fold({ className, summary, wrong, children }: Props) {
     if (wrong) setOpen(true);
   }
   return (
-    <details className={className} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      className={className}
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>{summary}</summary>
       {children}
     </details>

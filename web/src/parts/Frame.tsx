@@ -62,7 +62,10 @@ function Tab({ to, children }: { to: string; children: string }) {
   );
 }
 
-const SCHEMES: Record<MantineColorScheme, { next: MantineColorScheme; icon: 'system' | 'sun' | 'moon'; says: string }> = {
+const SCHEMES: Record<
+  MantineColorScheme,
+  { next: MantineColorScheme; icon: 'system' | 'sun' | 'moon'; says: string }
+> = {
   auto: { next: 'light', icon: 'system', says: 'system' },
   light: { next: 'dark', icon: 'sun', says: 'light' },
   dark: { next: 'auto', icon: 'moon', says: 'dark' },
@@ -73,7 +76,14 @@ function Scheme() {
   const { next, icon, says } = SCHEMES[colorScheme];
   const label = `Theme: ${says}. Switch to ${SCHEMES[next].says}`;
   return (
-    <ActionIcon variant="subtle" color="gray" size="lg" aria-label={label} title={label} onClick={() => setColorScheme(next)}>
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size="lg"
+      aria-label={label}
+      title={label}
+      onClick={() => setColorScheme(next)}
+    >
       <Icon name={icon} />
     </ActionIcon>
   );
@@ -85,11 +95,18 @@ function Who() {
   const tell = useSetAtom(tellAtom);
   if (!me) return null;
   const out = () => {
-    portal.signOut().catch((error: unknown) => tell({ mood: 'bad', title: 'Could not sign you out everywhere', detail: words(error) }));
+    portal
+      .signOut()
+      .catch((error: unknown) =>
+        tell({ mood: 'bad', title: 'Could not sign you out everywhere', detail: words(error) }),
+      );
   };
   return (
     <>
-      <span className="login" title={me.groups.length > 0 ? `Groups: ${me.groups.join(', ')}` : undefined}>
+      <span
+        className="login"
+        title={me.groups.length > 0 ? `Groups: ${me.groups.join(', ')}` : undefined}
+      >
         {me.login}
       </span>
       {me.credential === 'session' && (

@@ -3,7 +3,10 @@ import { twinsAtom } from '../state/session';
 import { useKnown } from '../state/useKnown';
 import { useValue } from '../state/useValue';
 
-/** What people call an environment's kind; where two groups serve one that is called so, with its group. */
+/**
+ * What people call an environment's kind; where two groups serve one that is called so, with its
+ * group.
+ */
 export function KindName({ of }: { of: OfKind }) {
   const { title } = useKnown(of);
   const isTwin = useValue(twinsAtom, (twins) => twins.has(title));

@@ -3,11 +3,17 @@ import { useAtomValue, useSetAtom } from 'jotai';
 import { useEffect } from 'react';
 import { noticesAtom, readAtom, type Notice } from '../state/notices';
 
-/** What happened meanwhile, until it is read. Bad news is an alert of its own; what is good is told by the region that it comes into. */
+/**
+ * What happened meanwhile, until it is read. Bad news is an alert of its own; what is good is told
+ * by the region that it comes into.
+ */
 export function Notices() {
   const notices = useAtomValue(noticesAtom);
   const read = useSetAtom(readAtom);
-  const of = (mood: Notice['mood']) => notices.filter((notice) => notice.mood === mood).map((notice) => <Told key={notice.id} notice={notice} read={read} />);
+  const of = (mood: Notice['mood']) =>
+    notices
+      .filter((notice) => notice.mood === mood)
+      .map((notice) => <Told key={notice.id} notice={notice} read={read} />);
   return (
     <div className="notices">
       {of('bad')}
@@ -18,10 +24,19 @@ export function Notices() {
   );
 }
 
-/** How long good news stays, in milliseconds; the environment itself shows it, too. Bad news stays until somebody has read it. */
+/**
+ * How long good news stays, in milliseconds; the environment itself shows it, too. Bad news stays
+ * until somebody has read it.
+ */
 const WHILE = 8_000;
 
-function Told({ notice: { id, mood, title, detail }, read }: { notice: Notice; read: (id: number) => void }) {
+function Told({
+  notice: { id, mood, title, detail },
+  read,
+}: {
+  notice: Notice;
+  read: (id: number) => void;
+}) {
   useEffect(() => {
     if (mood === 'bad') return;
     const timer = setTimeout(() => read(id), WHILE);

@@ -2,7 +2,13 @@ import type { Mood } from '../kinds/mood';
 import { humane } from '../kinds/words';
 import { Icon } from './Icon';
 
-const ICONS = { good: 'check', busy: 'clock', bad: 'alert', leaving: 'trash', idle: 'pause' } as const;
+const ICONS = {
+  good: 'check',
+  busy: 'clock',
+  bad: 'alert',
+  leaving: 'trash',
+  idle: 'pause',
+} as const;
 
 /** How something fares, in a word, a sign and a colour. */
 export function Pill({ mood, word }: { mood: Mood; word: string }) {

@@ -19,17 +19,31 @@ export function useSettled<T>(value: T, milliseconds: number): T {
 }
 
 /** A preview that follows a document, once nobody has typed for a moment. */
-export function usePreview<D, T>(document: D | undefined, ask: (document: D, signal?: AbortSignal) => Promise<T>): { preview: Asked<T>; refusal: Refused | undefined; refused: (now: D) => Promise<Refused | undefined> } {
+export function usePreview<D, T>(
+  document: D | undefined,
+  ask: (document: D, signal?: AbortSignal) => Promise<T>,
+): {
+  preview: Asked<T>;
+  refusal: Refused | undefined;
+  refused: (now: D) => Promise<Refused | undefined>;
+} {
   const settled = useSettled(document, 400);
   const preview = useAsked(settled && JSON.stringify(settled), (signal) => ask(settled!, signal));
-  const refusal = document !== undefined && settled === document && isRejected(preview.error) ? preview.error : undefined;
+  const refusal =
+    document !== undefined && settled === document && isRejected(preview.error)
+      ? preview.error
+      : undefined;
   return {
     preview,
     /** Why this very document would be rejected, as far as it is known. */
     refusal,
-    /** The same, asked for now where it is not known yet. A preview that cannot be had says nothing against the document. */
+    /**
+     * The same, asked for now where it is not known yet. A preview that cannot be had says nothing
+     * against the document.
+     */
     refused: async (now) => {
-      if (settled === now && !preview.pending) return isRejected(preview.error) ? preview.error : undefined;
+      if (settled === now && !preview.pending)
+        return isRejected(preview.error) ? preview.error : undefined;
       try {
         await ask(now);
         return undefined;
@@ -51,7 +65,13 @@ interface Props<T> {
 }
 
 /** What would happen, beside a form. While a new answer is on its way the last one stays. */
-function Panel<T extends { notes: string[] }>({ asked, ready, incomplete, summary, children }: Props<T>) {
+function Panel<T extends { notes: string[] }>({
+  asked,
+  ready,
+  incomplete,
+  summary,
+  children,
+}: Props<T>) {
   const { data, error, pending, again } = asked;
   const rejected = isRejected(error) ? error.fields.length : 0;
   return (
@@ -63,7 +83,11 @@ function Panel<T extends { notes: string[] }>({ asked, ready, incomplete, summar
       <div role="status">
         {ready && error !== undefined ? (
           <>
-            <p className="refused">{rejected > 0 ? `${count(rejected, 'field needs', 'fields need')} attention: ${words(error)}` : words(error)}</p>
+            <p className="refused">
+              {rejected > 0
+                ? `${count(rejected, 'field needs', 'fields need')} attention: ${words(error)}`
+                : words(error)}
+            </p>
             {mayBeDone(error) && (
               <Button size="compact-sm" variant="default" onClick={again}>
                 Try again
@@ -71,7 +95,15 @@ function Panel<T extends { notes: string[] }>({ asked, ready, incomplete, summar
             )}
           </>
         ) : (
-          <p className="small">{!ready ? (data ? 'Outdated: complete the form to refresh the preview.' : incomplete) : data ? summary(data) : ''}</p>
+          <p className="small">
+            {!ready
+              ? data
+                ? 'Outdated: complete the form to refresh the preview.'
+                : incomplete
+              : data
+                ? summary(data)
+                : ''}
+          </p>
         )}
       </div>
       {data && (
@@ -94,7 +126,12 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
   useEffect(() => whenIdle(() => void Documents.load()), []);
   const shown = ({ parts }: Previewed) => parts.filter((part) => !isHelper(part));
   return (
-    <Panel asked={asked} ready={ready} incomplete="Complete the required fields to see a preview." summary={(data) => `Creates ${count(shown(data).length, 'resource')}.`}>
+    <Panel
+      asked={asked}
+      ready={ready}
+      incomplete="Complete the required fields to see a preview."
+      summary={(data) => `Creates ${count(shown(data).length, 'resource')}.`}
+    >
       {(data) => (
         <>
           <Tree parts={shown(data)} planned />
@@ -107,9 +144,17 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
 
 /** What a change would do. */
 export function ChangePreview({ asked, ready }: { asked: Asked<PreviewedChange>; ready: boolean }) {
-  const summary = ({ changes }: PreviewedChange) => (changes.length === 0 ? 'Changes no resources.' : `Changes ${count(changes.length, 'resource')}.`);
+  const summary = ({ changes }: PreviewedChange) =>
+    changes.length === 0
+      ? 'Changes no resources.'
+      : `Changes ${count(changes.length, 'resource')}.`;
   return (
-    <Panel asked={asked} ready={ready} incomplete="Change a field to see what the change does." summary={summary}>
+    <Panel
+      asked={asked}
+      ready={ready}
+      incomplete="Change a field to see what the change does."
+      summary={summary}
+    >
       {({ changes }) => (
         <ul className="changes" aria-label="Changed resources">
           {changes.map(({ slot, action, fields }) => (
@@ -137,7 +182,11 @@ export function ChangePreview({ asked, ready }: { asked: Asked<PreviewedChange>;
   );
 }
 
-const ACTIONS: Record<PreviewedChange['changes'][number]['action'], string> = { create: 'is created', change: 'is changed', delete: 'is deleted' };
+const ACTIONS: Record<PreviewedChange['changes'][number]['action'], string> = {
+  create: 'is created',
+  change: 'is changed',
+  delete: 'is deleted',
+};
 
 const Documents = onDemand(() => import('./Documents'));
 
@@ -148,7 +197,10 @@ function Manifests({ resources }: { resources: readonly Resource[] }) {
       <summary>Show YAML</summary>
       {open && (
         <Loaded>
-          <Documents documents={resources.map(({ manifest }) => manifest)} label="Resources as YAML" />
+          <Documents
+            documents={resources.map(({ manifest }) => manifest)}
+            label="Resources as YAML"
+          />
         </Loaded>
       )}
     </details>

@@ -8,7 +8,9 @@ interface Props {
   again?: () => void;
 }
 
-/** What went wrong, in the server's own words, and what to tell those who look for it in the log. */
+/**
+ * What went wrong, in the server's own words, and what to tell those who look for it in the log.
+ */
 export function ProblemAlert({ title, error, again }: Props) {
   const id = error instanceof Refused ? error.problem.requestId : undefined;
   return (

@@ -4,7 +4,9 @@ import { progressOf, type Mood } from '../kinds/mood';
 export function Progress({ text, mood }: { text: string; mood: Mood }) {
   const progress = progressOf(text);
   const what = mood === 'leaving' ? 'deleted' : 'ready';
-  const label = progress ? `${progress.done} of ${progress.of} resources ${what}` : 'No resources yet';
+  const label = progress
+    ? `${progress.done} of ${progress.of} resources ${what}`
+    : 'No resources yet';
   return (
     <div className="progress" data-mood={mood}>
       <progress aria-label={label} value={progress?.done ?? 0} max={progress?.of ?? 1} />

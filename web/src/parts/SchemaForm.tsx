@@ -3,7 +3,16 @@ import type { ErrorSchema, FieldTemplateProps, ObjectFieldTemplateProps } from '
 import { useEffect, useMemo } from 'react';
 import { growing, isAdvanced, uiOf, type Data, type Schema } from '../kinds/schema';
 import { errorSchema, messagesIn, validator, type Fault } from '../kinds/validate';
-import { CheckboxWidget, Free, Lines, OptionalGroup, Pairs, SelectWidget, TextWidget, Yaml } from './fields';
+import {
+  CheckboxWidget,
+  Free,
+  Lines,
+  OptionalGroup,
+  Pairs,
+  SelectWidget,
+  TextWidget,
+  Yaml,
+} from './fields';
 import { Fold } from './Fold';
 import { whenIdle } from './onDemand';
 
@@ -22,7 +31,10 @@ interface Props {
 export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
   useEffect(() => whenIdle(() => void Yaml.load()), []);
   const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
-  const ui = useMemo(() => ({ ...uiOf(shown, current), 'ui:submitButtonOptions': { norender: true } }), [shown, current]);
+  const ui = useMemo(
+    () => ({ ...uiOf(shown, current), 'ui:submitButtonOptions': { norender: true } }),
+    [shown, current],
+  );
   const errors = useMemo(() => errorSchema(faults), [faults]);
   return (
     <Form<Data, Schema>
@@ -46,8 +58,16 @@ export function SchemaForm({ schema, data, faults, onChange, onLeave, current }:
   );
 }
 
-/** The fields themselves have their labels, help and errors: only what is wrong with a group as a whole stands above it. */
-function FieldTemplate({ children, hidden, schema, rawErrors = [] }: FieldTemplateProps<Data, Schema>) {
+/**
+ * The fields themselves have their labels, help and errors: only what is wrong with a group as a
+ * whole stands above it.
+ */
+function FieldTemplate({
+  children,
+  hidden,
+  schema,
+  rawErrors = [],
+}: FieldTemplateProps<Data, Schema>) {
   if (hidden) return <div hidden>{children}</div>;
   return (
     <>
@@ -62,11 +82,21 @@ function FieldTemplate({ children, hidden, schema, rawErrors = [] }: FieldTempla
 }
 
 /** A group: what must or often is said, then the rest, folded. What is wrong there unfolds it. */
-function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorSchema: errors }: ObjectFieldTemplateProps<Data, Schema>) {
-  const folded = (name: string) => isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
+function ObjectFieldTemplate({
+  properties,
+  schema,
+  uiSchema,
+  fieldPathId,
+  errorSchema: errors,
+}: ObjectFieldTemplateProps<Data, Schema>) {
+  const folded = (name: string) =>
+    isAdvanced(name, schema.properties?.[name] ?? {}, schema.required?.includes(name) ?? false);
   const first = properties.filter(({ name }) => !folded(name));
   const rest = properties.filter(({ name }) => folded(name));
-  const wrong = rest.some(({ name }) => messagesIn((errors as Record<string, ErrorSchema> | undefined)?.[name]).length > 0);
+  const wrong = rest.some(
+    ({ name }) =>
+      messagesIn((errors as Record<string, ErrorSchema> | undefined)?.[name]).length > 0,
+  );
   const body = (
     <div className="fields">
       {first.map(({ name, content }) => (
@@ -80,7 +110,10 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
           wrong={wrong}
           summary={
             <>
-              More options <span className="small">{rest.map(({ content }) => titleIn(content)).join(', ')}</span>
+              More options{' '}
+              <span className="small">
+                {rest.map(({ content }) => titleIn(content)).join(', ')}
+              </span>
             </>
           }
         >
@@ -96,7 +129,10 @@ function ObjectFieldTemplate({ properties, schema, uiSchema, fieldPathId, errorS
     </div>
   );
   // The spec itself, and a group that holds everything there is, need no title.
-  const bare = fieldPathId.path.length === 0 || fieldPathId.path.join() === 'parameters' || uiSchema?.['ui:bare'] === true;
+  const bare =
+    fieldPathId.path.length === 0 ||
+    fieldPathId.path.join() === 'parameters' ||
+    uiSchema?.['ui:bare'] === true;
   if (bare) return body;
   return (
     <fieldset className="group">
@@ -114,7 +150,10 @@ function titleIn(content: { props: unknown }): string {
 }
 
 // The form compares these whenever it is drawn: the same ones are compared at once.
-const DEFAULTS = { emptyObjectFields: 'skipDefaults', arrayMinItems: { populate: 'never' } } as const;
+const DEFAULTS = {
+  emptyObjectFields: 'skipDefaults',
+  arrayMinItems: { populate: 'never' },
+} as const;
 const TEMPLATES = { FieldTemplate, ObjectFieldTemplate };
 const WIDGETS = { TextWidget, SelectWidget, CheckboxWidget, UpDownWidget: TextWidget };
 const FIELDS = { Lines, Pairs, Free, OptionalGroup };

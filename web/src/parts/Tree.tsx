@@ -36,8 +36,14 @@ function Branch({ nodes, leaving, planned, label }: BranchProps) {
             <Helpers node={node} leaving={leaving} planned={planned} />
           ) : (
             <>
-              {node.part ? <Leaf part={node.part} leaving={leaving} planned={planned} /> : <p className="branch-name">{humane(node.name)}</p>}
-              {node.children.length > 0 && <Branch nodes={node.children} leaving={leaving} planned={planned} />}
+              {node.part ? (
+                <Leaf part={node.part} leaving={leaving} planned={planned} />
+              ) : (
+                <p className="branch-name">{humane(node.name)}</p>
+              )}
+              {node.children.length > 0 && (
+                <Branch nodes={node.children} leaving={leaving} planned={planned} />
+              )}
             </>
           )}
         </li>
@@ -53,11 +59,7 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
     <Fold
       className="helpers"
       wrong={wrong}
-      summary={
-        <>
-          {count(node.children.length, 'internal resource')}
-        </>
-      }
+      summary={<>{count(node.children.length, 'internal resource')}</>}
     >
       <Branch nodes={node.children} leaving={leaving} planned={planned} />
     </Fold>
@@ -81,14 +83,22 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
           </span>
         )}
       </div>
-      {!planned && (mood !== 'bad' || part.externalName) && <LeafLine part={part} says={ready || mood === 'bad' ? undefined : (cause?.headline ?? message)} />}
+      {!planned && (mood !== 'bad' || part.externalName) && (
+        <LeafLine
+          part={part}
+          says={ready || mood === 'bad' ? undefined : (cause?.headline ?? message)}
+        />
+      )}
       {mood === 'bad' && cause && <CauseWords cause={cause} />}
       {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
     </div>
   );
 }
 
-/** The id of a part, once there is one, and what it waits for. The line is there from the beginning: nothing below moves as the part comes up. */
+/**
+ * The id of a part, once there is one, and what it waits for. The line is there from the beginning:
+ * nothing below moves as the part comes up.
+ */
 function LeafLine({ part, says }: { part: Part; says: string | null | undefined }) {
   const { externalName } = part;
   return (

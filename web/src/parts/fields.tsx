@@ -10,14 +10,16 @@ export type Field = FieldProps<Data, Schema>;
 type Widget = WidgetProps<Data, Schema>;
 
 /** What is said of a field beside its label. */
-function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options' | 'rawErrors'>): { description: ReactNode; error: ReactNode } {
+function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options' | 'rawErrors'>): {
+  description: ReactNode;
+  error: ReactNode;
+} {
   const text = options.description ?? schema.description;
   const help = options.help;
-  return { description: help ? `${text ?? ''} ${sentence(help)}`.trim() : text, error: rawErrors?.length ? rawErrors.join('; ') : undefined };
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!]$/.test(text) ? '' : '.'}`;
+  return {
+    description: help ? `${text ?? ''} ${help}`.trim() : text,
+    error: rawErrors?.length ? rawErrors.join('; ') : undefined,
+  };
 }
 
 /** A text or a number. */
@@ -52,8 +54,17 @@ export function TextWidget(props: Widget) {
 export function SelectWidget(props: Widget) {
   const { id, label, required, disabled, options, schema, onChange, onBlur } = props;
   const value: unknown = props.value;
-  const none = schema.default === undefined ? [{ value: '', label: required ? 'Choose…' : 'Platform default', disabled: required }] : [];
-  const data = [...none, ...(options.enumOptions ?? []).map((option) => ({ value: String(option.value), label: option.label }))];
+  const none =
+    schema.default === undefined
+      ? [{ value: '', label: required ? 'Choose…' : 'Platform default', disabled: required }]
+      : [];
+  const data = [
+    ...none,
+    ...(options.enumOptions ?? []).map((option) => ({
+      value: String(option.value),
+      label: option.label,
+    })),
+  ];
   return (
     <NativeSelect
       id={id}
@@ -73,7 +84,17 @@ export function SelectWidget(props: Widget) {
 export function CheckboxWidget(props: Widget) {
   const { id, label, disabled, onChange } = props;
   const value: unknown = props.value;
-  return <Switch id={id} aria-label={label} label={label} {...words(props)} disabled={disabled} checked={Boolean(value)} onChange={(event) => onChange(event.currentTarget.checked)} />;
+  return (
+    <Switch
+      id={id}
+      aria-label={label}
+      label={label}
+      {...words(props)}
+      disabled={disabled}
+      checked={Boolean(value)}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+  );
 }
 
 interface TextFieldProps {
@@ -86,7 +107,17 @@ interface TextFieldProps {
 
 /** A field that is written as text of some form. */
 export function TextField({ field, hint, write, read }: TextFieldProps) {
-  const { fieldPathId, uiSchema, schema, formData, required, onChange, onBlur, errorSchema, rawErrors = [] } = field;
+  const {
+    fieldPathId,
+    uiSchema,
+    schema,
+    formData,
+    required,
+    onChange,
+    onBlur,
+    errorSchema,
+    rawErrors = [],
+  } = field;
   const [text, setText] = useState(() => textOf(formData, write));
   const { unreadable } = understood(text, read);
   const options = { ...uiSchema?.['ui:options'], help: uiSchema?.['ui:help'] };
@@ -95,7 +126,8 @@ export function TextField({ field, hint, write, read }: TextFieldProps) {
     setText(next);
     onChange(understood(next, read).data as Data | undefined, fieldPathId.path);
   };
-  const errors = unreadable === undefined ? [...rawErrors, ...messagesIn(errorSchema)] : [unreadable];
+  const errors =
+    unreadable === undefined ? [...rawErrors, ...messagesIn(errorSchema)] : [unreadable];
   return (
     <Textarea
       id={fieldPathId.$id}
@@ -121,20 +153,40 @@ function textOf(data: unknown, write: (data: unknown) => string): string {
   return typeof data === 'string' ? data : write(data);
 }
 
-/** What a text says. What cannot be read is handed on as it was typed: the schema wants no text there, so that nothing is made of it. */
-function understood(text: string, read: (text: string) => unknown): { data: unknown; unreadable?: string } {
+/**
+ * What a text says. What cannot be read is handed on as it was typed: the schema wants no text
+ * there, so that nothing is made of it.
+ */
+function understood(
+  text: string,
+  read: (text: string) => unknown,
+): { data: unknown; unreadable?: string } {
   if (text.trim() === '') return { data: undefined };
   try {
     return { data: read(text) };
   } catch (error) {
-    return { data: text, unreadable: error instanceof Error ? error.message.split('\n')[0]! : String(error) };
+    return {
+      data: text,
+      unreadable: error instanceof Error ? error.message.split('\n')[0]! : String(error),
+    };
   }
 }
 
 /** A list of texts, one on each line. */
 export function Lines(field: Field) {
-  const read = (text: string) => text.split('\n').map((line) => line.trim()).filter(Boolean);
-  return <TextField field={field} hint="One per line." write={(data) => (data as string[]).join('\n')} read={read} />;
+  const read = (text: string) =>
+    text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter(Boolean);
+  return (
+    <TextField
+      field={field}
+      hint="One per line."
+      write={(data) => (data as string[]).join('\n')}
+      read={read}
+    />
+  );
 }
 
 /** Names and their values. */
@@ -145,7 +197,10 @@ export function Pairs(field: Field) {
 
 const PAIRS = String.raw`One NAME=value per line. Write a value with several lines as NAME="one\ntwo".`;
 
-/** Loaded ahead by the form: what is typed there would be lost with a page that has to be loaded again for it. */
+/**
+ * Loaded ahead by the form: what is typed there would be lost with a page that has to be loaded
+ * again for it.
+ */
 export const Yaml = onDemand(() => import('./Free'));
 
 /** Whatever has no form of its own, as YAML. */
@@ -157,7 +212,10 @@ export function Free(field: Field) {
   );
 }
 
-/** A group that need not be there: a switch says whether it is. It begins with what is there already, of which some may not change. */
+/**
+ * A group that need not be there: a switch says whether it is. It begins with what is there
+ * already, of which some may not change.
+ */
 export function OptionalGroup(field: Field) {
   const { uiSchema, schema, formData, fieldPathId, onChange, registry } = field;
   const { ObjectField } = registry.fields;
@@ -171,7 +229,9 @@ export function OptionalGroup(field: Field) {
         label={uiSchema?.['ui:title'] as string}
         description={schema.description}
         checked={on}
-        onChange={(event) => onChange(event.currentTarget.checked ? first : undefined, fieldPathId.path)}
+        onChange={(event) =>
+          onChange(event.currentTarget.checked ? first : undefined, fieldPathId.path)
+        }
       />
       {on && ObjectField && <ObjectField {...field} uiSchema={{ ...inner, 'ui:bare': true }} />}
     </div>

@@ -3,7 +3,8 @@ import { Opening } from '../pages/States';
 import { Boundary } from './Boundary';
 
 /**
- * A component that is loaded when it is first drawn, or ahead by `load`. What is there already is drawn at once: React's own `lazy` shows
+ * A component that is loaded when it is first drawn, or ahead by `load`. What is there already is
+ * drawn at once: React's own `lazy` shows
  * what stands for it meanwhile, also where there is nothing to wait for.
  */
 export function onDemand<P extends object>(from: () => Promise<{ default: ComponentType<P> }>) {
@@ -20,7 +21,11 @@ export function onDemand<P extends object>(from: () => Promise<{ default: Compon
     return <Now {...props} />;
   }
   // That it does not come is said where it is to be drawn.
-  const load = () => ask().then(() => undefined, () => undefined);
+  const load = () =>
+    ask().then(
+      () => undefined,
+      () => undefined,
+    );
   return Object.assign(OnDemand, { load });
 }
 
@@ -43,7 +48,9 @@ interface LoadedProps {
   children: ReactNode;
 }
 
-/** What is on demand in a page, in its own place: where it does not come everything around it stays. */
+/**
+ * What is on demand in a page, in its own place: where it does not come everything around it stays.
+ */
 export function Loaded({ fallback = <Opening />, instead, children }: LoadedProps) {
   return (
     <Boundary instead={instead}>

@@ -4,19 +4,31 @@ import { pruned, type Data, type Schema } from '../kinds/schema';
 import { PRIVATE_KEY, privateKeysIn } from '../kinds/secrets';
 import { faultsIn, faultsOf, type Fault } from '../kinds/validate';
 
-/** A spec that is being written: its data, what is wrong with it, and what of that may be said already. */
+/**
+ * A spec that is being written: its data, what is wrong with it, and what of that may be said
+ * already.
+ */
 export function useSpec(schema: Schema, first: Data) {
   const [data, setData] = useState(first);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [tried, setTried] = useState(false);
   const [refused, setRefused] = useState<Refusal>();
   const spec = useMemo(() => pruned(schema, data), [schema, data]);
-  const secret = useMemo(() => privateKeysIn(spec).map((path): Fault => ({ path, message: PRIVATE_KEY })), [spec]);
-  const own = useMemo(() => faultsIn(schema, spec).filter(({ path }) => !secret.some((one) => isBelow(path, one.path))), [schema, spec, secret]);
+  const secret = useMemo(
+    () => privateKeysIn(spec).map((path): Fault => ({ path, message: PRIVATE_KEY })),
+    [spec],
+  );
+  const own = useMemo(
+    () =>
+      faultsIn(schema, spec).filter(({ path }) => !secret.some((one) => isBelow(path, one.path))),
+    [schema, spec, secret],
+  );
   const valid = own.length === 0 && secret.length === 0;
   const theirs = refused?.of === spec ? refused.faults : [];
   // Who leaves a list leaves its entries.
-  const told = own.filter(({ path }) => tried || path.some((_, index) => left.has(path.slice(0, index + 1).join('.'))));
+  const told = own.filter(
+    ({ path }) => tried || path.some((_, index) => left.has(path.slice(0, index + 1).join('.'))),
+  );
   return {
     data,
     spec,
@@ -49,7 +61,10 @@ interface Refusal {
   others: FieldError[];
 }
 
-/** Brings the first field with an error before the eyes, and the keyboard to it; where no field is to blame, what is said above them. */
+/**
+ * Brings the first field with an error before the eyes, and the keyboard to it; where no field is
+ * to blame, what is said above them.
+ */
 export function goToFirstError(): void {
   requestAnimationFrame(() => {
     const field = document.querySelector<HTMLElement>('main [aria-invalid="true"]');

@@ -1,6 +1,9 @@
 import { startTransition, useCallback, useEffect, useRef, useState } from 'react';
 
-/** What was asked of the portal: the answer, or why there is none. The last answer stays while the next is waited for. */
+/**
+ * What was asked of the portal: the answer, or why there is none. The last answer stays while the
+ * next is waited for.
+ */
 export interface Asked<T> {
   data: T | undefined;
   error: unknown;
@@ -11,10 +14,14 @@ export interface Asked<T> {
 }
 
 /**
- * Asks whenever `key` changes; without a key nothing. Answers that come after the next question are dropped. What is made of an answer
+ * Asks whenever `key` changes; without a key nothing. Answers that come after the next question are
+ * dropped. What is made of an answer
  * is drawn piece by piece: meanwhile the page hears what somebody types.
  */
-export function useAsked<T>(key: string | undefined, ask: (signal: AbortSignal) => Promise<T>): Asked<T> {
+export function useAsked<T>(
+  key: string | undefined,
+  ask: (signal: AbortSignal) => Promise<T>,
+): Asked<T> {
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ data?: T; error?: unknown; of?: string }>({});
   const latest = useRef(ask);
@@ -30,11 +37,18 @@ export function useAsked<T>(key: string | undefined, ask: (signal: AbortSignal) 
         if (!gone.signal.aborted) startTransition(() => setState({ data, of: question }));
       },
       (error: unknown) => {
-        if (!gone.signal.aborted) startTransition(() => setState((before) => ({ data: before.data, error, of: question })));
+        if (!gone.signal.aborted)
+          startTransition(() => setState((before) => ({ data: before.data, error, of: question })));
       },
     );
     return () => gone.abort();
   }, [question]);
   const again = useCallback(() => setRound((before) => before + 1), []);
-  return { data: state.data, error: state.of === question ? state.error : undefined, failed: state.error, pending: state.of !== question, again };
+  return {
+    data: state.data,
+    error: state.of === question ? state.error : undefined,
+    failed: state.error,
+    pending: state.of !== question,
+    again,
+  };
 }

@@ -6,7 +6,10 @@ import { Ledger, keyOf, type Key } from './ledger';
 
 type Store = ReturnType<typeof createStore>;
 
-/** What lists sort and filter by. It changes seldom: most changes of an environment leave lists as they are. */
+/**
+ * What lists sort and filter by. It changes seldom: most changes of an environment leave lists as
+ * they are.
+ */
 export interface Row {
   key: Key;
   kind: string;
@@ -25,7 +28,10 @@ export interface Row {
 
 const atoms = new Map<Key, PrimitiveAtom<Environment | undefined>>();
 
-/** An environment's own atom: whoever reads it is drawn again when this one changes, and for no other. */
+/**
+ * An environment's own atom: whoever reads it is drawn again when this one changes, and for no
+ * other.
+ */
 export function environmentAtom(key: Key): PrimitiveAtom<Environment | undefined> {
   const known = atoms.get(key) ?? atom<Environment | undefined>(undefined);
   atoms.set(key, known);
@@ -71,9 +77,13 @@ export class Environments {
     if (synced) this.store.set(syncedAtom, true);
   }
 
-  /** Takes in everything that there is, read while the line is down; `lines` were opened when it was asked for. Says whether it did. */
+  /**
+   * Takes in everything that there is, read while the line is down; `lines` were opened when it was
+   * asked for. Says whether it did.
+   */
   read(all: readonly Environment[], lines: number): boolean {
-    // A line that stands again knows better; until the first has told everything, whatever there is is news.
+    // A line that stands again knows better; until the first has told everything, whatever there is
+    // is news.
     if (lines !== this.lines && this.store.get(syncedAtom)) return false;
     this.show(this.ledger.read(all));
     this.store.set(syncedAtom, true);
@@ -121,7 +131,15 @@ export class Environments {
     if (!since || environment.deletedAt) return environment;
     // While it goes, progress counts what is gone.
     const progress = environment.progress.replace(/^\d+/, '0');
-    return { ...environment, phase: 'Deleting', deletedAt: since, message: 'is being deleted', diagnosis: undefined, progress, ready: false };
+    return {
+      ...environment,
+      phase: 'Deleting',
+      deletedAt: since,
+      message: 'is being deleted',
+      diagnosis: undefined,
+      progress,
+      ready: false,
+    };
   }
 }
 
@@ -129,7 +147,20 @@ function rowOf(key: Key, environment: Environment, told: boolean): Row {
   const { kind, apiVersion, plural, namespace, name, phase, failed } = environment;
   const ownerLabel = environment.labels['owner'] ?? '';
   const owner = environment.owner ?? ownerLabel;
-  return { key, kind, apiVersion, plural, namespace, name, owner, ownerLabel, phase, failed, createdAt: environment.createdAt ?? '', told };
+  return {
+    key,
+    kind,
+    apiVersion,
+    plural,
+    namespace,
+    name,
+    owner,
+    ownerLabel,
+    phase,
+    failed,
+    createdAt: environment.createdAt ?? '',
+    told,
+  };
 }
 
 function sameRow(before: Row | undefined, after: Row | undefined): boolean {

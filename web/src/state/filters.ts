@@ -3,7 +3,9 @@ import { kindPath, type Known, type OfKind } from '../kinds/known';
 import { compare } from '../kinds/words';
 import type { Row } from './environments';
 
-/** Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody. */
+/**
+ * Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody.
+ */
 export interface Filters {
   q: string;
   /** As it stands in paths: two groups may serve one kind. */
@@ -17,11 +19,22 @@ export interface Filters {
 
 export function filtersOf(search: URLSearchParams): Filters {
   const text = (name: string) => search.get(name) ?? '';
-  return { q: text('q'), kind: text('kind'), owner: text('owner'), phase: text('phase'), sort: text('sort'), view: text('view') };
+  return {
+    q: text('q'),
+    kind: text('kind'),
+    owner: text('owner'),
+    phase: text('phase'),
+    sort: text('sort'),
+    view: text('view'),
+  };
 }
 
 /** The same search with another value; what is as usual is left out. */
-export function withFilter(search: URLSearchParams, name: keyof Filters, value: string): URLSearchParams {
+export function withFilter(
+  search: URLSearchParams,
+  name: keyof Filters,
+  value: string,
+): URLSearchParams {
   const next = new URLSearchParams(search);
   if (value) next.set(name, value);
   else next.delete(name);
@@ -38,12 +51,24 @@ export function isMine(
 }
 
 /** The rows that fit, in order. */
-export function listed(rows: readonly Row[], { q, kind, owner, phase, sort }: Filters, me: Me | undefined, known: (of: OfKind) => Known): Row[] {
+export function listed(
+  rows: readonly Row[],
+  { q, kind, owner, phase, sort }: Filters,
+  me: Me | undefined,
+  known: (of: OfKind) => Known,
+): Row[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {
-    const text = `${row.name} ${row.namespace} ${row.kind} ${known(row).title} ${row.owner}`.toLowerCase();
-    const whose = owner === '*' || (owner === '-' ? !row.owner : owner ? row.owner === owner : isMine(row, me));
-    return whose && (!kind || kindPath(row) === kind) && (!phase || row.phase === phase) && words.every((word) => text.includes(word));
+    const text =
+      `${row.name} ${row.namespace} ${row.kind} ${known(row).title} ${row.owner}`.toLowerCase();
+    const whose =
+      owner === '*' || (owner === '-' ? !row.owner : owner ? row.owner === owner : isMine(row, me));
+    return (
+      whose &&
+      (!kind || kindPath(row) === kind) &&
+      (!phase || row.phase === phase) &&
+      words.every((word) => text.includes(word))
+    );
   };
   return rows.filter(fits).sort(ORDERS[sort] ?? ORDERS['newest']);
 }
@@ -55,5 +80,8 @@ const ORDERS: Record<string, Order> = {
   newest,
   name: byName,
   // What needs somebody comes first.
-  state: (a, b) => Number(b.failed) - Number(a.failed) || Number(a.phase === 'Ready') - Number(b.phase === 'Ready') || newest(a, b),
+  state: (a, b) =>
+    Number(b.failed) - Number(a.failed) ||
+    Number(a.phase === 'Ready') - Number(b.phase === 'Ready') ||
+    newest(a, b),
 };

@@ -12,14 +12,20 @@ interface Draft {
   value: unknown;
 }
 
-/** What was typed before one left this page, for another one or to sign in again. It is read when a form begins. */
+/**
+ * What was typed before one left this page, for another one or to sign in again. It is read when a
+ * form begins.
+ */
 export function useKept(key: string): unknown {
   const me = useAtomValue(meAtom);
   const [before] = useState(() => read(key));
   return before && before.of === me?.owner ? before.value : undefined;
 }
 
-/** Keeps what is typed, in this tab alone, until it is sent or given up: `forget`. `undefined` is nothing typed. */
+/**
+ * Keeps what is typed, in this tab alone, until it is sent or given up: `forget`. `undefined` is
+ * nothing typed.
+ */
 export function useKeeping(key: string, value: unknown): void {
   const owner = useAtomValue(meAtom)?.owner;
   useEffect(() => {
@@ -32,11 +38,17 @@ export function forget(key: string): void {
   write(key, undefined);
 }
 
-/** Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else uses next. */
+/**
+ * Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else
+ * uses next.
+ */
 export function forgetOthers(owner?: string): void {
   try {
-    const keys = Object.keys(sessionStorage).filter((name) => name.startsWith(PREFIX)).map((name) => name.slice(PREFIX.length));
-    for (const key of keys) if (owner === undefined || read(key)?.of !== owner) write(key, undefined);
+    const keys = Object.keys(sessionStorage)
+      .filter((name) => name.startsWith(PREFIX))
+      .map((name) => name.slice(PREFIX.length));
+    for (const key of keys)
+      if (owner === undefined || read(key)?.of !== owner) write(key, undefined);
   } catch {
     // Storage may be forbidden: then nothing is kept.
   }
@@ -44,7 +56,9 @@ export function forgetOthers(owner?: string): void {
 
 function read(key: string): Draft | undefined {
   try {
-    return (JSON.parse(sessionStorage.getItem(PREFIX + key) ?? 'null') as Draft | null) ?? undefined;
+    return (
+      (JSON.parse(sessionStorage.getItem(PREFIX + key) ?? 'null') as Draft | null) ?? undefined
+    );
   } catch {
     return undefined;
   }
@@ -53,7 +67,8 @@ function read(key: string): Draft | undefined {
 function write(key: string, draft: Draft | undefined): void {
   try {
     // The last guard: whatever a page does, a private key is not kept.
-    if (draft === undefined || holdsPrivateKey(draft.value)) sessionStorage.removeItem(PREFIX + key);
+    if (draft === undefined || holdsPrivateKey(draft.value))
+      sessionStorage.removeItem(PREFIX + key);
     else sessionStorage.setItem(PREFIX + key, JSON.stringify(draft));
   } catch {
     // Storage may be forbidden: then it is lost, as it would be without.

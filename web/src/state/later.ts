@@ -1,6 +1,9 @@
 import { useEffect, useState } from 'react';
 
-/** Whether so many milliseconds have passed since this was first drawn: what is over sooner is not worth a word. */
+/**
+ * Whether so many milliseconds have passed since this was first drawn: what is over sooner is not
+ * worth a word.
+ */
 export function useLater(milliseconds: number): boolean {
   const [later, setLater] = useState(false);
   useEffect(() => {

@@ -5,23 +5,35 @@ import type { Environment } from '../api/schema';
 export type Key = string;
 
 /** The key of an environment. */
-export function keyOf({ apiVersion, kind, namespace, name }: Pick<Environment, 'apiVersion' | 'kind' | 'namespace' | 'name'>): Key {
+export function keyOf({
+  apiVersion,
+  kind,
+  namespace,
+  name,
+}: Pick<Environment, 'apiVersion' | 'kind' | 'namespace' | 'name'>): Key {
   return `${kind}.${apiVersion.split('/')[0] ?? ''}/${namespace}/${name}`;
 }
 
 /**
- * Everything that came down the line, in its newest state. Any message may come twice, and changes may come late: each carries the
- * sequence that its line gave it, and what is older than what is known of the same environment changes nothing.
+ * Everything that came down the line, in its newest state. Any message may come twice, and changes
+ * may come late: each carries the
+ * sequence that its line gave it, and what is older than what is known of the same environment
+ * changes nothing.
  * A snapshot counts only once it is complete; until then what was known before stays.
  */
 export class Ledger {
   readonly entries = new Map<Key, Environment>();
-  /** What of it was read or made here alone: the line has not told of it, and perhaps never will. */
+  /**
+   * What of it was read or made here alone: the line has not told of it, and perhaps never will.
+   */
   private readonly offered = new Set<Key>();
   private epoch = '';
   /** Everything up to here is contained in `entries`. */
   private floor = 0;
-  /** The newest change of each environment since; also of those that are gone, so that nothing late brings them back. */
+  /**
+   * The newest change of each environment since; also of those that are gone, so that nothing late
+   * brings them back.
+   */
   private newest = new Map<Key, number>();
   private snapshot: { entries: Map<Key, Environment>; changes: Message[] } | undefined;
 
@@ -54,10 +66,16 @@ export class Ledger {
       else if (type !== 'deleted') this.snapshot.entries.set(key, environment);
       return [];
     }
-    if (!id || id.epoch !== this.epoch || id.sequence <= Math.max(this.floor, this.newest.get(key) ?? 0)) return [];
+    if (
+      !id ||
+      id.epoch !== this.epoch ||
+      id.sequence <= Math.max(this.floor, this.newest.get(key) ?? 0)
+    )
+      return [];
     this.newest.set(key, id.sequence);
     // Told twice, as after a read without the line: no news.
-    if (type !== 'deleted' && this.tells(key) && same(this.entries.get(key), environment)) return [];
+    if (type !== 'deleted' && this.tells(key) && same(this.entries.get(key), environment))
+      return [];
     this.offered.delete(key);
     if (type === 'deleted') this.entries.delete(key);
     else this.entries.set(key, environment);
@@ -76,9 +94,16 @@ export class Ledger {
     return [...changed];
   }
 
-  /** Takes in everything that there is, as it was read without the line: what comes down the line after it counts for more. */
+  /**
+   * Takes in everything that there is, as it was read without the line: what comes down the line
+   * after it counts for more.
+   */
   read(environments: readonly Environment[]): Key[] {
-    return [...this.exchange(new Map(environments.map((environment) => [keyOf(environment), environment])))];
+    return [
+      ...this.exchange(
+        new Map(environments.map((environment) => [keyOf(environment), environment])),
+      ),
+    ];
   }
 
   /** Takes in what was just made or read by itself, unless the line knows it. */
@@ -112,7 +137,10 @@ export class Ledger {
     return changed;
   }
 
-  /** A heartbeat says that nothing older is on its way any more: so what is remembered of the gone does not grow for ever. */
+  /**
+   * A heartbeat says that nothing older is on its way any more: so what is remembered of the gone
+   * does not grow for ever.
+   */
   private raise({ epoch, sequence }: EventId): void {
     if (epoch !== this.epoch || sequence <= this.floor) return;
     this.floor = sequence;

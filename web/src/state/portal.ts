@@ -70,7 +70,12 @@ export class Portal {
     if (isOver()) return;
     forgetOthers(me.owner);
     startTransition(() => this.store.set(sessionAtom, { state: 'in', me }));
-    if (this.refused) this.store.set(tellAtom, { mood: 'bad', title: 'Sign-in failed. You are still signed in as before.', detail: words(this.refused) });
+    if (this.refused)
+      this.store.set(tellAtom, {
+        mood: 'bad',
+        title: 'Sign-in failed. You are still signed in as before.',
+        detail: words(this.refused),
+      });
     this.follow();
     void this.learn(kinds);
   }
@@ -85,11 +90,13 @@ export class Portal {
       onLine: (line) => {
         this.store.set(lineAtom, line);
         if (line.state === 'signed-out') this.lose(line.why);
-        // A line that is asked for at once goes on where it stopped: a list would only be in its way.
+        // A line that is asked for at once goes on where it stopped: a list would only be in its
+        // way.
         if (line.state === 'down' && line.retryAt > Date.now()) void this.read();
         // What is still being read is older than what the line has told by now.
         if (line.state === 'live') this.reading?.abort();
-        // With every line after the first: what can be made may be something else than before, and so may be who is signed in.
+        // With every line after the first: what can be made may be something else than before, and
+        // so may be who is signed in.
         if (line.state === 'live' && again) {
           void this.learn();
           void this.identify();
@@ -99,7 +106,10 @@ export class Portal {
     });
   }
 
-  /** Another page may have signed in as somebody else since: nothing of one person's stays before another. */
+  /**
+   * Another page may have signed in as somebody else since: nothing of one person's stays before
+   * another.
+   */
   private async identify(): Promise<void> {
     const me = await answer(api.GET('/api/v1/me')).catch(() => undefined);
     const before = this.store.get(meAtom);
@@ -115,7 +125,10 @@ export class Portal {
     this.reading?.abort();
   }
 
-  /** Reads what there is, page by page, while no changes come: whoever reads it knows by the banner how old it is. */
+  /**
+   * Reads what there is, page by page, while no changes come: whoever reads it knows by the banner
+   * how old it is.
+   */
   private async read(): Promise<void> {
     const { lines } = this.environments;
     this.reading?.abort();
@@ -124,30 +137,47 @@ export class Portal {
       const all: Environment[] = [];
       let next: string | undefined;
       do {
-        const page: Page = await answer(api.GET('/api/v1/environments', { params: { query: { limit: 500, continue: next } }, signal }));
+        const page: Page = await answer(
+          api.GET('/api/v1/environments', {
+            params: { query: { limit: 500, continue: next } },
+            signal,
+          }),
+        );
         all.push(...page.items);
         next = page.continue ?? undefined;
       } while (next !== undefined);
-      // Another process may have answered, which was behind the one whose line goes on: that one tells everything anew.
+      // Another process may have answered, which was behind the one whose line goes on: that one
+      // tells everything anew.
       if (!signal.aborted && this.environments.read(all, lines)) this.line?.forget();
     } catch {
       // The banner says already that the portal does not answer; the next attempt reads again.
     }
   }
 
-  /** Asks for the kinds, until there are some, and each is described: a portal that has just begun knows none yet. Why they do not come is kept for whoever waits for them. */
+  /**
+   * Asks for the kinds, until there are some, and each is described: a portal that has just begun
+   * knows none yet. Why they do not come is kept for whoever waits for them.
+   */
   private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
     const { kinds: told, error } = await asked;
     const known = this.store.get(kindsAtom);
     // What a kind was described by is not forgotten where the portal does not know it just now.
-    const kinds = told?.map((kind) => (kind.schema ? kind : { ...kind, schema: known?.find((one) => kindPath(one) === kindPath(kind))?.schema }));
+    const kinds = told?.map((kind) =>
+      kind.schema
+        ? kind
+        : { ...kind, schema: known?.find((one) => kindPath(one) === kindPath(kind))?.schema },
+    );
     // Said once, and not with every attempt.
-    this.store.set(kindsErrorAtom, (before: unknown) => (error && before && words(error) === words(before) ? before : error));
+    this.store.set(kindsErrorAtom, (before: unknown) =>
+      error && before && words(error) === words(before) ? before : error,
+    );
     // The same again is no news for forms that are being filled in.
-    if (kinds && JSON.stringify(kinds) !== JSON.stringify(known)) startTransition(() => this.store.set(kindsAtom, kinds));
+    if (kinds && JSON.stringify(kinds) !== JSON.stringify(known))
+      startTransition(() => this.store.set(kindsAtom, kinds));
     const undescribed = told?.some(({ schema }) => !schema) && attempt < ATTEMPTS;
     clearTimeout(this.learning);
-    if ((!kinds?.length || undescribed) && this.line) this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
+    if ((!kinds?.length || undescribed) && this.line)
+      this.learning = setTimeout(() => void this.learn(undefined, attempt + 1), backoff(attempt));
   }
 
   private lose(why: 'signed-out' | 'expired'): void {
@@ -166,14 +196,17 @@ export class Portal {
 
   /** Signs out, everywhere. */
   async signOut(): Promise<void> {
-    // The portal tells every page of this person that the session has ended, before it answers: here that is no news.
+    // The portal tells every page of this person that the session has ended, before it answers:
+    // here that is no news.
     this.hangUp();
     try {
       await answer(api.POST('/auth/sign-out'));
     } catch (refused) {
       if (await isOut()) {
         tellSignedOut();
-        this.leave({ told: { title: 'You are signed out here, but perhaps not everywhere', error: refused } });
+        this.leave({
+          told: { title: 'You are signed out here, but perhaps not everywhere', error: refused },
+        });
         return;
       }
       if (this.store.get(sessionAtom).state === 'in') this.follow();
@@ -184,7 +217,10 @@ export class Portal {
     window.location.assign('/');
   }
 
-  /** Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for whoever goes back to it. */
+  /**
+   * Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for
+   * whoever goes back to it.
+   */
   private leave(says: { told?: Told; elsewhere?: true } = {}): void {
     this.hangUp();
     this.store.set(sessionAtom, { state: 'out', ...says });
@@ -192,12 +228,18 @@ export class Portal {
   }
 }
 
-/** How often kinds that are there are asked for again because something describes them not: perhaps nothing ever does. */
+/**
+ * How often kinds that are there are asked for again because something describes them not: perhaps
+ * nothing ever does.
+ */
 const ATTEMPTS = 4;
 
 /** The kinds, or why the portal does not say them. */
 function kindsThere(): Promise<{ kinds?: Kind[]; error?: unknown }> {
-  return answer(api.GET('/api/v1/kinds')).then((kinds) => ({ kinds }), (error: unknown) => ({ error }));
+  return answer(api.GET('/api/v1/kinds')).then(
+    (kinds) => ({ kinds }),
+    (error: unknown) => ({ error }),
+  );
 }
 
 /** Where the pages of one browser tell each other that somebody has signed out. */
@@ -209,13 +251,19 @@ function tellSignedOut(): void {
   channel.close();
 }
 
-/** Whether the session has ended, although signing out was refused: the portal takes it from this browser even where it cannot tell the others. */
+/**
+ * Whether the session has ended, although signing out was refused: the portal takes it from this
+ * browser even where it cannot tell the others.
+ */
 async function isOut(): Promise<boolean> {
   const asked = await api.GET('/api/v1/me').catch(() => undefined);
   return asked?.response.status === 401;
 }
 
-/** A page that a browser had kept as it was left is loaded anew: somebody else may be signed in by now, or nobody. */
+/**
+ * A page that a browser had kept as it was left is loaded anew: somebody else may be signed in by
+ * now, or nobody.
+ */
 function renew({ persisted }: PageTransitionEvent): void {
   if (persisted) window.location.reload();
 }

@@ -11,7 +11,10 @@ export type Session =
   /** The portal answers, and lets this person do nothing; asking again changes nothing. */
   | { state: 'refused'; error: unknown }
   | { state: 'in'; me: Me }
-  /** Nobody is signed in; `me` is whose session has run out, `elsewhere` that they have signed out in another place, and `told` what did not work of signing in or out. */
+  /**
+   * Nobody is signed in; `me` is whose session has run out, `elsewhere` that they have signed out
+   * in another place, and `told` what did not work of signing in or out.
+   */
   | { state: 'out'; me?: Me; elsewhere?: true; told?: Told };
 
 /** What did not work, and why. */

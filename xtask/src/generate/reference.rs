@@ -1,12 +1,14 @@
-//! The generated sections of pages.
+//! The generated sections of pages, most of them reference pages.
 //!
 //! A section starts with the line `<!-- generated: NAME -->` and ends with `<!-- end: NAME -->`.
 //! The text around the sections is written by hand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
+use clap::CommandFactory as _;
 use crossplane::releases::PROBLEMS;
+use function_paved_road::{manifests, server};
 use serde_json::Value;
 
 use crate::composed::{self, Composed};
@@ -29,9 +31,12 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
             "docs/reference/cli.md",
             vec![("commands", commands(&command)), ("flags", flags(&command))],
         ),
+        ("docs/reference/environment-variables.md", vec![("variables", variables(&command))]),
         ("docs/reference/exit-codes.md", vec![("exit codes", exit_codes())]),
         ("docs/reference/provider-versions.md", vec![("providers", providers()?)]),
         ("docs/reference/roles.md", vec![("rules", rules()?)]),
+        ("docs/reference/settings.md", vec![("settings", manifests::settings_reference())]),
+        ("docs/contributing/testing.md", vec![("core scenarios", core_scenarios()?)]),
         ("SUPPORT.md", vec![("known problems", problems())]),
     ];
     let page = |(path, sections): (&str, Vec<(&str, String)>)| {
@@ -83,6 +88,19 @@ fn problems() -> String {
         ]
     });
     table(&["problem", "effect", "since", "fixed in"], rows)
+}
+
+/// The scenarios that `e2e/src/scenarios.rs` marks with `core`. `e2e` depends on this crate, so this
+/// reads the source.
+fn core_scenarios() -> Result<String> {
+    const LIST: &str = "e2e/src/scenarios.rs";
+    let text = std::fs::read_to_string(workspace::root().join(LIST));
+    let text = text.with_context(|| format!("could not read {LIST}"))?;
+    let marked = text.lines().filter_map(|line| line.trim().strip_prefix("scenario!(core "));
+    let names = marked.map(|line| line.trim_start_matches("old "));
+    let mut names: Vec<&str> = names.filter_map(|line| line.split([',', ')']).next()).collect();
+    names.sort_unstable();
+    Ok(names.iter().map(|name| format!("- `{name}`\n")).collect())
 }
 
 /// A Markdown table. Cells may have any text.
@@ -173,6 +191,28 @@ fn meaning(flag: &clap::Arg) -> String {
         words.push(format!("[env: {}]", variable.to_string_lossy()));
     }
     words.join(" ")
+}
+
+/// The environment variables of flags, each with the flags that read it.
+fn variables(paved: &clap::Command) -> String {
+    let mut flags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut add = |command: &clap::Command, page: &dyn Fn(&str) -> String| {
+        for flag in command.get_arguments().filter(|flag| !flag.is_hide_set()) {
+            let Some((variable, long)) = flag.get_env().zip(flag.get_long()) else { continue };
+            let flag = page(&format!("--{long}"));
+            flags.entry(variable.to_string_lossy().into_owned()).or_default().push(flag);
+        }
+    };
+    for command in shown(paved) {
+        let name = command.get_name();
+        add(command, &|flag| format!("[`paved {name} {flag}`](cli.md#flags-of-paved-{name})"));
+    }
+    add(&server::Flags::command(), &|flag| {
+        format!("[`function {flag}`](../how-to/run-the-function.md#flags)")
+    });
+    let row =
+        |(variable, flags): (String, Vec<String>)| vec![format!("`{variable}`"), flags.join(", ")];
+    table(&["variable", "flag"], flags.into_iter().map(row))
 }
 
 fn exit_codes() -> String {

@@ -14,11 +14,16 @@ use super::{Architecture, Args, crates::Graph, image, licenses};
 const COMPLETIONS: [(Shell, &str); 3] =
     [(Shell::Bash, "paved.bash"), (Shell::Zsh, "_paved"), (Shell::Fish, "paved.fish")];
 
+/// The archive's name without `.tar.gz`.
+pub fn name(architecture: Architecture) -> String {
+    format!("paved-linux-{}", architecture.name())
+}
+
 /// Builds the archive for one architecture; gives its file.
 pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
-    let name = format!("paved-linux-{}", architecture.name());
+    let name = name(architecture);
     let file = output.join(format!("{name}.tar.gz"));
-    let binary = args.place.static_binary("paved", "paved", architecture)?;
+    let binary = args.program("paved", "paved", architecture)?;
     let mut files = vec![("paved".to_owned(), 0o755, read(&binary)?)];
     let root = args.place.root();
     for text in ["LICENSE", "NOTICE", "README.md"] {
@@ -35,7 +40,7 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
         .collect();
     let files: Vec<_> =
         files.iter().map(|(path, mode, content)| (&**path, *mode, *content)).collect();
-    let archive = image::gzip(&image::tar(&files)?, image::Effort::Best)?;
+    let archive = image::gzip(&image::tar(&files)?, args.effort())?;
     fs::write(&file, archive).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
 }

@@ -25,7 +25,7 @@ pub fn folder() -> PathBuf {
 
 /// Packs the chart; gives its file.
 pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
-    let version = version(args);
+    let version = version(&args.release);
     let mut files = BTreeMap::new();
     read(&args.place.root().join(FOLDER), portal::NAME, &mut files)?;
     let here = Registry::default().portal();
@@ -44,8 +44,8 @@ pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
 }
 
 /// The chart's version: Helm has it without a v.
-pub fn version(args: &Args) -> &str {
-    args.release.trim_start_matches('v')
+pub fn version(release: &str) -> &str {
+    release.trim_start_matches('v')
 }
 
 /// Reads the files of a folder, by their paths in the package.

@@ -13,7 +13,7 @@ use super::{
     image::{Contents, Image},
     licenses, xpkg,
 };
-use crate::{tools, workspace};
+use crate::tools;
 
 /// The crate that its program comes from.
 const CRATE: &str = "function-paved-road";
@@ -35,7 +35,7 @@ pub const NOT_PACKAGED: [&str; 6] = [
 
 /// Builds the package for one architecture; gives its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
-    let binary = binary(args, architecture)?;
+    let binary = args.program(CRATE, "function", architecture)?;
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     pack(&binary, args, architecture, output)
 }
@@ -85,21 +85,15 @@ fn runtime(
     Image::new(&contents, architecture, &args.release, args.effort())
 }
 
-fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
-    if args.debug {
-        return Ok(workspace::build(&["function"])?.join("function"));
-    }
-    args.place.static_binary(CRATE, "function", architecture)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::workspace;
 
     #[test]
-    fn the_image_holds_the_program_and_the_licences_of_what_is_in_it() {
+    fn image_has_the_program_and_its_licences() {
         let image = runtime(b"binary", "texts", Architecture::Amd64, &Args::default()).unwrap();
         let layer = flate2::read::GzDecoder::new(&*image.layer);
         let mut archive = tar::Archive::new(layer);

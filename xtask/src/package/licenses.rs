@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_whose_files_are_not_there_is_an_error() {
+    fn package_without_files_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         let component =
             Component { folder: home.path().join("gone"), ..component("here", home.path(), &[]) };

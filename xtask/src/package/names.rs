@@ -5,13 +5,18 @@ use std::{fmt, str::FromStr};
 use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::manifests;
 
-/// A registry and the path in it below which all packages lie: `xpkg.crossplane.io/paved-road`.
+/// A registry with the path of all packages, for example `ghcr.io/acme`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry(String);
 
 impl Registry {
-    /// Where releases are.
-    pub const DEFAULT: &str = "xpkg.crossplane.io/paved-road";
+    /// The registry of the releases.
+    pub const DEFAULT: &str = manifests::REGISTRY;
+
+    /// The host, for example `ghcr.io`.
+    pub fn host(&self) -> &str {
+        self.0.split_once('/').map_or(&self.0, |(host, _)| host)
+    }
 
     /// The Function's package.
     pub fn function(&self) -> String {
@@ -28,6 +33,11 @@ impl Registry {
     /// The portal's image.
     pub fn portal(&self) -> String {
         format!("{self}/{}", super::portal::NAME)
+    }
+
+    /// The folder of the portal's chart. Helm adds the chart's name.
+    pub fn charts(&self) -> String {
+        format!("{self}/charts")
     }
 
     /// The package of an API in a flavour.
@@ -76,7 +86,7 @@ pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
 }
 
 /// Checks a version: Crossplane takes semantic ones only, and compares them.
-pub(super) fn release(text: &str) -> Result<String, String> {
+pub(crate) fn release(text: &str) -> Result<String, String> {
     let wanted = || format!("{text:?}: expected a semantic version with a v, such as v1.2.3");
     let number = text.strip_prefix('v').ok_or_else(wanted)?;
     let (number, suffix) =
@@ -113,7 +123,9 @@ mod tests {
 
     #[test]
     fn a_dependency_is_installed_under_its_repository_path() {
-        assert_eq!(Registry::default().installed_function(), "paved-road-function-paved-road");
+        let released: Registry = "xpkg.crossplane.io/paved-road".parse().unwrap();
+        assert_eq!(released.host(), "xpkg.crossplane.io");
+        assert_eq!(released.installed_function(), "paved-road-function-paved-road");
         let here: Registry = "127.0.0.1:5000/acme/platform.tools".parse().unwrap();
         assert_eq!(here.function(), "127.0.0.1:5000/acme/platform.tools/function-paved-road");
         assert_eq!(here.installed_function(), "acme-platform-tools-function-paved-road");
@@ -129,7 +141,12 @@ mod tests {
 
     #[test]
     fn a_registry_is_one_that_crossplane_takes() {
-        for good in ["xpkg.crossplane.io/paved-road", "127.0.0.1:5000/a/b", "ghcr.io/acme"] {
+        for good in [
+            Registry::DEFAULT,
+            "xpkg.crossplane.io/paved-road",
+            "127.0.0.1:5000/a/b",
+            "ghcr.io/acme",
+        ] {
             assert!(good.parse::<Registry>().is_ok(), "{good}");
         }
         for bad in [

@@ -172,7 +172,7 @@ mod tests {
     use crate::workspace;
 
     #[test]
-    fn what_people_load_is_in_and_what_builds_it_is_not() {
+    fn bill_has_loaded_packages_without_build_tools() {
         let pages = pages(workspace::root()).unwrap();
         let by_name: BTreeMap<_, _> =
             pages.components.iter().map(|one| (one["name"].as_str().unwrap(), one)).collect();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_package_for_itself_needs_that_one() {
+    fn nested_package_is_needed_by_its_parent() {
         let lock = r#"{"packages": {
             "": {"dependencies": {"one": "1", "two": "1"}},
             "node_modules/one": {"version": "1.0.0", "integrity": "sha512-AAE=", "dependencies": {"two": "2"}},

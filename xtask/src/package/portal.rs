@@ -14,7 +14,6 @@ use super::{
     image::{Contents, Image},
     index, licenses, sbom,
 };
-use crate::workspace;
 
 /// The image's name, and its chart's.
 pub const NAME: &str = "paved-portal";
@@ -30,7 +29,7 @@ const AUTHORITIES_FROM: &str = "webpki-root-certs";
 /// Builds the image, and its bill; gives their files.
 pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     let binaries = args.architectures().into_iter().map(|architecture| {
-        let binary = binary(args, architecture)?;
+        let binary = args.program("paved", "paved", architecture)?;
         let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
         Ok((architecture, binary))
     });
@@ -76,13 +75,6 @@ fn image_for_architecture(
     Image::new(&contents, architecture, &args.release, args.effort())
 }
 
-fn binary(args: &Args, architecture: Architecture) -> Result<PathBuf> {
-    if args.debug {
-        return Ok(workspace::build(&["paved"])?.join("paved"));
-    }
-    args.place.static_binary("paved", "paved", architecture)
-}
-
 /// The authorities that Mozilla trusts, as PEM.
 fn authorities() -> String {
     const LINE: usize = 64;
@@ -111,6 +103,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::workspace;
 
     #[test]
     fn the_image_starts_the_portal_and_trusts_public_authorities() {
@@ -150,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bill_names_what_is_in_the_image() {
+    fn bill_names_the_content_of_the_image() {
         let folder = tempfile::tempdir().unwrap();
         let graph = graph(&Args::default()).unwrap();
         let file = sbom::write(workspace::root(), &graph, folder.path()).unwrap();

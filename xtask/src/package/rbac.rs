@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn no_role_is_for_everything() {
+    fn no_role_has_wildcards_or_escalation() {
         let files = all();
         for (role, rule) in rules(&files) {
             for (key, value) in [

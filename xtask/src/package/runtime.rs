@@ -73,7 +73,7 @@ fn the_function_runs_restricted_and_probed_in_two_replicas() {
 }
 
 #[test]
-fn providers_run_as_those_whom_the_roles_are_bound_to() {
+fn providers_run_as_the_accounts_of_their_roles() {
     let accounts = configs().into_iter().filter_map(|config| {
         config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().map(str::to_owned)
     });

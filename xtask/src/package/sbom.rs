@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bill_says_what_is_in_and_who_needs_it() {
+    fn bill_has_components_and_their_dependents() {
         let bill = bill_of(TREE).unwrap();
         assert_eq!(bill["metadata"]["component"]["bom-ref"], "app@0.1.0");
         let names: Vec<_> = bill["components"]
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn portal_needs_what_its_pages_need() {
+    fn portal_needs_the_packages_of_its_pages() {
         let bill =
             bill_of("0 app v0.1.0 (/x)|MIT|\n1 paved-portal v0.1.0 (/y)|MIT|\n2 core v2.0.0||\n")
                 .unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_in_the_bill_of_what_embeds_them() {
+    fn pages_are_in_the_bill_of_their_program() {
         let folder = tempfile::tempdir().unwrap();
         for (package, embeds) in [("paved", true), ("function-paved-road", false)] {
             let graph = Graph::for_package(workspace::root(), package).unwrap();

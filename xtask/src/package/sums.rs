@@ -11,13 +11,13 @@ use anyhow::{Context, Result};
 use super::image;
 
 /// The file's name.
-const SUMS: &str = "SHA256SUMS";
+pub const FILE: &str = "SHA256SUMS";
 
 /// Removes what an earlier run has listed, and the list: packages of another flavour, or for
 /// another registry, would be taken for those of the next. What is not listed is somebody else's,
 /// and stays.
 pub fn forget(folder: &Path) -> Result<()> {
-    let list = folder.join(SUMS);
+    let list = folder.join(FILE);
     if !list.is_file() {
         return Ok(());
     }
@@ -43,7 +43,7 @@ pub fn write(folder: &Path, built: &[PathBuf]) -> Result<String> {
     for (name, digest) in digests(built)? {
         writeln!(text, "{digest}  {name}")?;
     }
-    let file = folder.join(SUMS);
+    let file = folder.join(FILE);
     fs::write(&file, &text).with_context(|| format!("writing {}", file.display()))?;
     Ok(text)
 }
@@ -93,15 +93,15 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_built_goes_and_nothing_else() {
+    fn earlier_results_are_removed_and_other_files_stay() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("packages");
         fs::create_dir(&folder).unwrap();
         let outside = built(home.path(), &[("outside", "x")]);
         let files = built(&folder, &[("function-amd64.xpkg", "x"), ("notes", "y")]);
         write(&folder, &files[..1]).unwrap();
-        let list = fs::read_to_string(folder.join(SUMS)).unwrap();
-        fs::write(folder.join(SUMS), format!("{list}00  ../outside\n00  gone\n")).unwrap();
+        let list = fs::read_to_string(folder.join(FILE)).unwrap();
+        fs::write(folder.join(FILE), format!("{list}00  ../outside\n00  gone\n")).unwrap();
         forget(&folder).unwrap();
         let left: Vec<_> =
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();

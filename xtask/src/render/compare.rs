@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_runs_fill_differently_in_a_secret_needs_only_exist() {
+    fn random_value_of_a_secret_only_needs_to_exist() {
         let run = |password: &str| {
             let slot = json!({ SLOT: "connection" });
             [

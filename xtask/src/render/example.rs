@@ -21,7 +21,7 @@ pub struct Example {
     pub claim: Option<PathBuf>,
     /// The Composition.
     pub composition: PathBuf,
-    /// The Functions that the Composition names.
+    /// The Functions of the Composition, for a process on this machine.
     pub functions: PathBuf,
     /// The XRD of the XR.
     pub xrd: PathBuf,
@@ -64,7 +64,7 @@ impl Example {
             xr,
             claim: claim.is_file().then_some(claim),
             composition: folder.join("composition.yaml"),
-            functions: folder.join("functions.yaml"),
+            functions: folder.join("functions-dev.yaml"),
             observed: None,
             environment: None,
         };

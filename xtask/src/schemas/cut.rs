@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_crd_lacks_is_named() {
+    fn missing_crd_field_is_named() {
         let mut gaps = Gaps::default();
         let model = model(&[("size", "string"), ("colour", "string")]);
         managed(&schema(), &model, &Shape::Any, false, &mut gaps);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_set_beside_for_provider_stays_whole_and_has_to_be_there() {
+    fn field_beside_for_provider_stays_whole_and_must_exist() {
         let mut schema = schema();
         let readiness = json!({ "properties": { "policy": { "type": "string", "enum": ["AllTrue"] } },
             "x-kubernetes-validations": [{ "rule": "has(self.policy)" }] });
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entries_of_a_list_stay_whole_and_have_to_have_what_the_model_has() {
+    fn list_entries_stay_whole_and_need_the_fields_of_the_model() {
         let entry =
             json!({ "properties": { "id": { "type": "string" }, "found": { "type": "string" } } });
         let mut schema = schema();

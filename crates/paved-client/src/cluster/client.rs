@@ -26,6 +26,36 @@ pub(super) fn client(mut config: Config) -> kube::Result<Client> {
     if !tries {
         return Ok(builder.build());
     }
-    let again = RetryPolicy::new(FIRST, LONGEST, TRIES, true).unwrap_or_default();
-    Ok(builder.with_layer(&BufferLayer::new(QUEUE)).with_layer(&RetryLayer::new(again)).build())
+    Ok(builder.with_layer(&BufferLayer::new(QUEUE)).with_layer(&retries()).build())
+}
+
+fn retries() -> RetryLayer<RetryPolicy> {
+    RetryLayer::new(RetryPolicy::new(FIRST, LONGEST, TRIES, true).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::cell::Cell;
+    use std::future::ready;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use tokio::time::Instant;
+    use tower::{BoxError, Layer, Service, service_fn};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn busy_server_is_asked_again_for_some_seconds() {
+        let (requests, begin) = (Cell::new(0), Instant::now());
+        let busy = service_fn(|_: Request<Body>| {
+            requests.set(requests.get() + 1);
+            let busy = Response::builder().status(503).body(Body::empty()).unwrap();
+            ready(Ok::<_, BoxError>(busy))
+        });
+        let response = retries().layer(busy).call(Request::new(Body::empty())).await.unwrap();
+        assert_eq!((response.status().as_u16(), requests.get()), (503, 1 + TRIES));
+        assert!(begin.elapsed() < LONGEST * TRIES, "{:?}", begin.elapsed());
+    }
 }

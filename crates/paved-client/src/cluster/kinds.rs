@@ -12,7 +12,7 @@ use function_paved_road::apis::{AnyApi, Flavour};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use kube::core::ApiResource;
-use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use kube::core::discovery::v2::{APIGroupDiscovery, APIGroupDiscoveryList, APIResourceDiscovery};
 use kube::{Client, api::DynamicObject};
 use tokio::time::timeout;
 
@@ -85,6 +85,11 @@ impl Kind {
     }
 }
 
+/// The name of an API group in an answer of the discovery. The core group has an empty name.
+pub fn group_name(group: &APIGroupDiscovery) -> &str {
+    group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default()
+}
+
 /// All kinds of environment that a cluster makes, sorted by name and group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kinds(Vec<Kind>);
@@ -130,11 +135,7 @@ impl Kinds {
     pub(super) fn from_discovery(groups: &APIGroupDiscoveryList) -> Self {
         let mut kinds = Vec::new();
         for group in &groups.items {
-            let name = group
-                .metadata
-                .as_ref()
-                .and_then(|metadata| metadata.name.as_deref())
-                .unwrap_or_default();
+            let name = group_name(group);
             // The preferred version comes first: one kind is one, however many versions of it are
             // served.
             let mut known = BTreeSet::new();

@@ -1,11 +1,17 @@
 //! Why an environment is not ready: decided here for the command line and the portal.
 
+use std::time::Duration;
+
 use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::{Cause, Code, Line, causes, composite_cause};
 use function_paved_road::function::CONDITION;
 use jiff::Timestamp;
 
-use super::{COMPOSING, Environment, Mark, is_refused};
+use super::{Environment, Mark, is_refused};
+
+/// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
+/// environments are created at once, Crossplane comes to one of them after minutes.
+const COMPOSING: Duration = Duration::from_mins(3);
 
 /// Something that stands in the way of an environment, and may continue to do so.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +44,15 @@ impl Blocker {
         match self {
             Self::Part(part) => &part.slot,
             Self::Whole(..) | Self::Uncomposed(_) => "",
+        }
+    }
+
+    /// How long it has to last, at least, before it counts as a fault.
+    pub(crate) fn grace(&self) -> Duration {
+        match self {
+            Self::Part(_) => Duration::ZERO,
+            Self::Whole(cause, _) if cause.code == Code::Paused => Duration::ZERO,
+            Self::Whole(..) | Self::Uncomposed(_) => COMPOSING,
         }
     }
 }
@@ -107,16 +122,16 @@ impl Environment {
         if let Some(first) = parts.min_by_key(|part| (&part.since, &part.slot)) {
             return of_part(first);
         }
-        match blockers.into_iter().next() {
-            Some(Blocker::Whole(cause, message)) if cause.code == Code::Paused => {
-                of_whole(cause, &message, None)
-            }
+        let first = blockers.into_iter().next();
+        let grace = first.as_ref().map(Blocker::grace).filter(|grace| !grace.is_zero());
+        let from = |since: Option<Timestamp>| since?.checked_add(grace?).ok();
+        match first {
             Some(Blocker::Whole(cause, message)) => {
                 let since = self.condition("Synced").and_then(|synced| synced.last_transition_time);
-                of_whole(cause, &message, after_patience(since.or(self.created)))
+                of_whole(cause, &message, from(since.or(self.created)))
             }
             Some(Blocker::Uncomposed(cause)) => {
-                of_whole(cause, "", after_patience(self.edited.max(self.created)))
+                of_whole(cause, "", from(self.edited.max(self.created)))
             }
             Some(Blocker::Part(_)) | None if self.mark() == Mark::Bad => {
                 of_whole(Cause::new(Code::Unknown, [("kind", &self.kind)]), self.sentence(), None)
@@ -143,11 +158,6 @@ impl Environment {
     fn is_uncomposed(&self) -> bool {
         self.phase.is_empty() && self.parts.is_empty() && self.condition(CONDITION).is_none()
     }
-}
-
-/// When a cause counts that has been there since then.
-fn after_patience(since: Option<Timestamp>) -> Option<Timestamp> {
-    since?.checked_add(COMPOSING).ok()
 }
 
 /// The parts with the causes that an older function did not write: the function's own table finds

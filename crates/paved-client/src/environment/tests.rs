@@ -209,7 +209,8 @@ fn cause_in_the_status_wins_over_the_table() {
 #[test]
 fn waiting_environment_names_what_its_first_part_waits_for() {
     let leaf = json!({"slot": "instance", "kind": "Instance", "ready": false, "reason": "Waiting",
-        "message": "waits for an image", "since": "2026-01-01T10:00:00Z"});
+        "message": "waits for an image", "since": "2026-01-01T10:00:00Z",
+        "cause": {"code": "WaitsFor", "params": {"for": "an image"}}});
     let mut object = half_made(&leaf);
     assert_eq!(diagnosed(&object), None, "something is being created");
     set(&mut object, "Provisioned", "False", "Waiting", "instance (Instance): waits for an image");

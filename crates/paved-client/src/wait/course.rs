@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::Goal;
 use super::advice;
 use super::watched::Seen;
-use crate::environment::{Blocker, COMPOSING, Environment, is_refused};
+use crate::environment::{Blocker, Environment, is_refused};
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
 const SETTLE: Duration = Duration::from_secs(15);
@@ -148,10 +148,7 @@ impl Course {
             let (first, last) = self.refused.entry(blocker.key().to_owned()).or_insert((now, now));
             *last = now;
             let time = now.duration_since(*first);
-            let patience = match blocker {
-                Blocker::Uncomposed(_) => self.patience.max(COMPOSING),
-                Blocker::Part(_) | Blocker::Whole(..) => self.patience,
-            };
+            let patience = self.patience.max(blocker.grace());
             let longer = longest.as_ref().is_none_or(|(_, other)| time > *other);
             if time >= patience && now.duration_since(self.begin) >= patience && longer {
                 longest = Some((blocker, time));
@@ -433,10 +430,12 @@ mod tests {
             assert_eq!(code, Some(FAILED));
             assert!(told.contains(words), "{told}");
         }
-        // What is new has not been composed yet, whatever providers are given.
-        let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
-        assert_eq!(play.after(0, &uncomposed()), None);
-        assert_eq!(play.after(179, &uncomposed()), None);
-        assert_eq!(play.after(1, &uncomposed()), Some(FAILED));
+        // Crossplane has its three minutes, although a rejected resource gets two seconds.
+        for object in [unsynced(), uncomposed()] {
+            let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
+            assert_eq!(play.after(0, &object), None);
+            assert_eq!(play.after(179, &object), None);
+            assert_eq!(play.after(1, &object), Some(FAILED));
+        }
     }
 }

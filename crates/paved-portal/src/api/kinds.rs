@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use function_paved_road::apis::{APIS, AnyApi, Info};
+use function_paved_road::apis::{APIS, AnyApi, ConnectionTarget, Info};
 use paved_client::cluster;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -45,6 +45,11 @@ pub(crate) struct Kind {
     /// The keys of its connection details.
     #[serde(skip_serializing_if = "Option::is_none")]
     connection_keys: Option<Vec<&'static str>>,
+    /// The parts that `paved connect` connects to, the usual one first: machine, cluster or
+    /// database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    connection_targets: Option<&'static [ConnectionTarget]>,
     /// The description in the schema.
     description: String,
     /// Whether the kind is a claim. A claim names the Secret for its connection details.
@@ -154,6 +159,7 @@ impl Kinds {
             suffix: info.map(|info| info.suffix),
             endpoints: info.map(|info| info.endpoints.to_vec()),
             connection_keys: info.map(|info| info.connection_keys.to_vec()),
+            connection_targets: info.map(|info| info.connection_targets),
             api_version: kind.resource.api_version.clone(),
             plural: kind.resource.plural.clone(),
             description: description.unwrap_or_default(),

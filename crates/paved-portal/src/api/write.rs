@@ -1,4 +1,4 @@
-//! Writing environments: under the person's own rights, with their name on it.
+//! Writes environments, with the rights and the name of the user.
 
 use crossplane::json::merge_patch;
 use crossplane::spec::WRITTEN;
@@ -16,14 +16,14 @@ use crate::problem::Problem;
 use crate::request::{BODY, REQUEST};
 use crate::who::{Naming, Person};
 
-/// What a person may say of an object's metadata; everything else is the cluster's.
+/// The metadata that a user may set. All other metadata belongs to the cluster.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
 
-/// What others keep there, and a replacement would take away: without its finalizers an environment
-/// that is deleted vanishes at once, and what it made stays.
+/// Metadata of other writers that a replacement would remove. Without its finalizers, a deleted
+/// environment vanishes at once, and its resources stay.
 const KEPT: [&str; 3] = ["finalizers", "ownerReferences", "generateName"];
 
-/// As the API server answers a document that is out of date.
+/// The API server's answer to an outdated document.
 const STALE: &str = "the object has been modified. Read its latest version, and apply your \
                      changes to it.";
 
@@ -36,8 +36,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The namespace of a new environment: the chosen one, or the first where the person may create
-    /// one.
+    /// The namespace of a new environment: the chosen one, or the first with the right to create.
     pub(crate) async fn namespace(
         &self,
         person: &Person,
@@ -47,7 +46,7 @@ impl Writer {
         self.namespaces.choose(&self.environments.access, person, kind, chosen).await
     }
 
-    /// Whom a request names: the person, or a user that they may act for.
+    /// The owner that a request names: the user, or another one that the user may act for.
     pub(crate) async fn named(
         &self,
         person: &Person,
@@ -56,8 +55,8 @@ impl Writer {
         owner::named(&self.naming, &self.environments.access, person, name).await
     }
 
-    /// Whose it is to be. The label's own words count as well: whoever writes back what they have
-    /// read names nobody else.
+    /// The owner of the environment. The value of the label counts too: a document that was read
+    /// before names no other owner.
     pub(crate) async fn owner(
         &self,
         person: &Person,
@@ -71,7 +70,7 @@ impl Writer {
     }
 }
 
-/// What is written into an environment.
+/// The document of an environment.
 pub(crate) struct Draft {
     pub(crate) kind: Kind,
     pub(crate) namespace: String,
@@ -131,7 +130,7 @@ impl Draft {
         }
         name_secret(&kind, &name, &mut spec, before);
         object.insert("spec".to_owned(), spec);
-        // Status is the function's: whoever sends one back with the rest means nothing by it.
+        // The function writes the status. A status in the document has no meaning.
         let known = ["apiVersion", "kind", "status"];
         if let Some(field) = document.keys().find(|field| !known.contains(&field.as_str())) {
             return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
@@ -165,7 +164,7 @@ impl Draft {
         }
     }
 
-    /// As the API server takes it.
+    /// The document for the API server.
     pub(crate) fn document(&self) -> Value {
         let mut object = self.object.clone();
         object.insert("apiVersion".to_owned(), json!(self.kind.resource.api_version));
@@ -209,7 +208,7 @@ impl Draft {
         Ok(object)
     }
 
-    /// Puts it in place of what is there, if that is still what the writer has seen.
+    /// Replaces the environment, if it is still in the state that the user has seen.
     pub(crate) async fn replace(
         &self,
         environments: &Environments,
@@ -231,15 +230,15 @@ impl Draft {
     }
 }
 
-/// Label and annotation of the owner that stays; without them it stays nobody's.
+/// Keeps label and annotation of the owner. Without them the environment stays without an owner.
 fn kept<'o>(before: &'o DynamicObject, named: Option<&str>) -> Option<[Option<&'o String>; 2]> {
     let label = before.metadata.labels.as_ref().and_then(|all| all.get(LABEL));
     let login = before.metadata.annotations.as_ref().and_then(|all| all.get(ANNOTATION));
     named.is_none_or(|named| label.is_some_and(|label| label == named)).then_some([label, login])
 }
 
-/// Leaves out what Crossplane has written into the spec of another one: what is new has parts of
-/// its own.
+/// Removes the fields that Crossplane has written into the spec of another environment. A new
+/// environment has its own resources.
 fn unbind(spec: &mut Value) {
     for (group, field) in BINDINGS {
         if let Some(place) = spec.pointer_mut(group).and_then(Value::as_object_mut) {
@@ -248,8 +247,8 @@ fn unbind(spec: &mut Value) {
     }
 }
 
-/// What Crossplane has written into the spec, where a document says nothing of it: without it
-/// Crossplane would take the claim for a new one, and make everything a second time.
+/// Adds Crossplane's fields of the spec that the document lacks. Without them, Crossplane would
+/// take the claim for a new one, and create all resources again.
 fn rebind(spec: &mut Value, before: &Value) {
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
@@ -268,9 +267,9 @@ fn rebind(spec: &mut Value, before: &Value) {
 const BINDINGS: [(&str, &str); 3] =
     [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")];
 
-/// Rejects other bindings than the present ones: a claim that is bound to another composite's name
-/// takes that composite over, and a composite deletes the resources that it names. Only Crossplane
-/// writes these fields.
+/// Rejects a change of the bindings. A claim with the name of another composite takes over that
+/// composite, and a composite deletes the resources that it names. Only Crossplane writes these
+/// fields.
 fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     for (group, field) in BINDINGS {
         let path = format!("{group}/{field}");
@@ -286,7 +285,7 @@ fn is_bound_as_before(spec: &Value, before: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Rejects a merge patch of a spec that would bind otherwise than `before` does.
+/// Rejects a merge patch that would change the bindings of `before`.
 pub(crate) fn keeps_binding(patch: &Value, before: &Value) -> Result<(), Problem> {
     let mut after = before.clone();
     merge_patch(&mut after, patch.clone());
@@ -301,13 +300,13 @@ pub(crate) fn writes_binding(patch: &Value) -> bool {
     BINDINGS.into_iter().any(|binding| patch.get(group(binding)).is_some())
 }
 
-/// A group of a spec, made where there is none.
+/// A group of a spec. Created if it is missing.
 fn below<'s>(spec: &'s mut Value, group: &str) -> Option<&'s mut Value> {
     Some(spec.as_object_mut()?.entry(group).or_insert_with(|| json!({})))
 }
 
-/// By which request it was made, where a document does not say it: whoever asks for that request
-/// again is told of this one.
+/// The request that created the environment, if the document does not name one. A repeated request
+/// gets the same environment.
 fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
     let there = &before.metadata;
     for (place, key, before) in
@@ -320,8 +319,8 @@ fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
     }
 }
 
-/// Names a Secret for the connection details of a claim that names none: the one that it had
-/// before, else one that is called like the claim, so that whoever made it can connect.
+/// Names a Secret for the connection details of a claim without one: the former one, otherwise one
+/// with the name of the claim. So the creator can connect.
 fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
     let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else {
         return;
@@ -344,7 +343,7 @@ fn set(metadata: &mut Map<String, Value>, place: &str, key: &str, value: &str) {
     }
 }
 
-/// Leaves a label or an annotation as it was, whatever a document says.
+/// Keeps a label or an annotation, independent of the document.
 fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Option<&String>) {
     if let Some(value) = before {
         set(metadata, place, key, value);
@@ -353,7 +352,7 @@ fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Optio
     }
 }
 
-/// Deletes an environment: this very one, where its uid is given.
+/// Deletes an environment, only the one with this uid if there is a uid.
 pub(crate) async fn delete(
     environments: &Environments,
     person: &Person,
@@ -362,7 +361,7 @@ pub(crate) async fn delete(
     uid: Option<String>,
 ) -> Result<(), Problem> {
     let params = DeleteParams {
-        // It stays until all that it made is gone.
+        // It stays until all its resources are deleted.
         propagation_policy: Some(PropagationPolicy::Foreground),
         preconditions: uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
         ..DeleteParams::default()
@@ -393,9 +392,9 @@ pub(crate) fn name_fits(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Metadata with nothing in it but what people may say, and what others keep there.
+/// Metadata with only the user's fields, and the fields of other writers.
 fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String, Value>, Problem> {
-    // What the API server adds comes back with a document that was read before.
+    // Fields of the API server are in a document that was read before.
     const IGNORED: [&str; 7] = [
         "uid",
         "generation",
@@ -409,7 +408,7 @@ fn checked(metadata: Value, before: Option<&DynamicObject>) -> Result<Map<String
         return Err(Problem::field("metadata", "allowed: an object"));
     };
     let is_ignored = |field: &str| {
-        // What is new has no version yet: the API server fails on one rather than refuse it.
+        // A new environment has no version yet: the API server would fail because of one.
         IGNORED.contains(&field)
             || if before.is_some() { KEPT.contains(&field) } else { field == "resourceVersion" }
     };

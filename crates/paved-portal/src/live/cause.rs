@@ -14,7 +14,7 @@ pub(crate) struct Cause {
     /// The cause in one word, for example QuotaExceeded.
     #[schema(value_type = String)]
     pub(crate) code: Code,
-    /// What the cause is about, for example `slot`, the part that is waited for.
+    /// Details of the cause, for example `slot`, the part that this one waits for.
     pub(crate) params: BTreeMap<String, String>,
     /// The cause in a few words.
     pub(crate) headline: String,

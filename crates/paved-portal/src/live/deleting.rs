@@ -1,8 +1,8 @@
-//! Environments that go: the function does not run for them any more, so what is left of them is
-//! read from the parts themselves.
+//! Environments during their deletion. The function does not run for them, so the portal reads the
+//! remaining resources itself.
 //!
-//! Users write what their environments refer to, and can keep one of them going for ever. So what
-//! is read has bounds: a budget for each round, and pauses that grow where nothing changes.
+//! Users write the references of their environments, and can block a deletion without end. So the
+//! reads are limited: each round has a budget, and pauses grow without changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,25 +19,24 @@ use crate::limits::Limits;
 /// How many parts are read in a round. One environment is read in any case.
 const BUDGET: usize = 100;
 
-/// What an environment counts whose parts are not known yet.
+/// The number of resources that an environment counts before its resources are known.
 const UNKNOWN: usize = 20;
 
-/// How many environments are looked at at once.
+/// How many environments are read at once.
 const AT_ONCE: usize = 4;
 
-/// An environment that goes.
+/// An environment during its deletion.
 #[derive(Default)]
 struct Followed {
     parts: Option<Parts>,
-    /// What was shown of it last.
+    /// The resources that were shown last.
     left: Option<Left>,
-    /// When it is looked at next, and the pause before that.
+    /// The time of the next look, and the pause before it.
     next: Option<Instant>,
     pause: Duration,
 }
 
-/// Looks at the parts of every environment that goes, for ever, under the portal's own rights to
-/// read.
+/// Reads the resources of all environments in deletion, without end, with the portal's own rights.
 #[expect(clippy::large_types_passed_by_value, reason = "the task owns them")]
 pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     let served = Served::default();
@@ -48,7 +47,7 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
         look.tick().await;
         let going: Vec<Arc<Entry>> =
             live.all().into_iter().filter(|entry| entry.is_deleting()).collect();
-        // What is gone is forgotten.
+        // Deleted environments are forgotten.
         known.retain(|uid, _| going.iter().any(|entry| entry.view.uid == *uid));
         let looked = due(going, &mut known).into_iter().map(|(entry, followed)| {
             let (cluster, served, limits) = (&cluster, &served, &limits);
@@ -65,7 +64,7 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     }
 }
 
-/// Whose turn it is in this round: whoever has waited longest, as far as the budget goes.
+/// The environments of this round: the longest waiting ones, within the budget.
 fn due(
     going: Vec<Arc<Entry>>,
     known: &mut BTreeMap<String, Followed>,
@@ -90,13 +89,12 @@ fn due(
 }
 
 impl Followed {
-    /// How many parts a look reads.
+    /// The number of resources that a look reads.
     fn cost(&self) -> usize {
         self.parts.as_ref().map_or(UNKNOWN, Parts::left_count).max(1)
     }
 
-    /// The parts as they stand. Where they cannot be read, the last that the status said stays
-    /// shown.
+    /// The present resources. If they cannot be read, the last status stays.
     async fn look(
         mut self,
         cluster: &Cluster,
@@ -110,13 +108,13 @@ impl Followed {
         }
         let mut left = None;
         if let Some(parts) = &mut self.parts {
-            // What is not told in time stays as it was.
+            // A resource without an answer in time stays unchanged.
             _ = timeout(patience, parts.look()).await;
             if parts.is_seen() {
                 let seen = parts.statuses().into_iter().map(Part::from).collect();
                 left = Some(Left { parts: seen, count: parts.left_count(), of: parts.count() });
             } else {
-                // They are found anew the next time: there may be others by then.
+                // The next look finds them again: there may be other resources by then.
                 self.parts = None;
             }
         }

@@ -1,21 +1,21 @@
-//! What somebody knows of environments, in a number that every replica comes to: so any of them can
-//! go on from what another has told.
+//! The state of a client, as a number that is the same in every replica. So each replica can resume
+//! a stream of another one.
 
 use std::fmt::{self, Display, Formatter};
 
 use sha2::{Digest, Sha256};
 
-/// The sum of a hash of each environment, as it is told: whoever knows the same has the same sum,
-/// in whatever order and by whichever replica it was told.
+/// The sum of the hashes of all environments. Clients with the same environments have the same sum,
+/// in any order and from any replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known(u128);
 
-/// The id of an event, `epoch-sequence-known`: where somebody stands who has read it.
+/// The id of an event, `epoch-sequence-known`: the position of a client that has read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Id {
-    /// The process that told everything last, however many have gone on from there.
+    /// The process that sent the last whole list, even if other processes have continued since.
     epoch: String,
-    /// How many changes have been told since.
+    /// The number of changes since.
     sequence: u64,
     pub(super) known: Known,
 }
@@ -27,24 +27,24 @@ impl Known {
         Self(hash[..16].iter().fold(0, |number, byte| (number << 8) | u128::from(*byte)))
     }
 
-    /// This and what is added.
+    /// The sum with an environment.
     pub(super) fn with(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// This without something: the way back from what was added.
+    /// The sum without an environment: the way back from an addition.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0.wrapping_sub(other.0))
     }
 }
 
 impl Id {
-    /// Of whoever was just told everything.
+    /// The state after a whole list.
     pub(super) fn first(epoch: &str, known: Known) -> Self {
         Self { epoch: epoch.to_owned(), sequence: 0, known }
     }
 
-    /// What a client sends back; nothing where no portal wrote it.
+    /// The id that a client sends back. `None` if no portal wrote it.
     pub(super) fn read(text: &str) -> Option<Self> {
         let parts: [&str; 3] = text.splitn(4, '-').collect::<Vec<_>>().try_into().ok()?;
         let [epoch, sequence, known] = parts;
@@ -57,7 +57,7 @@ impl Id {
         Some(Self { epoch: epoch.to_owned(), sequence: sequence.parse().ok()?, known })
     }
 
-    /// Goes on by a change.
+    /// Continues with a change.
     pub(super) fn go_on(&mut self, step: Known) {
         self.sequence = self.sequence.saturating_add(1);
         self.known = self.known.with(step);

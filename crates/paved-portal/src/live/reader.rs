@@ -1,4 +1,4 @@
-//! One reader of changes: it sees what the person may see, and nothing of what they may not.
+//! A reader of changes. It sees only the environments that its user may see.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::session::Sessions;
 use crate::streams::{End, StreamPermit, Streams};
 use crate::who::Person;
 
-/// How many namespaces in which nothing is any more a reader that comes back may cost a question
-/// each.
+/// How many namespaces without an environment a resumed reader may ask about.
 const ASIDE: usize = 32;
 
-/// The changes of the cluster, and the permissions and sessions that decide who reads them.
+/// The changes of the cluster, and the permissions and sessions that decide the readers of each
+/// change.
 #[derive(Clone)]
 pub(crate) struct Feed {
     pub(crate) live: Arc<Live>,
@@ -39,35 +39,35 @@ pub(crate) struct Reader {
     feed: Feed,
     person: Arc<Person>,
     changes: broadcast::Receiver<Arc<Change>>,
-    /// What is still to be told.
+    /// The events to send.
     queue: VecDeque<Next>,
-    /// Where whoever reads stands.
+    /// The position of the client.
     id: Id,
-    /// What the person may see: the answer for each kind and namespace, and when it was given.
+    /// The user's permissions: the answer for each kind and namespace, and its time.
     sees: HashMap<(String, String), (bool, Instant)>,
     beat: tokio::time::Interval,
-    /// Whether what is old is to be asked again.
+    /// Whether old answers are to be renewed.
     due: bool,
     _permit: StreamPermit,
 }
 
-/// What comes next.
+/// The next event.
 pub(crate) enum Next {
-    /// Everything follows that there is, so many: what was known before is void.
+    /// A list of this many environments follows. Environments known before are void.
     Snapshot(usize),
     /// One of those.
     Present(Arc<Entry>),
-    /// That was everything; changes follow.
+    /// The end of the list. Changes follow.
     Synced,
     Change(Arc<Change>),
-    /// The line still stands.
+    /// The connection is alive.
     Beat,
     End(End),
 }
 
 impl Reader {
-    /// Begins with everything, or with what was missed since the event of this id, whichever
-    /// replica told it.
+    /// Starts with a whole list, or with the events missed since this id. Any replica may have sent
+    /// that event.
     pub(crate) async fn new(
         feed: &Feed,
         person: &Arc<Person>,
@@ -114,7 +114,7 @@ impl Reader {
             reader.id = id;
             reader.queue.extend(missed.into_iter().map(Next::Change));
         } else {
-            // What was asked about on a way back that leads nowhere is nothing to keep watch of.
+            // A failed way back leaves no permissions to watch.
             reader.sees = sees;
             reader.id = Id::first(&feed.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
@@ -124,12 +124,11 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What leads from what somebody knows to what there is now of what they may see: changes are
-    /// taken back, one after the other, until that is all there was. Nothing where it never was, as
-    /// far as is remembered: they have been away for too long, could see something else then, or
-    /// the other replica has heard of changes of several kinds in another order just then. Nor
-    /// where it takes too many questions what they may see of it, or one is not answered: they are
-    /// told everything, which takes none.
+    /// The events that lead from the client's state to the present. It takes changes back, one
+    /// after the other, until the state matches. `None` if no remembered state matches: the client
+    /// was away for too long, its permissions have changed, or the other replica saw changes of
+    /// several kinds in another order. Also `None` if the way back needs too many access reviews,
+    /// or a review gets no answer. The client then gets a whole list, which needs no review.
     async fn missed(
         &mut self,
         known: Known,
@@ -152,7 +151,7 @@ impl Reader {
         Some(missed)
     }
 
-    /// The id of an event that says where whoever reads it stands.
+    /// The id of an event: the position of a client that has read it.
     pub(crate) fn id(&self) -> String {
         self.id.to_string()
     }
@@ -167,9 +166,9 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Asks again for whatever is old, until something is not answered; what has changed, or cannot
-    /// be asked for too long, ends the stream. So does it where no change would be seen: whoever
-    /// reads would take what they have for how things stand.
+    /// Renews old answers until a review gets no answer. Changed permissions end the stream, and so
+    /// does a permission that cannot be reviewed for too long. An interruption of all watches ends
+    /// it too: the client would take old data for current data.
     async fn look_again(&mut self) -> Option<End> {
         let limits = &self.feed.limits;
         if self.feed.live.unseen() > limits.interrupted_streams {
@@ -181,7 +180,7 @@ impl Reader {
         let old: Vec<_> = old
             .filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer)))
             .collect();
-        // What is not answered now would not be for the others either: they wait for the next beat.
+        // The API server would not answer other reviews either: they wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
         if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
             return old
@@ -198,8 +197,8 @@ impl Reader {
         None
     }
 
-    /// Waits for what comes next. Nothing is lost where the wait is given up. That the stream ends
-    /// is heard at once, whatever the API server is asked meanwhile and does not answer.
+    /// Waits for the next event. A cancelled wait loses no event. The end of the stream is noticed
+    /// at once, even during an unanswered review.
     pub(crate) async fn next(&mut self) -> Next {
         let (feed, person) = (self.feed.clone(), Arc::clone(&self.person));
         let revoked = feed.sessions.as_ref().map(|sessions| &sessions.revoked);
@@ -210,7 +209,7 @@ impl Reader {
         }
     }
 
-    /// The same, where nothing ends the stream from outside.
+    /// The same, without an end from outside.
     async fn step(&mut self) -> Next {
         loop {
             if let Some(next) = self.queued().await {
@@ -226,7 +225,7 @@ impl Reader {
             tokio::select! {
                 biased;
                 _ = self.beat.tick() => {
-                    // The line stands, however long the answers take.
+                    // The connection is alive, even if the answers take long.
                     self.due = true;
                     return Next::Beat;
                 }
@@ -239,14 +238,13 @@ impl Reader {
         }
     }
 
-    /// What waits already. A change leaves the queue only once it is known whether the person may
-    /// see it.
+    /// The waiting changes. A change leaves the queue only after the review of the user's
+    /// permission.
     async fn queued(&mut self) -> Option<Next> {
         while let Some(next) = self.queue.front() {
             let Next::Change(change) = next else { return self.queue.pop_front() };
             let change = Arc::clone(change);
-            // Answers that are too old are renewed with the next beat, which comes sooner than they
-            // spoil.
+            // The next beat renews old answers. It comes before they expire.
             let sees = self.may_see(&change.entry).await;
             self.queue.pop_front();
             match sees {
@@ -262,7 +260,7 @@ impl Reader {
     }
 }
 
-/// Whether a stream ends, of which nobody says what it may see since then.
+/// Whether a stream ends because its permissions are unknown.
 fn without_answer(problem: &Problem, since: Instant, limits: &Limits) -> Option<End> {
     if problem.status() == 401 {
         return Some(End::Expired);
@@ -271,7 +269,7 @@ fn without_answer(problem: &Problem, since: Instant, limits: &Limits) -> Option<
 }
 
 impl Action {
-    /// In the words of a watch of Kubernetes.
+    /// The name in a watch of Kubernetes.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Added => "ADDED",

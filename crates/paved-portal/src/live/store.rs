@@ -1,4 +1,4 @@
-//! What the watches have seen last, and what has changed since.
+//! The last state that the watches have seen, and the changes since.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,14 +21,14 @@ use crate::problem::Problem;
 /// How many changes a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
 
-/// How many changes are remembered for readers that come back; whoever was away for longer gets
-/// everything anew.
+/// How many changes are remembered for resumed readers. A reader that was away for longer gets a
+/// whole list.
 const BACKLOG: usize = 4096;
 
-/// How much they may hold in all, in bytes of JSON.
+/// Their maximum size in bytes of JSON.
 const REMEMBERED: usize = 32 << 20;
 
-/// What tells an environment from every other one that is there at the same time.
+/// Distinguishes an environment from all others of the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// `Kind.group`
@@ -42,18 +42,18 @@ pub(crate) struct Key {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) kind: Arc<Kind>,
-    /// As clients see it.
+    /// The view of clients.
     pub(crate) view: View,
     pub(crate) spec: Value,
     /// The view as JSON, serialized once for all readers.
     pub(crate) text: String,
     /// The same in a number.
     pub(super) known: Known,
-    /// What is left of it while it goes.
+    /// Its remaining resources during its deletion.
     left: Option<Left>,
 }
 
-/// What has happened to an environment.
+/// The change of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Added,
@@ -66,21 +66,21 @@ pub(crate) enum Action {
 pub(crate) struct Change {
     pub(crate) action: Action,
     pub(crate) entry: Arc<Entry>,
-    /// By how much it changes what is known.
+    /// The difference that the change makes to the sum of a client's state.
     pub(super) step: Known,
-    /// What it holds, in bytes of JSON.
+    /// Its size in bytes of JSON.
     size: usize,
 }
 
-/// Everything that the watches have seen.
+/// All environments that the watches have seen.
 pub(crate) struct Live {
     inner: Mutex<Inner>,
     changes: broadcast::Sender<Arc<Change>>,
-    /// What sets this process apart from every other.
+    /// Distinguishes this process from all others.
     pub(crate) epoch: String,
-    /// The kinds whose watches stand, of all that are watched.
+    /// The kinds with a complete watch, and all watched kinds.
     synced: watch::Sender<(BTreeSet<String>, BTreeSet<String>)>,
-    /// Whether all of them have stood at once.
+    /// Whether all watches have been complete at once.
     whole: AtomicBool,
     pub(crate) count: Gauge,
     pub(crate) changed: Counter,
@@ -90,14 +90,14 @@ pub(crate) struct Live {
 struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
-    /// What those hold, in bytes of JSON.
+    /// The size of these in bytes of JSON.
     remembered: usize,
-    /// The kinds whose watches are interrupted, and since when.
+    /// The kinds with an interrupted watch, and the time of the interruption.
     interrupted: BTreeMap<String, Instant>,
 }
 
 impl Inner {
-    /// Remembers a change, and forgets the oldest for it.
+    /// Remembers a change, and forgets the oldest ones.
     fn remember(&mut self, change: Arc<Change>) {
         self.remembered += change.size;
         self.backlog.push_back(change);
@@ -108,25 +108,25 @@ impl Inner {
     }
 }
 
-/// Where a reader begins.
+/// The start of a reader.
 pub(super) struct Start {
-    /// Everything that there is, sorted by kind, namespace and name.
+    /// All environments, sorted by kind, namespace and name.
     pub(super) entries: Vec<Arc<Entry>>,
-    /// The changes that led there, the newest last, for a reader that comes back.
+    /// For a resumed reader: the earlier changes, the newest last.
     pub(super) backlog: Vec<Arc<Change>>,
-    /// What changes from then on.
+    /// The later changes.
     pub(super) changes: broadcast::Receiver<Arc<Change>>,
 }
 
 impl Key {
-    /// Where it is: whoever may see one there sees all of them.
+    /// Its namespace. A permission counts for all environments there.
     pub(super) fn place(&self) -> (&str, &str) {
         (&self.kind, &self.namespace)
     }
 }
 
 impl Entry {
-    /// Where it is, of which kind: whoever may see one there sees all of them.
+    /// Its kind and namespace. A permission counts for all environments of both.
     pub(crate) fn place(&self) -> (&Kind, &str) {
         (&self.kind, &self.key.namespace)
     }
@@ -180,7 +180,7 @@ impl Live {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in an object that was added or changed. The same twice is no change.
+    /// Records an added or changed object. The same object again is no change.
     pub(super) fn put(&self, object: &DynamicObject, kind: &Arc<Kind>) {
         let mut inner = self.inner();
         let key = key(kind, object);
@@ -188,7 +188,7 @@ impl Live {
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
         let same = known.clone().filter(|known| known.view.uid == uid);
-        // Of another version of its kind it is read anew.
+        // An object of another version of its kind is read again.
         if same
             .as_ref()
             .is_some_and(|known| known.view.resource_version == version && known.kind == *kind)
@@ -205,7 +205,7 @@ impl Live {
         self.tell(&mut inner, same, Some(entry));
     }
 
-    /// Takes in that an object is gone.
+    /// Records a deleted object.
     pub(super) fn remove(&self, object: &DynamicObject, kind: &Arc<Kind>) {
         let mut inner = self.inner();
         let key = key(kind, object);
@@ -216,8 +216,7 @@ impl Live {
         }
     }
 
-    /// Takes in that of a kind there are these and no others: what was missed while a watch was
-    /// away shows here.
+    /// Records the complete list of a kind. It reveals changes that an interrupted watch missed.
     pub(super) fn keep_only(&self, kind: &str, keys: &BTreeSet<Key>) {
         let mut inner = self.inner();
         let gone: Vec<Key> = inner
@@ -232,7 +231,7 @@ impl Live {
         }
     }
 
-    /// Takes in what is left of an environment that goes.
+    /// Records the remaining resources of an environment during its deletion.
     pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
         let mut inner = self.inner();
         let Some(known) =
@@ -249,7 +248,7 @@ impl Live {
         self.tell(&mut inner, before, Some(entry));
     }
 
-    /// Hands a change to all readers; under the lock, so that all see one order.
+    /// Sends a change to all readers. The lock gives all readers the same order.
     fn tell(&self, inner: &mut Inner, before: Option<Arc<Entry>>, after: Option<Arc<Entry>>) {
         let known = |entry: Option<&Arc<Entry>>| entry.map(|entry| entry.known).unwrap_or_default();
         let step = known(after.as_ref()).without(known(before.as_ref()));
@@ -264,7 +263,7 @@ impl Live {
         inner.remember(Arc::clone(&change));
         self.changed.inc();
         self.count.set(i64::try_from(inner.entries.len()).unwrap_or(i64::MAX));
-        // Nobody may be reading.
+        // There may be no reader.
         let _ = self.changes.send(change);
     }
 
@@ -278,8 +277,7 @@ impl Live {
         self.inner().entries.get(key).cloned()
     }
 
-    /// Where a reader begins, or goes on that comes back: nothing lies between what there is and
-    /// what changes.
+    /// Starts or resumes a reader. No change is lost between the list and the later changes.
     pub(super) fn start(&self, comes_back: bool) -> Start {
         let inner = self.inner();
         let backlog = if comes_back { inner.backlog.iter().cloned().collect() } else { Vec::new() };
@@ -302,12 +300,13 @@ impl Live {
         self.look_whether_whole();
     }
 
-    /// Says that a kind's watch is interrupted: nothing is seen of it until it has synced again.
+    /// Records an interrupted watch of a kind. No change of the kind is seen before the next
+    /// complete list.
     pub(super) fn is_interrupted(&self, kind: &str) {
         self.inner().interrupted.entry(kind.to_owned()).or_insert_with(Instant::now);
     }
 
-    /// How long nothing has been seen of any kind.
+    /// How long no kind has been watched.
     pub(crate) fn unseen(&self) -> Duration {
         let inner = self.inner();
         let kinds = &self.synced.borrow().0;
@@ -316,7 +315,7 @@ impl Live {
         since.and_then(|all| all.into_iter().max()).map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// Says that a kind's watch has seen everything once.
+    /// Records the first complete list of a kind.
     pub(super) fn has_synced(&self, kind: &str) {
         self.inner().interrupted.remove(kind);
         self.synced.send_if_modified(|(_, synced)| synced.insert(kind.to_owned()));
@@ -329,8 +328,8 @@ impl Live {
         }
     }
 
-    /// Whether what there is was seen whole once: before, what is not seen may be there all the
-    /// same. A kind that is installed later changes nothing of it.
+    /// Whether the lists of all kinds were complete once. Before, an unseen environment may exist.
+    /// A kind installed later does not change this.
     pub(crate) fn seen_whole(&self) -> Result<(), Problem> {
         if self.whole.load(Ordering::Acquire) {
             return Ok(());
@@ -339,14 +338,13 @@ impl Live {
         Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
     }
 
-    /// The kinds that are watched and have not been seen whole yet.
+    /// The watched kinds without a complete list.
     pub(crate) fn unsynced(&self) -> Vec<String> {
         let synced = self.synced.borrow();
         synced.0.difference(&synced.1).cloned().collect()
     }
 
-    /// Waits a moment until the watch has seen what was just written, so that whoever wrote it
-    /// finds it in a list.
+    /// Waits briefly until the watch has seen a new version, so that its writer finds it in a list.
     pub(crate) async fn seen(
         &self,
         key: &Key,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::compose::{self, ResourceStatus};
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,9 @@ pub(crate) struct View {
     /// The address for users.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) endpoint: Option<String>,
+    /// Whether the machine is unreachable by SSH because no network is allowed. The address is then
+    /// a command that opens a session at AWS.
+    pub(crate) ssh_closed: bool,
     /// The Composition of the environment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) composition: Option<String>,
@@ -187,6 +191,8 @@ impl View {
     pub(crate) fn from_object(object: &DynamicObject, plural: &str) -> Self {
         let seen = Environment::from_object(object);
         let metadata = &object.metadata;
+        let endpoint = seen.endpoint();
+        let slots = seen.parts.iter().map(|part| part.slot.as_str());
         let api_version =
             object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
         Self {
@@ -203,7 +209,8 @@ impl View {
             message: seen.sentence().to_owned(),
             diagnosis: seen.diagnosis().map(|found| diagnosis(found, &seen)),
             progress: progress(&seen),
-            endpoint: seen.endpoint(),
+            ssh_closed: endpoint.is_some() && is_closed_to_ssh(&seen.kind, slots),
+            endpoint,
             composition: seen.composition.clone(),
             kind: seen.kind,
             namespace: seen.namespace,

@@ -1,4 +1,5 @@
-//! A line to a client, who has to say in time what they speak, and to take what they are sent.
+//! A connection to a client. The client must name its protocol in time, and read its answers in
+//! time.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,11 +14,11 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limits::Limits;
 
-/// How HTTP/2 begins. While a line may still begin so, hyper waits for the rest of it without a
-/// clock.
+/// The start of HTTP/2. While a connection may still start in this way, hyper waits without a
+/// limit.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Accepts lines as another acceptor does, and keeps the time.
+/// Accepts connections as another acceptor does, with time limits.
 #[derive(Clone)]
 pub(super) struct Timed<A> {
     pub(super) acceptor: A,
@@ -39,14 +40,14 @@ where
     }
 }
 
-/// A line.
+/// A connection.
 pub(super) struct Line<S> {
     stream: S,
-    /// What is missing of a beginning that may become HTTP/2's, and until when it has to be there.
+    /// The missing part of a possible start of HTTP/2, and its deadline.
     beginning: Option<(&'static [u8], Pin<Box<Sleep>>)>,
-    /// Until when something has to be taken of what waits.
+    /// The deadline for the client to read waiting bytes.
     stuck: Option<Pin<Box<Sleep>>>,
-    /// The longest time for which the client may take nothing.
+    /// The longest time in which the client may read no byte.
     patience: Duration,
 }
 
@@ -56,7 +57,7 @@ impl<S> Line<S> {
         Self { stream, beginning, stuck: None, patience: limits.stalled_client }
     }
 
-    /// What became of something that is sent: an error where nothing was taken for too long.
+    /// The result of a write: an error if the client read no byte for too long.
     fn sent<T>(&mut self, cx: &mut Context<'_>, sent: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if sent.is_ready() {
             self.stuck = None;

@@ -52,24 +52,24 @@ pub(crate) async fn status(
         None => Who::Unknown(feed.streams.admit()?),
     };
     let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST);
-    // A token is all that comes, and messages are sent at once.
+    // A token is the only message, and messages are sent at once.
     let upgrade = upgrade.read_buffer_size(LARGEST).write_buffer_size(0);
     let span = Span::current();
     let line = Line { bearers: callers.bearers, feed, metrics };
     Ok(upgrade.on_upgrade(move |socket| talk(line, who, socket).instrument(span)))
 }
 
-/// What a socket needs for as long as it is open.
+/// The state of an open socket.
 struct Line {
     bearers: Arc<Bearers>,
     feed: Feed,
     metrics: Arc<Metrics>,
 }
 
-/// Whose a socket is.
+/// The user of a socket.
 enum Who {
     Known(Arc<Person>),
-    /// The first message says it. Until then it takes a place among those of whom that is true.
+    /// The first message names the user. Until then, the socket counts as anonymous.
     Unknown(Stranger),
 }
 
@@ -95,7 +95,7 @@ async fn talk(line: Line, who: Who, mut socket: WebSocket) {
     }
 }
 
-/// Whoever the first message's token means.
+/// The user of the first message's token.
 async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
     let nobody = || Problem::unauthorized("The first message has no token.");
     let first = timeout(line.feed.limits.first_message, async {
@@ -117,7 +117,7 @@ async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, 
 
 async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: WebSocket) {
     let owner = person.owner().label();
-    // Those that the client knows of, by their uid.
+    // The environments that the client knows, by their uid.
     let mut known = BTreeSet::new();
     let end = loop {
         let Some(next) = next(&mut reader, &mut socket).await else { return };
@@ -148,8 +148,8 @@ async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: We
     close(socket, code, end.word(), line.feed.limits.event).await;
 }
 
-/// What comes next; nothing where the client has gone. What clients say after their first message
-/// means nothing, and holds nothing up.
+/// The next message. `None` if the client has left. Later messages of a client have no meaning, and
+/// block nothing.
 async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
     let mut read = pin!(reader.next());
     loop {
@@ -165,13 +165,13 @@ async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
 
 async fn close(mut socket: WebSocket, code: u16, reason: &'static str, patience: Duration) {
     let frame = CloseFrame { code, reason: reason.into() };
-    // Whoever has gone already needs no word.
+    // A client that has left needs no answer.
     let _ = timeout(patience, socket.send(Message::Close(Some(frame)))).await;
 }
 
-/// What is told of an environment: of application environments with my label, as a filter among
-/// those that I may see. As where Kubernetes watches by a label, one that is given to me is added,
-/// and one that is given away deleted.
+/// The message about an environment. The socket reports the user's application environments among
+/// the visible ones. A given environment is ADDED and one given away is DELETED, as in a watch of
+/// Kubernetes with a label.
 fn message(
     catalog: &Catalog,
     entry: &Entry,

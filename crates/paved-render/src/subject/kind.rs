@@ -103,8 +103,7 @@ fn target_for_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Vi
 /// composites in a namespace are, and a group of its own tells nothing.
 pub fn is_open(document: &Value) -> bool {
     let kind = document["kind"].as_str().unwrap_or_default();
-    let group =
-        document["apiVersion"].as_str().unwrap_or_default().split('/').next().unwrap_or_default();
+    let group = api_version::group_of(document);
     let mut infos = APIS.iter().map(|api| api.info());
     !is_our_group(group)
         && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use crossplane::api_version::group_of;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -36,9 +37,10 @@ static SLICE: LazyLock<Slice> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../behaviour.json")).unwrap_or_default()
 });
 
-/// The facts about a kind; `group` is its group, in either scope.
-pub(super) fn for_kind(group: &str, kind: &str) -> Option<&'static Behaviour> {
-    let group: Vec<&str> = group.split('.').filter(|label| *label != "m").collect();
+/// The facts about an object's kind, in either scope.
+pub(super) fn for_object(object: &Value) -> Option<&'static Behaviour> {
+    let group: Vec<&str> = group_of(object).split('.').filter(|label| *label != "m").collect();
+    let kind = object["kind"].as_str().unwrap_or_default();
     SLICE.kinds.get(&format!("{}/{kind}", group.join(".")))
 }
 
@@ -47,6 +49,11 @@ impl Behaviour {
     /// in place of what stands for them in a text.
     pub(super) fn late(&self, fill: &impl Fn(&str) -> String) -> Value {
         filled(&self.late_values, fill)
+    }
+
+    /// A text that late initialisation writes, as it is in the facts.
+    pub(super) fn late_text(&self, field: &str) -> Option<&str> {
+        self.late_values[field].as_str()
     }
 
     /// The fields of `spec.forProvider` that late initialisation copies from the cloud. A block is

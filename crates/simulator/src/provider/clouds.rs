@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::manner::{Facts, Manner};
-use super::rules::differs;
-use super::writes::{EXTERNAL_NAME, finish, identify, late_initialise, wanted};
+use super::rules::{self, differs};
+use super::writes::{EXTERNAL_NAME, as_identified, finish, identify, late_initialise, wanted};
 use super::{State, is_ready, set_condition};
 use crate::core::World;
 use ::crossplane::json::{at, overlay, set, text};
@@ -20,6 +21,9 @@ pub struct External {
     pub state: Option<String>,
 }
 
+/// How long Cloud SQL reserves the name of a server that was deleted.
+const RESERVED: SignedDuration = SignedDuration::from_hours(7 * 24);
+
 /// The clouds' resources by slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clouds {
@@ -30,6 +34,13 @@ pub(super) struct Clouds {
     unnoticed: BTreeSet<String>,
     /// How many resources of each slot were there before: a cloud never assigns an id twice.
     former: BTreeMap<String, u32>,
+    /// When providers found that the resources of slots were gone.
+    gone: BTreeMap<String, Timestamp>,
+    /// How many updates each slot's provider has sent.
+    updates: BTreeMap<String, u32>,
+    /// The names of buckets that other accounts have.
+    foreign: BTreeSet<String>,
+    /// The names of resources that no object knows.
     leaked: Vec<String>,
 }
 
@@ -49,9 +60,13 @@ impl Clouds {
         self.externals.get_mut(slot)
     }
 
-    pub(super) fn put(&mut self, slot: &str, parameters: Value) {
+    /// Notes that the resource of a slot is there, with the fields that its cloud chose.
+    pub(super) fn put(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
         self.vanished.remove(slot);
-        self.externals.insert(slot.to_owned(), External { parameters, state: None });
+        if manner.mirrors {
+            let parameters = completed(manner, object, world);
+            self.externals.insert(slot.to_owned(), External { parameters, state: None });
+        }
     }
 
     pub(super) fn vanish(&mut self, slot: &str) {
@@ -61,13 +76,52 @@ impl Clouds {
         *self.former.entry(slot.to_owned()).or_default() += 1;
     }
 
-    pub(super) fn leak(&mut self, slot: &str, name: String) {
-        self.leaked.push(name);
-        *self.former.entry(slot.to_owned()).or_default() += 1;
+    /// Ends a creation that its provider no longer follows. A resource that is found by its name is
+    /// there at the next look. A resource with a name that the cloud assigns is leaked.
+    pub(super) fn abandon(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+        if manner.assigns_names() {
+            let identity = self.identity(slot, object);
+            let name =
+                as_identified(identity, &mut object.clone(), |object| manner.id.for_object(object));
+            self.leaked.push(name);
+            *self.former.entry(slot.to_owned()).or_default() += 1;
+        } else {
+            self.keep(slot, manner, object, world);
+        }
+    }
+
+    /// Ends a creation that took longer than its provider waits. The provider knows the resource.
+    pub(super) fn keep(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+        self.put(slot, manner, object, world);
+        let left = manner.rules.intermediate.and_then(|left| left(&wanted(object)));
+        let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
+        self.leaked.extend(left.map(|left| format!("{name}/{left}")));
+    }
+
+    /// Takes a leaked resource for the slot of an object that names it, if so.
+    pub(super) fn import(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+        let name = text(object, &EXTERNAL_NAME);
+        if let Some(at) = self.leaked.iter().position(|leaked| Some(leaked.as_str()) == name) {
+            self.leaked.remove(at);
+            self.put(slot, manner, object, world);
+        }
     }
 
     pub(super) fn leaked(&self) -> &[String] {
         &self.leaked
+    }
+
+    /// Gives a name of a bucket to another account.
+    pub(super) fn occupy(&mut self, name: String) {
+        self.foreign.insert(name);
+    }
+
+    pub(super) fn count_update(&mut self, slot: &str) {
+        *self.updates.entry(slot.to_owned()).or_default() += 1;
+    }
+
+    pub(super) fn updates(&self, slot: &str) -> u32 {
+        self.updates.get(slot).copied().unwrap_or_default()
     }
 
     /// What the ids and addresses of a slot's resource follow from; nothing where they follow from
@@ -87,10 +141,8 @@ impl Clouds {
         object: &mut Value,
         world: &World,
     ) {
-        if !manner.mirrors {
-            return;
-        }
         if self.unnoticed.remove(slot) {
+            self.gone.insert(slot.to_owned(), world.now());
             if manner.assigns_names()
                 && let Some(annotations) = object.pointer_mut("/metadata/annotations")
                 && let Some(annotations) = annotations.as_object_mut()
@@ -99,35 +151,58 @@ impl Clouds {
             }
             set(object, &["status", "atProvider"], json!({}));
             set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
-        } else if is_ready(object) && !self.has(slot) {
-            self.put(slot, completed(manner, object, world));
+        } else if manner.mirrors && is_ready(object) && !self.has(slot) {
+            self.put(slot, manner, object, world);
         }
     }
 
-    /// Reads the resource; an error is what the provider says where it cannot. Some cannot be read
-    /// once the resource that they belong to is gone.
+    /// Reads the resource; an error is the provider's if it cannot. Another account may have the
+    /// name. Some kinds cannot be read once the resource that they belong to is gone.
     pub(super) fn read(
         &self,
+        slot: &str,
         manner: &Manner,
         object: &Value,
         world: &World,
     ) -> Result<(), String> {
-        let hangs = manner.facts.and_then(|facts| facts.words("server gone"));
-        let (Some(words), Some(field)) = (hangs, manner.rules.part_of) else { return Ok(()) };
-        let whole = text(object, &["spec", "forProvider", field]);
-        let is_gone = self
-            .vanished
-            .iter()
-            .filter_map(|slot| world.resources().get(slot))
-            .any(|one| whole.is_some() && text(one, &EXTERNAL_NAME) == whole);
-        // The facts have a second form of the error in parentheses.
-        let words = words.split(" (or ").next().unwrap_or(words);
-        if is_gone && is_ready(object) { Err(words.to_owned()) } else { Ok(()) }
+        let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
+        let foreign =
+            manner.rules.foreign.filter(|_| !self.has(slot) && self.foreign.contains(name));
+        let unreadable =
+            || Some((manner.rules.unreadable?, self.gone_whole(manner, object, world)?));
+        match foreign.map(|refusal| (refusal, name)).or_else(unreadable) {
+            Some((refusal, name)) => Err(rules::words(manner.facts, refusal, name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The name of the resource that this one belongs to, if that was deleted without its provider.
+    fn gone_whole<'o>(&self, manner: &Manner, object: &'o Value, world: &World) -> Option<&'o str> {
+        let field = manner.rules.part_of?;
+        let whole = text(object, &["spec", "forProvider", field])?;
+        let reference = manner.references.iter().find(|reference| reference.field == field)?;
+        let mut vanished = self.vanished.iter().filter_map(|slot| world.resources().get(slot));
+        let is_whole = |one: &Value| {
+            one["kind"] == reference.target && text(one, &EXTERNAL_NAME) == Some(whole)
+        };
+        vanished.any(is_whole).then_some(whole)
     }
 
     /// Why the resource cannot be created, if so.
-    pub(super) fn forbids_creation(manner: &Manner, object: &Value) -> Option<String> {
-        manner.rules.forbids_creation(manner.facts, &wanted(object))
+    pub(super) fn forbids_creation(
+        &self,
+        slot: &str,
+        manner: &Manner,
+        object: &Value,
+        now: Timestamp,
+    ) -> Option<String> {
+        let is_reserved = |gone: &Timestamp| now.duration_since(*gone) < RESERVED;
+        let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
+        let reserved =
+            manner.rules.reserved.filter(|_| self.gone.get(slot).is_some_and(is_reserved));
+        reserved
+            .map(|refusal| rules::words(manner.facts, refusal, name))
+            .or_else(|| manner.rules.forbids_creation(manner.facts, &wanted(object)))
     }
 
     /// Changes the resource of a slot to what its object asks for, if there is a difference. What
@@ -151,6 +226,7 @@ impl Clouds {
         {
             return State::Failed(why);
         }
+        *self.updates.entry(slot.to_owned()).or_default() += 1;
         for (field, value) in manner.rules.effective(&wanted).as_object().into_iter().flatten() {
             external.parameters[field] = value.clone();
         }

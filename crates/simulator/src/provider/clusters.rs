@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::is_ready;
 use crate::core::{World, secret_ref};
+use crossplane::api_version::group_of;
 use crossplane::json::{at, text};
 
 /// Kinds that a chart brings, by group and name: nobody knows them before it is installed.
@@ -73,9 +74,8 @@ pub(super) fn await_namespace(
 pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Result<(), String> {
     let version = text(manifest, &["apiVersion"]).unwrap_or_default();
     let kind = text(manifest, &["kind"]).unwrap_or_default();
-    let brought = BROUGHT
-        .iter()
-        .find(|(group, brought, _)| version.split('/').next() == Some(group) && kind == *brought);
+    let brought =
+        BROUGHT.iter().find(|(group, brought, _)| group_of(manifest) == *group && kind == *brought);
     let Some((_, _, chart)) = brought else { return Ok(()) };
     let cluster = cluster(object, world);
     let mut releases = world.resources().values().filter(|one| {
@@ -108,15 +108,10 @@ pub(super) fn is_observe_only(object: &Value) -> bool {
 /// The composed provider config that a resource goes through.
 fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
     let name = text(object, &["spec", "providerConfigRef", "name"])?;
-    let group = |one: &Value| {
-        text(one, &["apiVersion"])
-            .and_then(|version| version.split_once('/'))
-            .map(|(group, _)| group.to_owned())
-    };
     world.resources().values().find(|one| {
         text(one, &["kind"]).is_some_and(|kind| kind.ends_with("ProviderConfig"))
             && text(one, &["metadata", "name"]) == Some(name)
-            && group(one) == group(object)
+            && group_of(one) == group_of(object)
     })
 }
 

@@ -44,6 +44,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             connection: user_connection,
             rules: Rules {
                 part_of: Some("instance"),
+                unreadable: Some("server gone"),
                 immutable: &["project", "instance"],
                 ..RULES
             },
@@ -62,6 +63,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
                 protected: Some(|parameters: &Value| {
                     (parameters["forceDestroy"] != true).then_some("not empty")
                 }),
+                foreign: Some("name taken by another project, at the look"),
                 ..RULES
             },
             ..KIND
@@ -114,6 +116,9 @@ const CLUSTER: Manner = Manner {
         protected: Some(|parameters: &Value| {
             (parameters["deletionProtection"] != false).then_some("protected")
         }),
+        intermediate: Some(|parameters: &Value| {
+            (parameters["removeDefaultNodePool"] == true).then_some("default-pool")
+        }),
         ..RULES
     },
     ..KIND
@@ -139,7 +144,12 @@ const DATABASE_INSTANCE: Manner = Manner {
             ),
         ])
     },
-    rules: Rules { grows: &[("settings.diskSize", SMALLER)], protected: Some(protection), ..RULES },
+    rules: Rules {
+        grows: &[("settings.diskSize", SMALLER)],
+        protected: Some(protection),
+        reserved: Some("name used within a week"),
+        ..RULES
+    },
     ..KIND
 };
 

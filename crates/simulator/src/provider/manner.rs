@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::behaviour::Behaviour;
+use super::behaviour::{self, Behaviour};
 use super::rules::Rules;
 use super::{State, is_ready, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
@@ -20,6 +20,8 @@ pub(super) struct Manner {
     pub(super) asynchronous: bool,
     /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's do.
     pub(super) mirrors: bool,
+    /// Whether the provider watches for changes outside, so that it needs no poll.
+    pub(super) watches: bool,
     /// The name in the cloud.
     pub(super) id: Id,
     /// The fields that a reference or a selector fills.
@@ -121,6 +123,7 @@ pub(super) const MANAGED: Manner = Manner {
     rounds: 1,
     asynchronous: false,
     mirrors: false,
+    watches: false,
     id: Id::Name,
     references: &[],
     waits: |_, _| Ok(()),
@@ -162,6 +165,13 @@ impl<'a> Facts<'a> {
     /// A text of `spec.forProvider`.
     pub(super) fn param(&self, field: &str) -> Option<&'a str> {
         text(self.object, &["spec", "forProvider", field])
+    }
+
+    /// A text of `spec.forProvider`; without one, the text that late initialisation writes by the
+    /// facts.
+    pub(super) fn param_or_late(&self, field: &str) -> &'a str {
+        let late = || behaviour::for_object(self.object)?.late_text(field);
+        self.param(field).or_else(late).unwrap_or_default()
     }
 
     /// The region or location, or `default`.

@@ -1,6 +1,10 @@
 //! provider-kubernetes' Object: what it holds lives in a cluster, and its readiness follows a
 //! policy.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use kube_cel::KubeCelExt;
 use kube_cel::cel::{self, Context, Program};
 use serde::{Serialize, Serializer};
@@ -14,7 +18,7 @@ use crossplane::json::{at, set, text};
 
 /// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds
 /// [`create`].
-pub(super) const OBJECT: Manner = Manner { waits: await_cluster, tell, ..MANAGED };
+pub(super) const OBJECT: Manner = Manner { watches: true, waits: await_cluster, tell, ..MANAGED };
 
 /// Its cluster must be within reach, and know the manifest's namespace and kind.
 fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
@@ -147,13 +151,24 @@ fn is_ready(object: &Value) -> bool {
 }
 
 fn holds(query: &str, inner: &Value) -> Option<bool> {
-    let program = Program::compile(query).ok()?;
+    let program = compiled(query)?;
     let mut context = Context::default().with_all();
     context.add_variable("object", Signed(inner)).ok()?;
     match program.execute(&context).ok()? {
         cel::Value::Bool(holds) => Some(holds),
         _ => None,
     }
+}
+
+/// A query, compiled once in each thread.
+fn compiled(query: &str) -> Option<Rc<Program>> {
+    thread_local! {
+        static PROGRAMS: RefCell<BTreeMap<String, Option<Rc<Program>>>> = RefCell::default();
+    }
+    PROGRAMS.with_borrow_mut(|programs| {
+        let compile = || Program::compile(query).ok().map(Rc::new);
+        programs.entry(query.to_owned()).or_insert_with(compile).clone()
+    })
 }
 
 /// A value whose whole numbers are signed, as Kubernetes has them: CEL's unsigned numbers equal no

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::is_ready;
 use super::manner::{Manner, Reference};
 use crate::core::World;
+use crossplane::api_version::group_of;
 use crossplane::json::{at, set, text};
 
 /// Fills the fields that references and selectors stand for; an error is what a provider says while
@@ -141,5 +142,5 @@ impl Target<'_> {
 
 /// The provider that serves a kind: its group without the service.
 fn family(object: &Value) -> Option<&str> {
-    text(object, &["apiVersion"])?.split_once('/')?.0.split_once('.').map(|(_, family)| family)
+    group_of(object).split_once('.').map(|(_, family)| family)
 }

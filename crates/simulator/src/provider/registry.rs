@@ -4,15 +4,14 @@ use serde_json::Value;
 
 use super::manner::{MANAGED, Manner};
 use super::{addons, aws, azure, behaviour, builtin, crossplane, gcp, helm, object, sql};
+use ::crossplane::api_version::group_of;
 use ::crossplane::json::text;
 
 /// The manner of an object's kind, with the facts about it.
 pub(super) fn for_object(object: &Value) -> Manner {
-    let group = text(object, &["apiVersion"])
-        .and_then(|version| version.split_once('/'))
-        .map_or("", |(group, _)| group);
+    let group = group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
-    let (manner, facts) = (in_table(group, kind), behaviour::for_kind(group, kind));
+    let (manner, facts) = (in_table(group, kind), behaviour::for_object(object));
     let asynchronous = facts.map_or(manner.asynchronous, |facts| facts.asynchronous);
     Manner { asynchronous, facts, ..manner }
 }

@@ -33,6 +33,17 @@ pub(super) struct Rules {
     pub(super) refused: Option<fn(&Value) -> Option<Refusal>>,
     /// The field of `status.atProvider` that has the cloud's state, where the kind has one.
     pub(super) state: Option<&'static str>,
+    /// The refusal of a read, once the resource that it belongs to is gone.
+    pub(super) unreadable: Option<&'static str>,
+    /// The refusal of a read, if another account has a resource of this name.
+    pub(super) foreign: Option<&'static str>,
+    /// The refusal of a creation within a week of the deletion of a resource of this name.
+    pub(super) reserved: Option<&'static str>,
+    /// A second resource that a creation first makes and then removes, by the parameters. It stays
+    /// if the provider no longer follows the creation.
+    pub(super) intermediate: Option<fn(&Value) -> Option<&'static str>>,
+    /// Whether the provider updates a resource at every look, also without a difference.
+    pub(super) restless: bool,
 }
 
 /// A refusal, and the name that it is about.
@@ -97,6 +108,11 @@ impl Rules {
         protected: None,
         refused: None,
         state: None,
+        unreadable: None,
+        foreign: None,
+        reserved: None,
+        intermediate: None,
+        restless: false,
     };
 
     /// Why a resource with these parameters cannot be created, if so.
@@ -182,11 +198,14 @@ impl Rules {
     }
 }
 
-/// The words of a refusal that is about a resource of this name.
-fn words(facts: Option<&Behaviour>, refusal: &str, name: &str) -> String {
-    const NAMES: [&str; 6] = ["<name>", "<id>", "<identifier>", "<bucket>", "sg-...", "eni-..."];
+/// The words of a refusal that is about a resource of this name. After the end of some errors, the
+/// facts have a note in parentheses.
+pub(super) fn words(facts: Option<&Behaviour>, refusal: &str, name: &str) -> String {
+    const NAMES: [&str; 7] =
+        ["<name>", "<id>", "<identifier>", "<bucket>", "<db>", "sg-...", "eni-..."];
     let words = facts.and_then(|facts| facts.words(refusal)).unwrap_or(refusal);
-    NAMES.iter().fold(words.to_owned(), |words, placeholder| words.replace(placeholder, name))
+    let end = words.find("}] (").map_or(words.len(), |end| end + 2);
+    NAMES.iter().fold(words[..end].to_owned(), |words, name_of| words.replace(name_of, name))
 }
 
 /// Whether there is anything in `wanted` that is otherwise in `there`. A field that is left out of

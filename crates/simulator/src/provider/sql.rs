@@ -2,6 +2,7 @@
 
 use super::is_ready;
 use super::manner::{MANAGED, Manner, details, one};
+use super::rules::Rules;
 use crate::core::ConnectionDetails;
 
 pub(super) fn manner(kind: &str) -> Manner {
@@ -18,12 +19,19 @@ pub(super) fn manner(kind: &str) -> Manner {
                 let server = [("endpoint", "postgres.shared.svc"), ("port", "5432")];
                 details(entries).into_iter().chain(details(server)).collect()
             },
+            rules: Rules { restless: true, ..Rules::NONE },
             ..MANAGED
         },
         "Database" => Manner { references: const { &[one("owner", "Role")] }, ..MANAGED },
         "Grant" => Manner {
             references: const {
                 &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")]
+            },
+            // The provider connects to the database that the grant is about.
+            rules: Rules {
+                part_of: Some("database"),
+                unreadable: Some("database gone"),
+                ..Rules::NONE
             },
             ..MANAGED
         },

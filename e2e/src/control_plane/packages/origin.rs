@@ -20,7 +20,7 @@ pub fn check(contents: &[Value], args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// `xpkg.crossplane.io/paved-road/function-paved-road >=v0.1.0-0`
+/// For example `ghcr.io/acme/function-paved-road >=v0.1.0-0`.
 fn named(dependency: &Value) -> String {
     ["package", "version"].map(|key| dependency[key].as_str().unwrap_or_default()).join(" ")
 }
@@ -42,15 +42,13 @@ mod tests {
             check(&[configuration.meta, configuration.xrd], &here)
         };
         checked(&here).unwrap();
-        let registry = "registry.example.org/acme".parse().unwrap();
+        let registry = "ghcr.io/acme".parse().unwrap();
         let error = checked(&Args { registry, ..Args::default() }).unwrap_err().to_string();
-        assert!(
-            error.contains("depend on registry.example.org/acme/function-paved-road >="),
-            "{error}"
-        );
+        assert!(error.contains("depend on ghcr.io/acme/function-paved-road >="), "{error}");
         let error = checked(&Args { release: "v9.0.0".to_owned(), ..Args::default() })
             .unwrap_err()
             .to_string();
-        assert!(error.contains(">=v9.0.0-0, expected xpkg.crossplane.io/paved-road/"), "{error}");
+        let expected = format!(">=v9.0.0-0, expected {}/", here.registry);
+        assert!(error.contains(&expected), "{error}");
     }
 }

@@ -43,7 +43,7 @@ fn patches(api: &str) -> Vec<Patch> {
     }
 }
 
-pub(in crate::scenarios) async fn what_is_upgraded_by_hand_stays_upgraded(
+pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
     stage: Stage,
 ) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {

@@ -209,7 +209,7 @@ fn add_on_edit() -> Edit {
     )
 }
 
-pub(in crate::scenarios) async fn what_may_change_changes(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: Stage) -> Result<()> {
     let standing = stage.standing_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
@@ -249,7 +249,7 @@ async fn changes(environment: &Environment, edits: Vec<Edit>) -> Result<()> {
     for edit in &edits {
         let before = environment.desired().await?;
         let after = arrives(environment, edit).await?;
-        nothing_is_lost(environment, &before, &after)?;
+        no_field_is_lost(environment, &before, &after)?;
     }
     Ok(())
 }
@@ -274,7 +274,7 @@ async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
 const OF_A_NETWORK: &str = "ssh-";
 
 /// Nothing was made anew nor has gone, but for the rules of a firewall.
-fn nothing_is_lost(environment: &Environment, before: &Desired, after: &Desired) -> Result<()> {
+fn no_field_is_lost(environment: &Environment, before: &Desired, after: &Desired) -> Result<()> {
     let is_lost = |(name, (uid, _)): &(&String, &(String, String))| match after.get(*name) {
         Some((now, _)) => now != uid,
         None => !name.starts_with(OF_A_NETWORK),

@@ -15,7 +15,9 @@ use crate::scenarios::deletion::{self, Traces};
 use crate::stage::{Stage, is_part};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
-pub(in crate::scenarios) async fn new_settings_leave_alone_what_runs(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
+    stage: Stage,
+) -> Result<()> {
     let environments = stage.standing().await?;
     let before = desired(&environments).await?;
     let old = stage.settings().await?;
@@ -181,7 +183,7 @@ async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> 
 
 /// What is only written on things, or lets somebody in, follows the Settings, and nothing is made
 /// anew.
-pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(
+pub(in crate::scenarios) async fn new_tags_and_publishers_reach_running_resources(
     stage: Stage,
 ) -> Result<()> {
     let environments = stage.standing().await?;
@@ -198,7 +200,7 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_what_runs(
 }
 
 /// Networks are let in, and no longer, where an environment leaves them to the platform team.
-pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: Stage) -> Result<()> {
     let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
     let workspaces =
         Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
@@ -218,7 +220,7 @@ pub(in crate::scenarios) async fn new_networks_reach_what_runs(stage: Stage) -> 
 }
 
 /// A setting that is wrong is named on the environments that take it, and what runs goes on.
-pub(in crate::scenarios) async fn wrong_settings_touch_nothing_that_runs(
+pub(in crate::scenarios) async fn wrong_settings_change_no_running_resource(
     stage: Stage,
 ) -> Result<()> {
     let workspaces = Flavour::ALL.map(async |flavour| {

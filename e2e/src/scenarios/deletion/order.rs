@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_goes_last_unless_crossplane_let_go_of_it_with_another_usage() {
+    fn used_resource_goes_last_unless_another_usage_released_it() {
         let (one, two) = ([usage("db", "app")], [usage("db", "grant"), usage("db", "app")]);
         for (usages, let_go, asked, are_kept) in [
             (one.as_slice(), Some(25), 40, true),

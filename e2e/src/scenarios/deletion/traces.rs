@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_an_environment_is_found_by_owner_label_and_name() {
+    fn trace_is_found_by_owner_label_and_name() {
         let claim = Traces {
             composite: "ada-x7k2p".to_owned(),
             namespace: None,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_makes_here_is_found_with_all_that_is_in_it() {
+    fn wrapped_object_is_found_with_its_content() {
         let object = |config: &str, metadata: Value| json!({"spec": {"forProvider": {"manifest": {"metadata": metadata}}, "providerConfigRef": {"name": config}}});
         let parts = [
             object("default", json!({"name": "team-vision-ada"})),

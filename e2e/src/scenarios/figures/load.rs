@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_what_so_many_do_not_exceed() {
+    fn share_is_the_upper_bound_of_so_many() {
         let times: Vec<_> = (1..=200).map(Duration::from_millis).collect();
         assert_eq!(
             [50, 99, 100].map(|percent| share(&times, percent).as_millis()),

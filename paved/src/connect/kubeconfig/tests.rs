@@ -38,7 +38,7 @@ fn read(path: &Path) -> Value {
 }
 
 #[test]
-fn what_is_there_stays_as_it_is() {
+fn existing_entries_stay_unchanged() {
     let (_home, path) = home(Some(THEIRS));
     add(&path, "paved/team/a", &entry("https://a"), "u", false).unwrap();
     let (before, after): (Value, Value) = (serde_saphyr::from_str(THEIRS).unwrap(), read(&path));
@@ -86,7 +86,7 @@ fn ours_is_renewed_and_anothers_is_not() {
 }
 
 #[test]
-fn what_was_added_goes_again_unless_it_was_changed() {
+fn added_entry_is_removed_unless_it_was_changed() {
     let (_home, path) = home(Some(THEIRS));
     add(&path, "a", &entry("https://a"), "u", false).unwrap();
     assert!(!remove(&path, "a", &entry("https://another")).unwrap(), "somebody else's by now");
@@ -140,7 +140,7 @@ fn pipe_device_or_folder_is_left_as_it_is() {
 }
 
 #[test]
-fn what_is_no_kubeconfig_is_left_alone() {
+fn malformed_kubeconfig_stays_unchanged() {
     for text in ["[1, 2]", "contexts: 3", "a: [", "just a text"] {
         let (_home, path) = home(Some(text));
         let told = add(&path, "a", &entry("https://a"), "u", false).unwrap_err();
@@ -150,7 +150,7 @@ fn what_is_no_kubeconfig_is_left_alone() {
 }
 
 #[test]
-fn it_is_not_written_while_somebody_else_does() {
+fn locked_kubeconfig_is_not_written() {
     let (_home, path) = home(Some(THEIRS));
     let lock = path.with_file_name("config.lock");
     fs::write(&lock, "").unwrap();

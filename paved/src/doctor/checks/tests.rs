@@ -112,7 +112,7 @@ fn a_cluster_that_is_well_has_no_red_line() {
 }
 
 #[test]
-fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
+fn missing_or_broken_component_is_red_with_its_remedy() {
     let sick = [("Installed", "True"), ("Healthy", "False")];
     let world = World {
         functions: objects(&[]),
@@ -140,7 +140,7 @@ fn what_is_missing_or_broken_is_red_and_says_what_to_do() {
 }
 
 #[test]
-fn what_may_not_be_seen_is_not_red() {
+fn hidden_component_is_not_red() {
     let hidden = || Seen::Hidden;
     let world = World {
         crossplane: hidden(),
@@ -159,7 +159,7 @@ fn what_may_not_be_seen_is_not_red() {
 }
 
 #[test]
-fn what_could_not_be_read_is_red_and_not_taken_for_hidden() {
+fn unreadable_component_is_red_and_not_hidden() {
     let failed = || Seen::Failed("etcd has no leader".to_owned());
     let world =
         World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn it_watches_environments_and_gets_what_is_beneath() {
+    fn portal_watches_environments_and_gets_their_resources() {
         let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
         let claims = for_group("claims.example.org", &rules);
         let [claims, composites] = claims.as_slice() else { panic!("{claims:?}") };

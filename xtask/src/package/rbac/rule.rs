@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_kind_of_somebody_elses_is_an_error() {
+    fn unknown_foreign_kind_is_an_error() {
         let object = json!({"apiVersion": "example.org/v1", "kind": "Thing"});
         assert!(Plurals::default().for_object(&object).is_err());
     }

@@ -37,6 +37,7 @@ const BUCKET: Manner = Manner {
         protected: Some(|parameters: &Value| {
             (parameters["forceDestroy"] != true).then_some("not empty")
         }),
+        foreign: Some("name taken by another account"),
         ..RULES
     },
     ..KIND

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_twice_or_too_late_is_noticed() {
+    fn repeated_or_late_event_is_noticed() {
         let mut heard = Heard::default();
         let mut told = |event: &str, version: u64| {
             let data = format!(

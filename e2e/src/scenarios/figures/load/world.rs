@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use crossplane::api_version;
 use function_paved_road::apis::Flavour;
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -72,7 +73,7 @@ impl World {
         copy_kinds(&stage.objects, &objects).await?;
         let pool = stage.ready("stock-pool", Flavour::Claims, json!({})).await?.object().await?;
         let (group, version) =
-            pool["apiVersion"].as_str().and_then(|text| text.split_once('/')).context("a group")?;
+            api_version::split(pool["apiVersion"].as_str().context("an apiVersion")?);
         let kind = GroupVersionKind::gvk(group, version, "StockPool");
         let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
         let namespaces: Vec<String> =

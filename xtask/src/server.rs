@@ -1,4 +1,4 @@
-//! The function as a process.
+//! A server on loopback, as a process.
 
 use std::{
     fs::{self, File},
@@ -12,38 +12,41 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
 
-/// A running function; it is stopped when this is dropped.
-pub struct Function {
+/// A running server. Dropping it ends the process.
+pub struct Server {
     process: Child,
     address: SocketAddr,
     log: NamedTempFile,
 }
 
-impl Function {
-    /// Starts the binary on a free port of loopback, without TLS and metrics, and waits until it
-    /// listens.
-    pub fn start(program: &Path) -> Result<Self> {
+impl Server {
+    /// Starts a program, and waits until it listens on a free port of loopback.
+    ///
+    /// # Errors
+    /// The program ends, or does not listen within ten seconds.
+    pub fn start(program: &Path, flags: &[&str]) -> Result<Self> {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let log = NamedTempFile::new()?;
         let output = File::create(log.path())?;
         let process = Command::new(program)
-            .args(["--insecure", "--metrics-address", "", "--address", &address.to_string()])
+            .args(flags)
+            .args(["--address", &address.to_string()])
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let mut function = Self { process, address, log };
-        function.wait()?;
-        Ok(function)
+        let mut server = Self { process, address, log };
+        server.wait()?;
+        Ok(server)
     }
 
-    /// Where it listens.
+    /// The address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The end of its log, to go below an error.
+    /// The end of the log, to print below an error.
     pub fn last_words(&self) -> String {
         let log = fs::read_to_string(self.log.path()).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
@@ -51,7 +54,7 @@ impl Function {
         if last.is_empty() {
             String::new()
         } else {
-            format!("\nthe function's log ends\n{}", last.join("\n"))
+            format!("\nthe server's log ends\n{}", last.join("\n"))
         }
     }
 
@@ -59,10 +62,10 @@ impl Function {
         let patience = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect_timeout(&self.address, Duration::from_secs(1)).is_err() {
             if let Some(status) = self.process.try_wait()? {
-                bail!("the function ended at its start: {status}{}", self.last_words());
+                bail!("the server ended at its start: {status}{}", self.last_words());
             }
             if Instant::now() > patience {
-                bail!("the function does not listen on {}{}", self.address, self.last_words());
+                bail!("the server does not listen on {}{}", self.address, self.last_words());
             }
             sleep(Duration::from_millis(20));
         }
@@ -70,9 +73,9 @@ impl Function {
     }
 }
 
-impl Drop for Function {
+impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nobody left to tell.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,0 +1,211 @@
+//! The state of one part of an environment that is being deleted, and the reason why it stays.
+
+use std::time::Duration;
+
+use crossplane::names::{IN_USE, SLOT};
+use crossplane::text::harmless;
+use jiff::{SignedDuration, Timestamp};
+use kube::api::{DynamicObject, ObjectMeta};
+use serde_json::Value;
+
+use crate::environment::Mark;
+
+/// What stands in the place of a slot for the composite itself, which has none.
+const COMPOSITE: &str = "composite";
+
+/// Crossplane's mark of a resource whose deletion a Usage refused. Crossplane repeats the deletion
+/// once the Usage is gone, and Kubernetes repeats it, too.
+const ATTEMPTED: &str = "usage.crossplane.io/deletion-attempt-with-policy";
+
+/// How long until Kubernetes has asked every part to go, unless it never does.
+const OVERLOOKED: Duration = Duration::from_mins(1);
+
+/// Kubernetes may not know of a part that was made within this time before its composite was
+/// deleted. It deletes all older ones, however long Usages hold them.
+const NEW: SignedDuration = SignedDuration::from_secs(30);
+
+/// Crossplane's own finalizers say nothing of what holds a resource.
+const USUAL: [&str; 4] = [
+    "finalizer.managedresource.crossplane.io",
+    "foregroundDeletion",
+    "orphan",
+    "composite.apiextensions.crossplane.io",
+];
+
+/// What is known of a part.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum State {
+    /// Nobody has looked, or may look.
+    Unknown,
+    There {
+        slot: String,
+        deleted: Option<Timestamp>,
+        holds: Hold,
+    },
+    /// There is none, or it is somebody else's.
+    Gone,
+}
+
+/// What holds a part.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Hold {
+    /// Nobody has asked it to go yet.
+    Unasked,
+    /// Nobody will ask it to go: Crossplane made it when Kubernetes had asked the others.
+    Overlooked,
+    /// A Usage: what uses it goes first.
+    Usage,
+    /// Its provider works on it.
+    Provider,
+    /// Its provider was refused, in these words.
+    Refused(String),
+    /// Finalizers of others.
+    Finalizers(Vec<String>),
+}
+
+impl State {
+    pub(super) fn from_object(object: &DynamicObject) -> Self {
+        let metadata = &object.metadata;
+        let slot = metadata.annotations.as_ref().and_then(|all| all.get(SLOT));
+        let slot = slot.map_or(COMPOSITE, String::as_str).to_owned();
+        let deleted = metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let in_use = metadata
+            .labels
+            .as_ref()
+            .and_then(|all| all.get(IN_USE))
+            .is_some_and(|value| value == "true");
+        let refused = refusal(&object.data);
+        let foreign: Vec<String> = metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .filter(|one| !USUAL.contains(&one.as_str()))
+            .cloned()
+            .collect();
+        let holds = match (deleted, refused) {
+            (None, _) if in_use => Hold::Usage,
+            (None, _) => Hold::Unasked,
+            (Some(_), Some(message)) => Hold::Refused(message),
+            (Some(_), None) if foreign.is_empty() => Hold::Provider,
+            (Some(_), None) => Hold::Finalizers(foreign),
+        };
+        Self::There { slot: harmless(&slot), deleted, holds }
+    }
+
+    /// The same, where the environment has been deleted for so long. Only Kubernetes' garbage
+    /// collector and Crossplane's Usages delete parts: a part is overlooked where neither knows of
+    /// it.
+    pub(super) fn after(
+        mut self,
+        waited: Duration,
+        kind: &str,
+        object: &DynamicObject,
+        composite_deleted: Option<Timestamp>,
+    ) -> Self {
+        if let Self::There { slot, holds, .. } = &mut self
+            && *holds == Hold::Unasked
+            && waited > OVERLOOKED
+            && kind != "Usage"
+            // Crossplane deletes the composite of a claim until it is gone.
+            && slot != COMPOSITE
+            && is_new(&object.metadata, composite_deleted)
+            && !object.metadata.annotations.iter().any(|all| all.contains_key(ATTEMPTED))
+        {
+            *holds = Hold::Overlooked;
+        }
+        self
+    }
+}
+
+impl Hold {
+    pub(super) fn mark(&self) -> Mark {
+        if matches!(self, Self::Refused(_) | Self::Overlooked) { Mark::Bad } else { Mark::Busy }
+    }
+
+    pub(super) fn told(&self) -> String {
+        match self {
+            Self::Unasked | Self::Provider => String::new(),
+            Self::Overlooked => {
+                "was created during the deletion, and must be deleted manually".to_owned()
+            }
+            Self::Usage => "waits until the resources that use it are deleted".to_owned(),
+            Self::Refused(message) => format!("cannot be deleted: {message}"),
+            Self::Finalizers(all) => format!("is blocked by the finalizers {}", all.join(", ")),
+        }
+    }
+}
+
+/// Whether Kubernetes may not have known of a part when its composite was deleted. It is not new
+/// where that time is not known.
+fn is_new(metadata: &ObjectMeta, composite_deleted: Option<Timestamp>) -> bool {
+    let made = metadata.creation_timestamp.as_ref().map(|time| time.0);
+    made.zip(composite_deleted).is_some_and(|(made, deleted)| deleted.duration_since(made) <= NEW)
+}
+
+/// How providers that are made by upjet say what they have to end before they delete something:
+/// `create` or `update` stands before it.
+const STILL_AT_WORK: &str = " operation that started at ";
+
+/// What the provider was refused.
+fn refusal(data: &Value) -> Option<String> {
+    let conditions = data["status"]["conditions"].as_array()?;
+    let of = |kind: &str| {
+        let found = conditions.iter().find(|one| one["type"] == kind && one["status"] == "False");
+        let message = found.and_then(|one| one["message"].as_str());
+        message.filter(|message| !message.is_empty() && !message.contains(STILL_AT_WORK))
+    };
+    of("LastAsyncOperation").or_else(|| of("Synced")).map(harmless)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::super::tests::object;
+    use super::*;
+
+    #[test]
+    fn what_nobody_asks_to_go_is_told_after_a_while() {
+        let made = "2026-01-01T10:00:00Z";
+        let state = |waited, kind, metadata: &Value, deleted: Option<&str>| {
+            let mut metadata = metadata.clone();
+            metadata["creationTimestamp"] = json!(made);
+            let object = object(&metadata, &json!([]));
+            let deleted = deleted.map(|time| time.parse().unwrap());
+            match State::from_object(&object).after(waited, kind, &object, deleted) {
+                State::There { holds, .. } => holds,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (bare, soon) = (json!({}), Some("2026-01-01T10:00:20Z"));
+        assert_eq!(state(OVERLOOKED, "Instance", &bare, soon), Hold::Unasked);
+        assert_eq!(state(OVERLOOKED * 2, "Usage", &bare, soon), Hold::Unasked);
+        let overlooked = state(OVERLOOKED * 2, "Instance", &bare, soon);
+        assert_eq!(overlooked, Hold::Overlooked);
+        assert!(
+            overlooked.told().contains("must be deleted manually")
+                && overlooked.mark() == Mark::Bad
+        );
+        let before = Some("2026-01-01T09:59:50Z");
+        assert_eq!(
+            state(OVERLOOKED * 2, "Instance", &bare, before),
+            Hold::Overlooked,
+            "made since"
+        );
+
+        // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by
+        // them.
+        let later = Some("2026-01-01T10:10:00Z");
+        let attempted = json!({"annotations": {ATTEMPTED: "Background", SLOT: "namespace"}});
+        for (metadata, deleted) in [(&bare, later), (&bare, None), (&attempted, soon)] {
+            assert_eq!(
+                state(OVERLOOKED * 60, "Object", metadata, deleted),
+                Hold::Unasked,
+                "{metadata}"
+            );
+        }
+        let composite = json!({"annotations": {}});
+        assert_eq!(state(OVERLOOKED * 2, "XEnvironment", &composite, soon), Hold::Unasked);
+    }
+}

@@ -1,0 +1,178 @@
+//! Composing a claim for its preview.
+
+use crossplane::names::SLOT;
+use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
+use function_paved_road::function::Outside;
+use function_sdk_rust::proto::v1::Severity;
+use jiff::Timestamp;
+use k8s_schema::Violation;
+use paved_render::discreet::without_secrets;
+use paved_render::function;
+use paved_render::rendered;
+use paved_render::subject::Stored;
+use paved_render::subject::observed::Observed;
+use paved_render::subject::step::Step;
+use serde_json::Value;
+
+use super::difference::differences;
+use super::{Previewed, PreviewedChange, Resource};
+use crate::live::Part;
+use crate::problem::{FieldError, Problem};
+
+/// What the function makes of a claim.
+pub(super) struct Composed {
+    composition: String,
+    parts: Vec<Part>,
+    resources: Vec<Resource>,
+    notes: Vec<String>,
+    ssh_closed: bool,
+}
+
+/// Why a claim is not composed.
+pub(super) struct Rejected {
+    /// The words before them.
+    words: String,
+    pub(super) fields: Vec<FieldError>,
+}
+
+impl From<Rejected> for Problem {
+    fn from(Rejected { words, fields }: Rejected) -> Self {
+        Self::refused(&words, fields)
+    }
+}
+
+impl Composed {
+    /// Composes a claim. For a change, `before` is the existing object. The random numbers are
+    /// fixed, so that a change differs in nothing else. Generated values are not shown.
+    pub(super) fn new(
+        document: &Value,
+        before: Option<&Value>,
+        step: &Step,
+    ) -> Result<Self, Rejected> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let title = format!("{} {}", text(&document["kind"]), text(&document["metadata"]["name"]));
+        let fatal = |fields: Vec<FieldError>| Rejected { words: String::new(), fields };
+        let broken = |message: String| fatal(vec![FieldError::new(String::new(), message)]);
+        let refused = |violations: Vec<Violation>| Rejected {
+            words: format!("{title} is rejected: "),
+            fields: violations
+                .into_iter()
+                .map(|one| FieldError::new(one.path, one.message))
+                .collect(),
+        };
+        let seen = Observed::new(before.cloned().into_iter().collect());
+        let stored =
+            Stored::from_document(document, &seen).map_err(|violation| refused(vec![violation]))?;
+        if !stored.violations.is_empty() {
+            return Err(refused(stored.violations));
+        }
+        let composite = stored.composite(&Observed::default()).map_err(refused)?;
+        let subject = stored.among(composite, step.clone(), title.clone());
+        let mut random = |buffer: &mut [u8]| buffer.fill(7);
+        let outside = Outside { now: Timestamp::now(), random: &mut random };
+        let response =
+            function::answer_with(&subject.world, &subject.step.input, outside).map_err(broken)?;
+        let of =
+            |severity| response.results.iter().filter(move |result| result.severity() == severity);
+        let fatals: Vec<FieldError> =
+            of(Severity::Fatal).map(|result| at_field(&result.message)).collect();
+        if !fatals.is_empty() {
+            return Err(fatal(fatals));
+        }
+        let shown =
+            rendered(&subject.world, &response).map_err(|error| broken(error.to_string()))?;
+        let lines = shown.composite["status"]["resources"].as_array().cloned().unwrap_or_default();
+        let parts: Vec<Part> =
+            lines.into_iter().filter_map(|line| serde_json::from_value(line).ok()).collect();
+        let resource = |mut manifest: Value| {
+            without_secrets(&mut manifest);
+            let (slot, kind) =
+                (text(&manifest["metadata"]["annotations"][SLOT]), text(&manifest["kind"]));
+            Resource { slot, kind, manifest }
+        };
+        let resources: Vec<Resource> = shown.resources.into_iter().map(resource).collect();
+        let slots = parts.iter().map(|part| part.slot.as_str());
+        let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), slots);
+        let closed =
+            ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
+        let others = step.others.iter();
+        let others = others.map(|other| {
+            format!(
+                "The preview does not include {other}, another step of the \
+                 Composition."
+            )
+        });
+        let warnings = of(Severity::Warning).map(|result| result.message.clone());
+        Ok(Self {
+            composition: text(&step.composition["metadata"]["name"]),
+            parts,
+            resources,
+            notes: closed.into_iter().chain(others).chain(warnings).collect(),
+            ssh_closed,
+        })
+    }
+
+    /// What differs from what there is.
+    pub(super) fn since(self, before: Option<Self>) -> PreviewedChange {
+        let Self { composition, resources: after, notes, ssh_closed, .. } = self;
+        // What there is cannot be composed any more: nobody knows what the change touches.
+        let changes =
+            before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
+        PreviewedChange { composition, changes, notes, ssh_closed }
+    }
+}
+
+impl From<Composed> for Previewed {
+    fn from(Composed { composition, parts, resources, notes, ssh_closed }: Composed) -> Self {
+        Self { composition, parts, resources, notes, ssh_closed }
+    }
+}
+
+impl PreviewedChange {
+    /// Where the environment is rejected as it is, and the change does not make that worse.
+    pub(super) fn unknown(step: &Step) -> Self {
+        let composition =
+            step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let notes = vec![
+            "The current environment is rejected, so the preview cannot compare resources."
+                .to_owned(),
+        ];
+        Self { composition, changes: Vec::new(), notes, ssh_closed: false }
+    }
+}
+
+/// A result of the function's as an error of a field: its message begins with the field's path, if
+/// it is about one.
+fn at_field(message: &str) -> FieldError {
+    let found = message.split_once(": ").filter(|(path, _)| {
+        let first = path.split(['.', '[']).next();
+        matches!(first, Some("spec" | "metadata")) && !path.contains(char::is_whitespace)
+    });
+    let (path, message) = found.unwrap_or(("", message));
+    FieldError::new(path.to_owned(), message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fatal_result_is_an_error_of_its_field() {
+        for (message, field, rest) in [
+            (
+                "spec.parameters.instanceType: found \"x\"; allowed: y",
+                "spec.parameters.instanceType",
+                "found \"x\"; allowed: y",
+            ),
+            ("spec.backend.env[0]: is missing", "spec.backend.env[0]", "is missing"),
+            ("settings.gpuWorkspace: no vpcId", "", "settings.gpuWorkspace: no vpcId"),
+            ("no Settings: ask your platform team", "", "no Settings: ask your platform team"),
+            ("special: x", "", "special: x"),
+        ] {
+            assert_eq!(
+                at_field(message),
+                FieldError { field: field.to_owned(), message: rest.to_owned() }
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Time: the rounds of a creation, the longest operation, and the looks of providers.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::manner::{Id, Manner};
+use super::writes::identify;
+use super::{Pace, Provider, State, is_ready};
+use crate::core::World;
+use crossplane::conditions::is_true;
+use crossplane::json::{at, text};
+use crossplane::names::{CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED};
+
+/// How long a resource has been worked on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) rounds: u32,
+    since: Timestamp,
+}
+
+/// A look at a resource: its time, and the labels, annotations and spec of the object after it.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    at: Timestamp,
+    seen: [Value; 3],
+}
+
+impl Look {
+    /// A look at an object, as it leaves the object behind.
+    pub(super) fn new(object: &Value, at: Timestamp) -> Self {
+        Self { at, seen: watched(object) }
+    }
+}
+
+/// How often providers look at a ready resource that did not change.
+const POLL: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long upjet's providers follow an operation.
+const LONGEST_OPERATION: SignedDuration = SignedDuration::from_hours(1);
+
+/// The error of an operation that took longer.
+const CUT_OFF: &str = "context deadline exceeded";
+
+/// The error of a resource after a creation without a known result.
+pub(super) const RESULT_UNKNOWN: &str = "cannot determine creation result - remove the \
+     crossplane.io/external-create-pending annotation if it is safe to proceed";
+
+impl Provider {
+    /// Creates a resource, which takes its rounds. The provider follows a creation for an hour. The
+    /// cloud continues after that, and the resource is there at the next look.
+    pub(super) fn create(
+        &mut self,
+        slot: &str,
+        manner: &Manner,
+        object: &mut Value,
+        world: &World,
+    ) -> State {
+        let begun = Work { rounds: 0, since: world.now() };
+        let work = self.work.entry(slot.to_owned()).or_insert(begun);
+        work.rounds += 1;
+        if self.stalled.contains(slot) {
+            if world.now().duration_since(work.since) < LONGEST_OPERATION {
+                return State::Creating;
+            }
+            self.stalled.remove(slot);
+            self.clouds.keep(slot, manner, object, world);
+            return State::Failed(CUT_OFF.to_owned());
+        }
+        let is_done =
+            work.rounds >= manner.rounds || self.pace == Pace::Instant || is_ready(object);
+        if !is_done {
+            return State::Creating;
+        }
+        identify(manner, object);
+        self.clouds.put(slot, manner, object, world);
+        State::Ready
+    }
+
+    /// Whether the resource's provider does not look at it now.
+    pub(super) fn is_between_looks(
+        &self,
+        slot: &str,
+        manner: &Manner,
+        object: &Value,
+        now: Timestamp,
+    ) -> bool {
+        let polls = !manner.watches && !matches!(manner.id, Id::None);
+        let is_settled = is_ready(object) && is_true(object, "Synced");
+        let last =
+            self.looks.as_ref().and_then(|looks| looks.get(slot)).filter(|_| polls && is_settled);
+        last.is_some_and(|look| now.duration_since(look.at) < POLL && look.seen == watched(object))
+    }
+}
+
+/// Whether a provider stopped between the beginning of a creation and the note of its result.
+pub(super) fn is_result_unknown(object: &Value) -> bool {
+    let time = |annotation: &str| {
+        let noted = text(object, &["metadata", "annotations", annotation])?;
+        noted.parse::<Timestamp>().ok()
+    };
+    let result = time(CREATE_SUCCEEDED).max(time(CREATE_FAILED));
+    time(CREATE_PENDING).is_some_and(|pending| result.is_none_or(|result| result < pending))
+}
+
+/// The fields of an object. Its provider notices a change of them at once.
+fn watched(object: &Value) -> [Value; 3] {
+    let found = |path: &[&str]| at(object, path).cloned().unwrap_or_default();
+    [found(&["metadata", "labels"]), found(&["metadata", "annotations"]), found(&["spec"])]
+}

@@ -1,0 +1,107 @@
+//! The registry of the releases, in documents and in the chart's values.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use function_paved_road::manifests::REGISTRY;
+use regex_lite::{Captures, Regex};
+
+use crate::workspace;
+
+/// A file or folder with documents, except the reference, which has no registry.
+const PLACES: [&str; 5] =
+    ["README.md", "docs/getting-started", "docs/how-to", "docs/contributing", "deploy/chart"];
+
+/// The path of one of our packages behind a registry, or the variable of a shell block.
+const MENTION: &str = concat!(
+    r"\b[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?(?:/[a-z0-9._-]+)*?",
+    r"(?<package>/function-paved-road:|/configuration-|/paved-portal\b|/charts/paved-portal\b)",
+    r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)"
+);
+
+/// The documents that name the registry, with today's registry, by their paths from the root.
+///
+/// # Errors
+/// A document is unreadable.
+pub(super) fn documents() -> Result<Vec<(String, String)>> {
+    let root = workspace::root();
+    let mention = Regex::new(MENTION).context("the pattern of a registry")?;
+    let mut found = Vec::new();
+    for place in PLACES {
+        for file in documents_below(&root.join(place))? {
+            let text =
+                fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+            if mention.is_match(&text) {
+                let path = file.strip_prefix(root)?.display().to_string();
+                found.push((path, with_registry(&text, &mention, REGISTRY)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn with_registry(text: &str, mention: &Regex, registry: &str) -> String {
+    let replacement = |found: &Captures<'_>| match found.name("package") {
+        Some(package) => format!("{registry}{}", package.as_str()),
+        None => format!("REGISTRY={registry}"),
+    };
+    mention.replace_all(text, replacement).into_owned()
+}
+
+/// Documents, and the chart's default values. The values of its checks have a mirror on purpose.
+fn documents_below(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.is_file() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_document = name.ends_with(".md") || name == "values.yaml";
+        return Ok(is_document.then(|| path.to_owned()).into_iter().collect());
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).with_context(|| format!("reading {}", path.display()))? {
+        files.extend(documents_below(&entry?.path())?);
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn registry_is_replaced_in_each_form() {
+        let mention = Regex::new(MENTION).unwrap();
+        for (before, after) in [
+            (
+                "package: old.example.org/a/function-paved-road:v1",
+                "ghcr.io/x/function-paved-road:v1",
+            ),
+            (
+                "`old.example.org/a/configuration-stock-pool-claims`",
+                "ghcr.io/x/configuration-stock",
+            ),
+            ("repository: old.example.org/a/paved-portal\n", "ghcr.io/x/paved-portal\n"),
+            ("oci://127.0.0.1:5000/a/charts/paved-portal", "oci://ghcr.io/x/charts/paved-portal"),
+            ("export REGISTRY=old.example.org/a\n", "export REGISTRY=ghcr.io/x\n"),
+        ] {
+            let found = with_registry(before, &mention, "ghcr.io/x");
+            assert!(found.contains(after), "{found}");
+            assert!(!found.contains("old."), "{found}");
+        }
+    }
+
+    #[test]
+    fn other_texts_stay() {
+        let mention = Regex::new(MENTION).unwrap();
+        for text in [
+            "crossplane xpkg push $REGISTRY/function-paved-road:v0.1.0",
+            "target/packages/function-paved-road-amd64.xpkg",
+            "xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.0",
+            "https://github.com/crossplane-contrib/function-patch-and-transform",
+            "image: registry.example.org/ci/paved:0.1.0",
+        ] {
+            assert_eq!(with_registry(text, &mention, "ghcr.io/x"), text);
+        }
+    }
+}

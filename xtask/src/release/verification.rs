@@ -1,0 +1,89 @@
+//! The verification that users are told to run.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use super::Release;
+use crate::{guide, package::Architecture, package::archive, tools, workspace};
+
+/// The workflow with the identity of the signatures.
+const WORKFLOW: &str = ".github/workflows/release.yaml";
+
+/// The shell blocks of the guide, without the first one, which has the variables.
+pub struct Verification {
+    blocks: Vec<String>,
+    variables: String,
+    folder: PathBuf,
+    path: OsString,
+}
+
+impl Verification {
+    /// The guide for a rehearsal: another registry, and a key instead of the workflow's identity.
+    ///
+    /// # Errors
+    /// The guide's variables have another workflow or another release.
+    pub fn new(release: &Release<'_>, key: &Path) -> Result<Self> {
+        let mut blocks = guide::blocks(&guide::text(&[guide::VERIFICATION])?);
+        ensure!(blocks.len() > 1, "{} has no commands", guide::VERIFICATION);
+        let documented = blocks.remove(0);
+        let workflow = format!("WORKFLOW={}/{WORKFLOW}", env!("CARGO_PKG_REPOSITORY"));
+        for line in [workflow, format!("RELEASE={}", release.version)] {
+            ensure!(
+                documented.lines().any(|one| one == line),
+                "{} lacks {line}",
+                guide::VERIFICATION
+            );
+        }
+        ensure!(workspace::root().join(WORKFLOW).is_file(), "{WORKFLOW} does not exist");
+        let Release { registry, version, folder } = release;
+        let archive = archive::name(Architecture::host());
+        let key = key.display();
+        let variables = format!(
+            "REGISTRY={registry}\nRELEASE={version}\nARCHIVE={archive}.tar.gz\n\
+             SIGNER=(--key '{key}' --insecure-ignore-tlog)\n"
+        );
+        tools::link(&tools::COSIGN)?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths([tools::folder()?].into_iter().chain(env::split_paths(&path)))?;
+        Ok(Self { blocks, variables, folder: folder.to_path_buf(), path })
+    }
+
+    /// Fails if one of the commands fails.
+    pub fn accepts(&self) -> Result<()> {
+        for block in &self.blocks {
+            let complaint = self.run(block)?;
+            ensure!(complaint.is_none(), "{block}\n{}", complaint.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Fails unless each block with a text fails for a reason, which its complaint contains.
+    pub fn rejects(&self, text: &str, reason: &str) -> Result<()> {
+        let mut blocks = self.blocks.iter().filter(|block| block.contains(text)).peekable();
+        ensure!(blocks.peek().is_some(), "no command in {} has {text}", guide::VERIFICATION);
+        for block in blocks {
+            let complaint = self.run(block)?;
+            let complaint = complaint.with_context(|| format!("accepted a change:\n{block}"))?;
+            ensure!(complaint.contains(reason), "failed for another reason: {complaint}\n{block}");
+        }
+        Ok(())
+    }
+
+    /// Runs a block. Returns its complaint if it fails.
+    fn run(&self, block: &str) -> Result<Option<String>> {
+        let script = format!("{}{block}", self.variables);
+        let mut bash = Command::new("bash");
+        bash.args(["-euo", "pipefail", "-c", &script]).current_dir(&self.folder);
+        let answer = bash.env("PATH", &self.path).output().context("starting bash")?;
+        if answer.status.success() {
+            return Ok(None);
+        }
+        Ok(Some(String::from_utf8_lossy(&answer.stderr).into_owned()))
+    }
+}
