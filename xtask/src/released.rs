@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use function_paved_road::manifests::REGISTRY;
 
 use crate::{tools, workspace};
 
@@ -75,7 +76,9 @@ impl Release {
         succeed(&mut cargo)?;
         let mut xtask = Command::new(programs.join("xtask"));
         xtask.args(["package", "--debug", "function", "configurations", "--release"]);
-        xtask.arg(self.version).arg("--output").arg(&packages);
+        // The first release was never published, and each team chose a registry. An upgrade keeps
+        // it: a Configuration depends on the Function of its own registry.
+        xtask.args([self.version, "--registry", REGISTRY, "--output"]).arg(&packages);
         xtask.current_dir(&sources).env(workspace::PROGRAMS, &programs);
         succeed(xtask.env(tools::FOLDER, tools::folder()?))
     }
