@@ -98,7 +98,7 @@ macro_rules! scenario {
 const SCENARIOS: &[Scenario] = &[
     // The longest first, so that nobody is waited for in the end.
     scenario!(core compatibility::the_claims_flavour_works_on_crossplane_1_20),
-    scenario!(core old upgrade::environments_survive_the_function_first),
+    scenario!(old upgrade::environments_survive_the_function_first),
     scenario!(old upgrade::environments_survive_the_apis_first),
     // Its environments stand from here on.
     scenario!(core old day_two::killed_function_delays_no_environment),

@@ -113,6 +113,7 @@ const SHORT_WAIT: Edit = Edit {
 pub const CORE_2_3: Tool = Tool {
     name: "crossplane-core-2.3",
     version: "v2.3.4",
+    package: "github.com/crossplane/crossplane/v2/cmd/crossplane",
     modules: &["github.com/crossplane/crossplane/apis/v2@v2.3.4"],
     ldflags: concat!(
         "-X=github.com/crossplane/crossplane-runtime/v2/pkg/version.version=v2.3.4 ",

@@ -46,7 +46,7 @@ pub(in crate::doctor) fn world() -> World {
         kinds: kinds().all().to_vec(),
         crossplane: objects(&[
             json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
-            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.4.0"}]}}}, "status": {"availableReplicas": 1}}),
+            "containers": [{"name": "crossplane", "image": "r.example.org/crossplane:v2.4.3"}]}}}, "status": {"availableReplicas": 1}}),
         ]),
         served: Some(served()),
         definitions: objects(&[with(
@@ -101,7 +101,7 @@ fn told(world: &World) -> String {
 #[test]
 fn a_cluster_that_is_well_has_no_red_line() {
     insta::assert_snapshot!(told(&world()), @r"
-    ✓ Crossplane  2.4.0 serves both APIs
+    ✓ Crossplane  2.4.3 serves both APIs
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
     ✓ ClusterProviderConfig.aws.m.upbound.io  team
