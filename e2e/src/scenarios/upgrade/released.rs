@@ -263,8 +263,8 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
 }
 
 /// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one is not ready, has failed, or is refused. Crossplane itself sets `Provisioned` to
-/// Unknown while it changes to another function or another XRD.
+/// which one has failed, is refused, or is not ready without an intended change. Crossplane itself
+/// sets `Provisioned` to Unknown while it changes to another function or another XRD.
 async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
@@ -276,19 +276,50 @@ async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infal
     }
     let mut seen = pin!(select_all(watches));
     while let Some(object) = seen.next().await {
-        let is_ready = conditions::is_true(&object, "Ready");
-        let is_refused = conditions::get(&object, "Provisioned")["status"] == "False";
-        if !is_ready || is_refused || object["status"]["phase"] == "Failed" {
-            let (name, status) = (&object["metadata"]["name"], &object["status"]);
+        let is_ready = conditions::is_true(&object, "Ready")
+            && conditions::get(&object, "Provisioned")["status"] != "False";
+        let status = &object["status"];
+        if status["phase"] == "Failed" || !is_ready && !is_changed_on_purpose(status) {
+            let name = &object["metadata"]["name"];
             bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
         }
     }
     bail!("the API server has ended the watches")
 }
 
+/// Whether an environment is not ready only because a provider has not yet looked at an intended
+/// change. No resource is ready before its provider has looked at its newest spec.
+fn is_changed_on_purpose(status: &Value) -> bool {
+    let resources = status["resources"].as_array().into_iter().flatten();
+    let unready: Vec<_> = resources.filter(|resource| resource["ready"] != true).collect();
+    let is_changed = |resource: &&Value| {
+        let kind = resource["kind"].as_str().unwrap_or_default();
+        ["Instance", "Cluster", "KubernetesCluster"].contains(&kind)
+            && resource["message"] == "is being changed"
+    };
+    !unready.is_empty() && unready.iter().all(is_changed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn environment_is_changed_on_purpose_only_by_its_cluster_or_machine() {
+        let resource = |kind: &str, message: Value| {
+            let ready = message.is_null();
+            json!({"kind": kind, "ready": ready, "message": message})
+        };
+        let changed = json!("is being changed");
+        for (resources, expected) in [
+            ([resource("Instance", changed.clone()), resource("Role", Value::Null)], true),
+            ([resource("Instance", changed.clone()), resource("Role", changed)], false),
+            ([resource("Instance", json!("is being created")), json!({"ready": true})], false),
+            ([resource("Instance", Value::Null), resource("Role", Value::Null)], false),
+        ] {
+            assert_eq!(is_changed_on_purpose(&json!({"resources": resources})), expected);
+        }
+    }
 
     #[test]
     fn status_fields_are_named_by_slot_and_type() {
