@@ -148,7 +148,7 @@ fn settings(
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
             target,
-            ..result(Severity::Warning, Reason::SettingsNotFound, message)
+            ..result(Severity::Warning, &Reason::SettingsNotFound, message)
         });
         input.common.config_not_found = true;
         return Ok(Some(input));
@@ -291,18 +291,18 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     if answer.changed {
         let severity =
             if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
-        response.results.push(result(severity, answer.reason, answer.message.clone()));
+        response.results.push(result(severity, &answer.reason, answer.message.clone()));
     }
     let status = if answer.reason == Reason::Available {
         ConditionStatus::ConditionTrue
     } else {
         ConditionStatus::ConditionFalse
     };
-    response.conditions.push(condition(CONDITION, status, answer.reason, answer.message));
+    response.conditions.push(condition(CONDITION, status, &answer.reason, answer.message));
     if let Some(Stalled { status, reason, message }) = answer.stalled {
         let status =
             if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
-        response.conditions.push(condition(STALLED, status, reason, message));
+        response.conditions.push(condition(STALLED, status, &reason, message));
     }
 }
 
@@ -329,7 +329,7 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = %error.code(), sentence, "refused");
-    let fatal = |message: String| result(Severity::Fatal, error.code(), message);
+    let fatal = |message: String| result(Severity::Fatal, &error.code(), message);
     match error.fields() {
         [] => response.results.push(fatal(sentence.clone())),
         fields => {
@@ -339,15 +339,15 @@ fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     }
     let reason = error.code();
     response.conditions.extend([
-        condition(CONDITION, ConditionStatus::ConditionFalse, reason, sentence.clone()),
-        condition(STALLED, ConditionStatus::ConditionTrue, reason, sentence),
+        condition(CONDITION, ConditionStatus::ConditionFalse, &reason, sentence.clone()),
+        condition(STALLED, ConditionStatus::ConditionTrue, &reason, sentence),
     ]);
 }
 
 fn condition(
     kind: &str,
     status: ConditionStatus,
-    reason: impl ToString,
+    reason: &impl ToString,
     message: String,
 ) -> Condition {
     Condition {
@@ -359,7 +359,7 @@ fn condition(
     }
 }
 
-fn result(severity: Severity, reason: impl ToString, message: String) -> FunctionResult {
+fn result(severity: Severity, reason: &impl ToString, message: String) -> FunctionResult {
     FunctionResult {
         severity: severity.into(),
         message,

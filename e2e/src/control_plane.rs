@@ -61,6 +61,7 @@ const OUTER: &str = "outer";
 
 /// How a control plane is started.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
     /// Which Crossplane it is.
     pub core: CoreVersion,

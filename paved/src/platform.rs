@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Fail
         write!(console.out, "{}", yaml(&health)?)?;
         return Ok(());
     }
-    let files = manifests(args, &group, settings);
+    let files = manifests(args, &group, &settings);
     match &args.output {
         None => print(&files, console),
         Some(folder) => write(&files, folder, console),
@@ -56,7 +56,7 @@ struct File {
 
 /// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the
 /// EnvironmentConfig that the Compositions take the Settings from.
-fn manifests(args: &Platform, group: &str, settings: Value) -> Vec<File> {
+fn manifests(args: &Platform, group: &str, settings: &Value) -> Vec<File> {
     let flavour = args.flavour;
     let mut files: Vec<File> = APIS
         .iter()

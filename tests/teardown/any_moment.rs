@@ -96,7 +96,7 @@ fn usages(world: &World) -> Vec<String> {
 /// An environment, all of whose Usages but one are in force.
 struct Slow {
     name: String,
-    slow: String,
+    usage: String,
     world: World,
     /// The environment with all Usages in force.
     made: Arc<World>,
@@ -114,7 +114,7 @@ static SLOW: LazyLock<Vec<Slow>> = LazyLock::new(|| {
             let name = format!("{name}, {slow} is slow");
             let mut world = beginning.clone();
             reconcile(&name, &mut world, Some(&slow));
-            all.push(Slow { name, slow, world, made: Arc::clone(&made) });
+            all.push(Slow { name, usage: slow, world, made: Arc::clone(&made) });
         }
     }
     all
@@ -143,10 +143,10 @@ fn an_environment_can_be_deleted_while_add_ons_leave_it() {
 
 #[test]
 fn an_environment_can_be_deleted_while_add_ons_leave_it_that_is_still_made() {
-    for Slow { name, slow, world, .. } in SLOW.iter() {
+    for Slow { name, usage, world, .. } in SLOW.iter() {
         let mut world = world.clone();
         take_away(&mut world, &["app", "gitops", "knative"]);
-        reconcile(name, &mut world, Some(slow));
+        reconcile(name, &mut world, Some(usage));
         reconcile(name, &mut world, None);
         assert_eq!(status(&world.answer())["phase"], "Ready", "{name}");
         let left: Vec<_> =

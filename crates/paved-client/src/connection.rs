@@ -7,13 +7,11 @@ use kube::api::DynamicObject;
 /// namespace has one that is called after it and its API.
 pub fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Option<String> {
     let spec = object.data.get("spec")?;
-    match spec["writeConnectionSecretToRef"]["name"].as_str() {
-        Some(name) => Some(name.to_owned()),
-        None => {
-            spec.get("crossplane")?;
-            let infos = APIS.iter().map(|api| api.info());
-            let mut own = infos.filter(|info| !info.connection_keys.is_empty());
-            Some(format!("{name}-{}", own.find(|info| info.namespaced.kind == kind)?.name))
-        }
+    if let Some(name) = spec["writeConnectionSecretToRef"]["name"].as_str() {
+        return Some(name.to_owned());
     }
+    spec.get("crossplane")?;
+    let infos = APIS.iter().map(|api| api.info());
+    let mut own = infos.filter(|info| !info.connection_keys.is_empty());
+    Some(format!("{name}-{}", own.find(|info| info.namespaced.kind == kind)?.name))
 }

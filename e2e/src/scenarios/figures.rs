@@ -93,7 +93,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
             let group = group_of(&object);
             let name = format!("{}-{number}", environment.name());
-            names.push(format!("{kind}.{}/{name}", group));
+            names.push(format!("{kind}.{group}/{name}"));
             copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
             copies.push(copy);
         }

@@ -35,7 +35,7 @@ pub struct Bench {
     plurals: BTreeMap<(String, String), String>,
     options: Options,
     stand_in: JoinHandle<anyhow::Result<()>>,
-    _server: Server,
+    server: Server,
 }
 
 impl Bench {
@@ -61,8 +61,9 @@ impl Bench {
         };
         let stand_in = tokio::spawn(run(client.clone(), options.clone()));
         let mut bench =
-            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
+            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, server };
         bench.install().await;
+        bench.server.collect_garbage();
         for config in configs::from_guide().unwrap() {
             bench.create(config).await;
         }
@@ -178,7 +179,7 @@ impl Bench {
             let found = self.get(object).await;
             panic!("{} {} never is {what}:\n{found:#}", object["kind"], name(object));
         };
-        found.expect("a watch has no end")
+        found.unwrap_or_else(|| unreachable!("a watch has no end"))
     }
 
     /// The external resources that were made for a composite, each as its kind and its entry.

@@ -15,8 +15,10 @@ use super::bench::until;
 /// A cluster without nodes.
 pub struct Server {
     pub client: Client,
-    _folder: TempDir,
-    _processes: [Process; 3],
+    folder: TempDir,
+    controllers: PathBuf,
+    metrics: u16,
+    processes: Vec<Process>,
 }
 
 /// A process that ends with its owner.
@@ -58,8 +60,15 @@ impl Server {
                 .map_err(|error| format!("{error}\n{}", log(&folder, "kube-apiserver")))
         })
         .await;
-        let controllers = start_controllers(&controllers, folder.path(), metrics);
-        Some(Self { client, _folder: folder, _processes: [etcd, api_server, controllers] })
+        let processes = vec![etcd, api_server];
+        Some(Self { client, folder, controllers, metrics, processes })
+    }
+
+    /// Starts the garbage collector. It learns of new kinds only every 30 s, so the CRDs have to be
+    /// there.
+    pub fn collect_garbage(&mut self) {
+        let started = start_controllers(&self.controllers, self.folder.path(), self.metrics);
+        self.processes.push(started);
     }
 }
 

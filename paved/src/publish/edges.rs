@@ -19,7 +19,7 @@ const ALL_PATHS: &str = "/*";
 
 /// The first and the longest delay between two questions for an invalidation, as the SDK's waiter
 /// has them.
-const DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(600)];
+const DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_mins(10)];
 
 /// A distribution's edges, in the caller's hands.
 pub(super) struct Edges {

@@ -100,7 +100,7 @@ fn core_scenarios() -> Result<String> {
     let names = marked.map(|line| line.trim_start_matches("old "));
     let mut names: Vec<&str> = names.filter_map(|line| line.split([',', ')']).next()).collect();
     names.sort_unstable();
-    Ok(names.iter().map(|name| format!("- `{name}`\n")).collect())
+    Ok(names.iter().map(|name| format!("- `{name}`")).collect::<Vec<_>>().join("\n"))
 }
 
 /// A Markdown table. Cells may have any text.
