@@ -146,7 +146,7 @@ async fn create(
     }
     outside.create(resource, rule).await?;
     resource.note_succeeded();
-    resource.save().await
+    resource.save_annotations().await
 }
 
 /// What follows once there is an external resource.

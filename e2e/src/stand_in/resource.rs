@@ -7,7 +7,7 @@ use crossplane::conditions;
 use crossplane::names::{CREATE_PENDING, CREATE_SUCCEEDED, EXTERNAL_NAME, PAUSED};
 use jiff::Timestamp;
 use kube::Api;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::State;
@@ -15,7 +15,7 @@ use simulator::provider::model::{Model, Operation};
 
 use super::policy::Policies;
 use super::schema::prune;
-use super::{Trouble, written};
+use super::{MANAGER, Trouble, written};
 
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
@@ -187,6 +187,21 @@ impl Resource {
         let object = decode(&wanted)?;
         let saved = self.api.replace(self.name(), &written(), &object).await;
         self.accept(saved)
+    }
+
+    /// Writes the annotations, even if another client has changed the object's metadata since it
+    /// was read. A creation whose note or credentials are lost cannot be repeated, so the real
+    /// providers retry this write after a conflict too.
+    pub async fn save_annotations(&mut self) -> Result<(), Trouble> {
+        let change = json!({"metadata": {"annotations": self.object["metadata"]["annotations"]}});
+        let by = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let saved = self.api.patch(self.name(), &by, &Patch::Merge(&change)).await?;
+        // Of a newer spec, the next look has to take account first.
+        if saved.metadata.generation == self.stored["metadata"]["generation"].as_i64() {
+            self.object["metadata"]["labels"] = json!(saved.metadata.labels);
+            self.accept(Ok(saved))?;
+        }
+        Ok(())
     }
 
     /// Writes the status, where it changed.
