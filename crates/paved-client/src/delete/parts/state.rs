@@ -35,23 +35,23 @@ const USUAL: [&str; 4] = [
 /// What is known of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
-    /// Nobody has looked, or may look.
+    /// Unknown: the object was not read, or the caller may not read it.
     Unknown,
     There {
         slot: String,
         deleted: Option<Timestamp>,
         holds: Hold,
     },
-    /// There is none, or it is somebody else's.
+    /// The object does not exist, or belongs to another owner.
     Gone,
 }
 
 /// What holds a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Hold {
-    /// Nobody has asked it to go yet.
+    /// Its deletion has not been requested yet.
     Unasked,
-    /// Nobody will ask it to go: Crossplane made it when Kubernetes had asked the others.
+    /// Its deletion will not be requested: Crossplane created it after the others were deleted.
     Overlooked,
     /// A Usage: what uses it goes first.
     Usage,

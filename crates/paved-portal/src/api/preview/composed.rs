@@ -115,7 +115,7 @@ impl Composed {
     /// What differs from what there is.
     pub(super) fn since(self, before: Option<Self>) -> PreviewedChange {
         let Self { composition, resources: after, notes, ssh_closed, .. } = self;
-        // What there is cannot be composed any more: nobody knows what the change touches.
+        // The running environment cannot be composed, so the effect of the change is unknown.
         let changes =
             before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
         PreviewedChange { composition, changes, notes, ssh_closed }
