@@ -875,7 +875,7 @@ describe('the line', () => {
     world.streaming = true;
     await user.click(screen.getByRole('button', { name: 'Retry now' }));
     expect(await screen.findByRole('link', { name: 'meanwhile' })).toBeVisible();
-    await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+    await waitFor(() => expect(screen.queryByText(/No live updates/)).toBeNull());
   });
 
   it('does not report a short break', async () => {
@@ -886,7 +886,7 @@ describe('the line', () => {
     world.reset('shutdown');
     for (let round = 0; round < 12; round++) {
       await act(() => new Promise((resolve) => setTimeout(resolve, 100)));
-      expect(screen.queryByText(/No live changes/)).toBeNull();
+      expect(screen.queryByText(/No live updates/)).toBeNull();
     }
     await waitFor(() => expect(world.open).toBe(1));
   });
@@ -925,7 +925,7 @@ describe('the line', () => {
     world.add('stock-pool', { name: 'later', namespace: 'team-vision' });
     world.flush();
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
-    await waitFor(() => expect(screen.queryByText(/No live changes/)).toBeNull());
+    await waitFor(() => expect(screen.queryByText(/No live updates/)).toBeNull());
   });
 
   it('counts for more than a list that comes after it', async () => {

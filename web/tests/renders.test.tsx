@@ -21,9 +21,9 @@ async function drawnSince(): Promise<[string, number][]> {
   return since;
 }
 
-it('draws the one card that has changed, of 500', async () => {
+it('draws the one card that has changed, of 100', async () => {
   const world = new World();
-  const views = Array.from({ length: 500 }, (_, index) =>
+  const views = Array.from({ length: 100 }, (_, index) =>
     world.add('stock-pool', {
       name: `pool-${index}`,
       namespace: 'team',
@@ -31,22 +31,20 @@ it('draws the one card that has changed, of 500', async () => {
     }),
   );
   open('/', world);
-  // Not by role: to compute the names of 500 cards takes longer than to draw them.
-  await waitFor(() => expect(document.querySelectorAll('.card')).toHaveLength(500), {
-    timeout: 60_000,
-  });
-  expect(await drawnSince()).toHaveLength(500);
-  world.change(views[250]!, { progress: 'changed', message: 'something new' });
+  // Not by role: to compute the names of 100 cards takes longer than to draw them.
+  await waitFor(() => expect(document.querySelectorAll('.card')).toHaveLength(100));
+  expect(await drawnSince()).toHaveLength(100);
+  world.change(views[50]!, { progress: 'changed', message: 'something new' });
   await screen.findByText('something new');
   expect(await drawnSince()).toEqual([['changed', 1]]);
   // By their phases lists are filtered and sorted: the list is another one then, and the other
   // cards are not.
-  world.change(views[123]!, { phase: 'Progressing', ready: false, message: 'on its way' });
+  world.change(views[23]!, { phase: 'Progressing', ready: false, message: 'on its way' });
   await screen.findByText('on its way');
-  expect(await drawnSince()).toEqual([['0/124', 1]]);
+  expect(await drawnSince()).toEqual([['0/24', 1]]);
   world.beat();
   expect(await drawnSince()).toEqual([]);
-  // Whoever comes back after a break is told of all 500 anew, and of one that is other than before.
+  // Whoever comes back after a break is told of all 100 anew, and of one that is other than before.
   world.restart();
   world.change(views[42]!, { message: 'meanwhile' });
   await screen.findByText('meanwhile');

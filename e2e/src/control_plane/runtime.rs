@@ -22,7 +22,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
     runtime::{Controller, WatchStreamExt, controller::Action, watcher},
 };
@@ -176,9 +176,12 @@ fn again(revision: &DynamicObject, error: &Failed, part: &Part) -> Action {
 }
 
 async fn revision(revision: Arc<DynamicObject>, part: Arc<Part>) -> Result<Action, Failed> {
-    let is_active = revision.data["spec"]["desiredState"] == "Active";
-    if is_active && revision.metadata.deletion_timestamp.is_none() {
-        part.play(&revision).await?;
+    if revision.metadata.deletion_timestamp.is_none() {
+        if revision.data["spec"]["desiredState"] == "Active" {
+            part.play(&revision).await?;
+        } else {
+            part.stop(&revision).await?;
+        }
     }
     Ok(Action::await_change())
 }
@@ -207,6 +210,16 @@ impl Part {
             self.deployment(revision, account(package, &config, &revision.name_any())).await?;
         }
         self.tell(revision, status, None).await
+    }
+
+    /// A revision that another one replaced runs no longer. Since Crossplane 2.4, every change of a
+    /// package's spec makes another revision.
+    async fn stop(&self, revision: &DynamicObject) -> Result<()> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
+        match deployments.delete(&revision.name_any(), &DeleteParams::background()).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            other => Ok(other.map(drop)?),
+        }
     }
 
     /// The runtime config that a revision's package names.

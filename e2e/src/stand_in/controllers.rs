@@ -153,7 +153,7 @@ async fn look<O: Outside>(
     let mut object = serde_json::to_value(&*found).context("an object that is no JSON")?;
     object["apiVersion"] = json!(context.resource.api_version);
     object["kind"] = json!(context.resource.kind);
-    let secrets = Secrets::read(client.clone(), &object, options.clusters.as_ref()).await?;
+    let mut secrets = Secrets::read(client.clone(), &object, options.clusters.as_ref()).await?;
     let mut world = World::new(json!({"metadata": {"name": text(&object, "/metadata/name")}}));
     world.set_now(super::resource::seconds(jiff::Timestamp::now()));
     secrets.documents().for_each(|secret| world.put_secret(secret));
@@ -169,7 +169,7 @@ async fn look<O: Outside>(
     };
     let rule = behaviour.borrow().for_object(&object);
     let mut resource = Resource::new(object, world, context.schema.clone(), api);
-    let next = reconcile(&mut resource, &*context.outside, configs, &secrets, &rule).await;
+    let next = reconcile(&mut resource, &*context.outside, configs, &mut secrets, &rule).await;
     context.note(&resource, matches!(next, Ok(Next::Never)));
     Ok(match next? {
         Next::Poll => Action::requeue(options.poll),

@@ -72,7 +72,7 @@ pub async fn reconcile(
     resource: &mut Resource,
     outside: &impl Outside,
     configs: &Configs,
-    secrets: &Secrets<'_>,
+    secrets: &mut Secrets<'_>,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
     let next = match step(resource, outside, configs, secrets, rule).await {
@@ -93,7 +93,7 @@ async fn step(
     resource: &mut Resource,
     outside: &impl Outside,
     configs: &Configs,
-    secrets: &Secrets<'_>,
+    secrets: &mut Secrets<'_>,
     rule: &Rule,
 ) -> Result<Next, Trouble> {
     if resource.is_paused() {
@@ -127,6 +127,8 @@ async fn step(
             resource.tell(&State::Failed(why));
             return Ok(Next::Retry);
         }
+        // Only the creation knows some credentials: they are written before anything else can fail.
+        secrets.publish(resource).await?;
         seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     }
     resource.save().await?;
@@ -153,7 +155,7 @@ async fn create(
 async fn settle(
     resource: &mut Resource,
     outside: &impl Outside,
-    secrets: &Secrets<'_>,
+    secrets: &mut Secrets<'_>,
     policies: Policies,
     rule: &Rule,
     seen: Seen,

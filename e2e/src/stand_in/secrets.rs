@@ -35,10 +35,7 @@ impl<'o> Secrets<'o> {
         for (namespace, name) in named(object) {
             let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
             if let Some(secret) = api.get_opt(&name).await? {
-                let mut secret = serde_json::to_value(secret).map_err(anyhow::Error::from)?;
-                secret["apiVersion"] = json!("v1");
-                secret["kind"] = json!("Secret");
-                found.insert((namespace, name), secret);
+                found.insert((namespace, name), document(secret)?);
             }
         }
         Ok(Self { client, found, clusters })
@@ -50,7 +47,7 @@ impl<'o> Secrets<'o> {
     }
 
     /// Writes those Secrets of the resource's world whose data are new.
-    pub async fn publish(&self, resource: &Resource) -> Result<(), Trouble> {
+    pub async fn publish(&mut self, resource: &Resource) -> Result<(), Trouble> {
         for secret in resource.world.secrets() {
             let secret = &self.leading_somewhere(secret, resource)?;
             let key = (
@@ -58,6 +55,7 @@ impl<'o> Secrets<'o> {
                 text(secret, "/metadata/name").to_owned(),
             );
             let before = self.found.get(&key);
+            let exists = before.is_some();
             let is_connection = connection_ref(&resource.object).as_ref() == Some(&key);
             if before.is_some_and(|before| before["data"] == secret["data"]) {
                 continue;
@@ -69,15 +67,15 @@ impl<'o> Secrets<'o> {
                     "cannot create or update connection secret: {why}"
                 )));
             }
-            self.write(&key, secret, before.is_some(), is_connection, resource).await?;
+            self.write(key, secret, exists, is_connection, resource).await?;
         }
         Ok(())
     }
 
     /// Creates the resource's connection Secret, empty, before the resource is there.
-    pub async fn reserve(&self, resource: &Resource) -> Result<(), Trouble> {
+    pub async fn reserve(&mut self, resource: &Resource) -> Result<(), Trouble> {
         match connection_ref(&resource.object).filter(|key| !self.found.contains_key(key)) {
-            Some(key) => self.write(&key, &json!({"data": {}}), false, true, resource).await,
+            Some(key) => self.write(key, &json!({"data": {}}), false, true, resource).await,
             None => Ok(()),
         }
     }
@@ -98,15 +96,16 @@ impl<'o> Secrets<'o> {
         Ok(secret)
     }
 
+    /// Writes a Secret, and knows it from then on.
     async fn write(
-        &self,
-        (namespace, name): &(String, String),
+        &mut self,
+        (namespace, name): (String, String),
         secret: &Value,
         exists: bool,
         is_connection: bool,
         resource: &Resource,
     ) -> Result<(), Trouble> {
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
         let owner = json!([{
             "apiVersion": resource.object["apiVersion"], "kind": resource.object["kind"], "name": resource.name(),
             "uid": resource.uid(), "controller": is_connection, "blockOwnerDeletion": is_connection,
@@ -114,22 +113,33 @@ impl<'o> Secrets<'o> {
         // What somebody else made is filled, not taken along on deletion.
         let metadata =
             if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
-        let mut document = json!({"metadata": metadata, "data": secret["data"]});
+        let mut wanted = json!({"metadata": metadata, "data": secret["data"]});
         let written = if exists {
-            api.patch(name, &PatchParams::apply(MANAGER), &Patch::Merge(&document)).await
+            api.patch(&name, &PatchParams::apply(MANAGER), &Patch::Merge(&wanted)).await
         } else {
-            document["metadata"]["name"] = json!(name);
-            document["type"] = json!(if is_connection { CONNECTION } else { "Opaque" });
-            let made: Secret = serde_json::from_value(document).map_err(anyhow::Error::from)?;
+            wanted["metadata"]["name"] = json!(name);
+            wanted["type"] = json!(if is_connection { CONNECTION } else { "Opaque" });
+            let made: Secret = serde_json::from_value(wanted).map_err(anyhow::Error::from)?;
             api.create(&written(), &made).await
         };
         match written {
             Err(kube::Error::Api(status)) if status.is_not_found() => Err(Trouble::Refused(
                 format!("cannot create or update connection secret: {}", status.message),
             )),
-            other => other.map(drop).map_err(Trouble::from),
+            other => {
+                self.found.insert((namespace, name), document(other?)?);
+                Ok(())
+            }
         }
     }
+}
+
+/// A Secret as a document.
+fn document(secret: Secret) -> Result<Value, Trouble> {
+    let mut document = serde_json::to_value(secret).map_err(anyhow::Error::from)?;
+    document["apiVersion"] = json!("v1");
+    document["kind"] = json!("Secret");
+    Ok(document)
 }
 
 /// Why a Secret that is there may not become a resource's connection Secret, if so.
