@@ -6,6 +6,7 @@
 //! | [`function`] | `RunFunction`: from a request to a response |
 //! | [`apis`] | one file per API, and the list of them |
 //! | [`compose`] | the engine: the verbs an API uses; it knows no API |
+//! | [`lifecycle`] | when an environment ends, and whether it runs |
 //! | [`diagnosis`] | why something is not ready, and what to do about it |
 //! | [`reason`] | the reasons of conditions, resources and events |
 //! | [`models`] | managed resources, cut to the fields we set and read |
@@ -23,6 +24,7 @@ pub mod compose;
 pub mod diagnosis;
 pub mod error;
 pub mod function;
+pub mod lifecycle;
 pub mod manifests;
 mod metrics;
 pub mod models;

@@ -1,0 +1,175 @@
+//! The lifecycle of an environment: when it ends, and whether it runs.
+//!
+//! A [`Plan`] is a pure function of the claim's wishes, the Settings, the requests in annotations,
+//! the clock and a [`Note`]. The note is an annotation on the environment's first resource. It
+//! keeps decisions that later Settings or a later clock must not change: the start of the ttl, the
+//! defaults that the environment was made with, and granted renewals. Status may be lost, so no
+//! decision depends on it.
+
+mod note;
+mod plan;
+mod requests;
+mod span;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{Fields, Refused};
+
+pub use note::{NOTE, Note};
+pub use plan::{Plan, Situation, Stop};
+pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, STARTED_AT, STOPPED_AT};
+pub use span::{Span, Unit};
+
+/// When an environment ends, and whether it runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Lifecycle {
+    /// Time to live, for example 8h or 14d, or never. The time starts when the environment is
+    /// created or when this value changes. Default and maximum: Settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Action at the end of the time to live. Default: Settings, otherwise Stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnExpiry>,
+    /// Time from a stop by expiry to the deletion, for example 14d, or never. Default: Settings,
+    /// otherwise never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_stopped_for: Option<Span>,
+    /// Power state that the user wants.
+    pub power: Power,
+    /// Stop of an idle environment. No API supports this field yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// Defaults and limits of the lifecycle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct LifecycleSettings {
+    /// Time to live of environments whose claim has none, for example 8h. Default: never. A change
+    /// applies to new environments only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Longest time to live that a claim or a renewal may ask for. A maximum forbids never. A
+    /// change applies to new environments and to renewals. Default: no maximum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Span>,
+    /// Action at the end of the time to live. Default: Stop. A change applies to new environments
+    /// only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnExpiry>,
+    /// Time from a stop by expiry to the deletion. Default: never. A change applies to new
+    /// environments only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_stopped_for: Option<Span>,
+    /// Stop of idle environments. No API supports this setting yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// Action at the end of the time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnExpiry {
+    /// Stop the environment, and keep its data.
+    Stop,
+    /// Delete the environment with its data.
+    Delete,
+}
+
+/// Power state that the user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Power {
+    /// The environment runs.
+    #[default]
+    Running,
+    /// The environment is stopped, and its data is kept.
+    Stopped,
+}
+
+/// Stop of an idle environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Idle {
+    /// Idle time before the stop, for example 45m, or never.
+    pub after: Span,
+}
+
+/// Source of a time to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TtlFrom {
+    /// The claim has a time to live.
+    Claim,
+    /// The Settings had a default when the environment was created.
+    Settings,
+}
+
+/// The reason why an API cannot stop; `None` if it can.
+pub type CannotStop = Option<&'static str>;
+
+impl Lifecycle {
+    /// Checks the fields below `path`, for example `spec.lifecycle`. A time to live that `note`
+    /// has accepted stays valid under a lower maximum.
+    pub fn check(
+        &self,
+        path: &str,
+        settings: &LifecycleSettings,
+        note: Option<&Note>,
+        cannot_stop: CannotStop,
+        fields: &mut Fields,
+    ) {
+        let is_accepted = note.is_some_and(|note| note.ttl == self.ttl);
+        if let Some(ttl) = self.ttl.filter(|_| !is_accepted) {
+            fields.check(format!("{path}.ttl"), within(ttl, settings.maximum));
+        }
+        if let Some(reason) = cannot_stop {
+            if self.power == Power::Stopped {
+                let refused = Refused::new("Stopped", format!("Running, because {reason}"));
+                fields.refuse(format!("{path}.power"), refused);
+            }
+            if self.on_expiry == Some(OnExpiry::Stop) {
+                let refused = Refused::new("Stop", format!("Delete, because {reason}"));
+                fields.refuse(format!("{path}.onExpiry"), refused);
+            }
+        }
+        check_idle(path, self.idle.as_ref(), fields);
+    }
+}
+
+impl LifecycleSettings {
+    /// Checks the fields below `path`, for example `settings.gpuWorkspace.lifecycle`.
+    pub fn check(&self, path: &str, cannot_stop: CannotStop, fields: &mut Fields) {
+        if let Some(ttl) = self.ttl {
+            fields.check(format!("{path}.ttl"), within(ttl, self.maximum));
+        }
+        if self.maximum == Some(Span::Never) {
+            let refused = Refused::new("never", "a duration, or no maximum at all");
+            fields.refuse(format!("{path}.maximum"), refused);
+        }
+        if let (Some(reason), Some(OnExpiry::Stop)) = (cannot_stop, self.on_expiry) {
+            let refused = Refused::new("Stop", format!("Delete, because {reason}"));
+            fields.refuse(format!("{path}.onExpiry"), refused);
+        }
+        check_idle(path, self.idle.as_ref(), fields);
+    }
+}
+
+/// A span that is no longer than the maximum.
+fn within(span: Span, maximum: Option<Span>) -> Result<(), Refused> {
+    match maximum {
+        Some(maximum) if span.exceeds(maximum) => Err(Refused::new(
+            &span.to_string(),
+            format!("at most {maximum}, the maximum in Settings"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_idle(path: &str, idle: Option<&Idle>, fields: &mut Fields) {
+    if let Some(idle) = idle {
+        let allowed = "no value, because machines do not report yet whether they are idle";
+        fields.refuse(format!("{path}.idle"), Refused::new(&idle.after.to_string(), allowed));
+    }
+}

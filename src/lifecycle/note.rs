@@ -1,0 +1,103 @@
+//! Decisions that an environment keeps.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{LifecycleSettings, OnExpiry, Power, Span, TtlFrom};
+
+/// The annotation on an environment's first resource that has the note.
+pub const NOTE: &str = "paved-road.fn.crossplane.io/lifecycle";
+
+/// Decisions that an environment keeps, as JSON in an annotation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Note {
+    /// The time to live in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// The source of the time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_from: Option<TtlFrom>,
+    /// The start of the time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The earliest expiry after a change of the time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The defaults of the environment.
+    pub defaults: Defaults,
+    /// The last renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewal: Option<Grant>,
+    /// The last start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Grant>,
+    /// The last change of `spec.lifecycle.power`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerChange>,
+    /// The time of the stop by expiry that is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expired_at: Option<Timestamp>,
+}
+
+/// Defaults of Settings, as they were when the environment was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Defaults {
+    /// Time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// Action at the end of the time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnExpiry>,
+    /// Time from a stop by expiry to the deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_stopped_for: Option<Span>,
+}
+
+/// A request that moved the expiry.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The time of the request.
+    pub at: Timestamp,
+    /// The earliest expiry after the request.
+    pub until: Timestamp,
+}
+
+/// A change of the wanted power state in the claim.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PowerChange {
+    /// The wanted power state.
+    pub to: Power,
+    /// The time when the function saw the change.
+    pub at: Timestamp,
+}
+
+impl Note {
+    /// Reads the annotation.
+    ///
+    /// # Errors
+    /// The reason why the text is not a note.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// The text of the annotation; `None` if there is nothing to keep.
+    pub fn write(&self) -> Option<String> {
+        if *self == Self::default() {
+            return None;
+        }
+        serde_json::to_string(self).ok()
+    }
+}
+
+impl Defaults {
+    /// The defaults of a new environment.
+    pub fn from_settings(settings: &LifecycleSettings) -> Self {
+        Self {
+            ttl: settings.ttl,
+            on_expiry: settings.on_expiry,
+            keep_stopped_for: settings.keep_stopped_for,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The end and the power state of an environment, at one reading of the clock.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::note::{Defaults, Grant, PowerChange};
+use super::{
+    CannotStop, Lifecycle, LifecycleSettings, Note, OnExpiry, Power, Requests, Span, TtlFrom,
+};
+
+/// A change of the time to live never moves the expiry closer than this.
+const LEAST_AFTER_CHANGE: SignedDuration = SignedDuration::from_mins(30);
+
+/// The times before an expiry at which its user is warned.
+const WARNINGS: [SignedDuration; 3] =
+    [SignedDuration::from_hours(48), SignedDuration::from_hours(2), SignedDuration::from_mins(30)];
+
+/// Everything that decides about the lifecycle of an environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation<'a> {
+    /// The function's clock.
+    pub now: Timestamp,
+    /// The creation of the composite; absent in a preview.
+    pub created: Option<Timestamp>,
+    /// Whether resources of the environment were observed.
+    pub exists: bool,
+    /// The claim's wishes; `None` if they cannot be read, and then the note decides.
+    pub wishes: Option<&'a Lifecycle>,
+    /// The Settings of the API; `None` if they cannot be read, and then the note decides.
+    pub settings: Option<&'a LifecycleSettings>,
+    /// The requests in annotations.
+    pub requests: &'a Requests,
+    /// The note of an earlier call.
+    pub note: Option<&'a Note>,
+    /// The reason why the API cannot stop.
+    pub cannot_stop: CannotStop,
+}
+
+/// The end and the power state of an environment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The note to keep on the environment's first resource.
+    pub note: Note,
+    /// When the environment expires.
+    pub expires_at: Option<Timestamp>,
+    /// When the environment is deleted, unless it is renewed or started before.
+    pub deletes_at: Option<Timestamp>,
+    /// How far ahead of now a renewal may move the expiry.
+    pub maximum: Option<Span>,
+    /// Why the environment is to be stopped; `None` if it is to run.
+    pub stop: Option<Stop>,
+    /// Whether the environment has expired: stopped or deleted for this, or only marked.
+    pub is_expired: bool,
+}
+
+/// Why and since when an environment is to be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The user asked for it.
+    Requested(Timestamp),
+    /// The time to live ended.
+    Expired(Timestamp),
+}
+
+impl Plan {
+    /// The plan in a situation. The same situation gives the same plan, and a plan's note in the
+    /// same situation changes nothing.
+    pub fn new(situation: &Situation<'_>) -> Self {
+        let mut note = situation.carried();
+        let maximum = situation.settings.and_then(|settings| settings.maximum);
+        situation.note_power(&mut note);
+        situation.note_ttl(&mut note, maximum);
+        situation.note_grants(&mut note, maximum);
+
+        let expires_at = expiry(&note);
+        // A clock that lies before the creation is wrong, and nothing acts on it.
+        let is_clock_right = situation.created.is_none_or(|created| situation.now >= created);
+        let expired = expires_at.filter(|at| is_clock_right && *at <= situation.now);
+        let wishes = situation.wishes.cloned().unwrap_or_default();
+        let on_expiry = wishes.on_expiry.or(note.defaults.on_expiry);
+        let is_deleted = on_expiry == Some(OnExpiry::Delete);
+        let can_stop = situation.cannot_stop.is_none();
+        let stop = situation.stop(&note, expired.filter(|_| !is_deleted && can_stop));
+        note.expired_at = match stop {
+            Some(Stop::Expired(_)) => note.expired_at.or(Some(situation.now)),
+            _ => None,
+        };
+        let keep = wishes.keep_stopped_for.or(note.defaults.keep_stopped_for);
+        let deletes_at = match expires_at {
+            Some(at) if is_deleted => Some(at),
+            Some(at) if can_stop => {
+                let from = note.expired_at.unwrap_or(at);
+                keep.and_then(Span::length).and_then(|keep| from.checked_add(keep).ok())
+            }
+            _ => None,
+        };
+        Self { note, expires_at, deletes_at, maximum, stop, is_expired: expired.is_some() }
+    }
+
+    /// The warning that is due: how long before the expiry it is given. `warned` is the time of
+    /// the last one.
+    pub fn warning(&self, now: Timestamp, warned: Option<Timestamp>) -> Option<SignedDuration> {
+        let expires_at = self.expires_at.filter(|at| now < *at)?;
+        let due = self.warnings().filter(|(time, _)| *time <= now).last()?;
+        let is_given = warned.is_some_and(|warned| warned >= due.0 && warned < expires_at);
+        (!is_given).then_some(due.1)
+    }
+
+    /// The times of the warnings, earliest first: those that fit into the time to live.
+    fn warnings(&self) -> impl Iterator<Item = (Timestamp, SignedDuration)> {
+        let whole = self.note.ttl.and_then(Span::length).unwrap_or_default();
+        let expires_at = self.expires_at;
+        WARNINGS
+            .into_iter()
+            .filter(move |before| *before < whole)
+            .filter_map(move |before| Some((expires_at?.checked_sub(before).ok()?, before)))
+    }
+
+    /// How soon Crossplane should call again, if `usual` is the time without a lifecycle: soon
+    /// after the next boundary, and at least each minute in the last ten minutes before it.
+    pub fn requeue(&self, now: Timestamp, usual: Duration) -> Duration {
+        const LEAST: Duration = Duration::from_secs(5);
+        let warnings = self.warnings().map(|(time, _)| time);
+        let ends = [self.expires_at, self.deletes_at].into_iter().flatten();
+        let Some(next) = warnings.chain(ends).filter(|time| *time > now).min() else {
+            return usual;
+        };
+        let remaining = Duration::try_from(next.duration_since(now)).unwrap_or_default();
+        let most = if remaining <= Duration::from_mins(10) {
+            usual.min(Duration::from_mins(1))
+        } else {
+            usual
+        };
+        // Whole seconds: a TTL has no more.
+        let soon = Duration::from_secs(remaining.as_secs().saturating_add(2));
+        soon.clamp(LEAST.min(most), most)
+    }
+}
+
+impl Situation<'_> {
+    /// The note to go on with: that of an earlier call, or a new one.
+    fn carried(&self) -> Note {
+        if let Some(note) = self.note {
+            return note.clone();
+        }
+        let mut defaults = self.settings.map(Defaults::from_settings).unwrap_or_default();
+        if self.exists {
+            // An environment from before the lifecycle has no end until its user sets one.
+            defaults.ttl = None;
+        }
+        Note { defaults, ..Note::default() }
+    }
+
+    fn note_power(&self, note: &mut Note) {
+        let Some(wishes) = self.wishes else { return };
+        let before = note.power.map_or(Power::Running, |change| change.to);
+        if wishes.power != before {
+            let is_new = self.note.is_none() && !self.exists;
+            let at = self.created.filter(|_| is_new).unwrap_or(self.now);
+            note.power = Some(PowerChange { to: wishes.power, at });
+        }
+    }
+
+    fn note_ttl(&self, note: &mut Note, maximum: Option<Span>) {
+        let Some(wishes) = self.wishes else { return };
+        let own = wishes.ttl.map(|ttl| (ttl, TtlFrom::Claim));
+        let wanted = own.or(note.defaults.ttl.map(|ttl| (ttl, TtlFrom::Settings)));
+        if wanted == note.ttl.zip(note.ttl_from) {
+            return;
+        }
+        (note.ttl, note.ttl_from) = wanted.unzip();
+        let is_new = self.note.is_none() && !self.exists;
+        if is_new {
+            note.since = Some(self.created.unwrap_or(self.now));
+            return;
+        }
+        note.since = wanted.map(|_| self.now);
+        let least = maximum
+            .and_then(Span::length)
+            .map_or(LEAST_AFTER_CHANGE, |maximum| maximum.min(LEAST_AFTER_CHANGE));
+        note.not_before = wanted.and_then(|_| self.now.checked_add(least).ok());
+    }
+
+    /// Grants each renewal and start once, under the maximum of that moment.
+    fn note_grants(&self, note: &mut Note, maximum: Option<Span>) {
+        let most = maximum.and_then(Span::length);
+        let grant = |at: Timestamp, span: Span, before: Option<Grant>| {
+            if before.is_some_and(|before| at <= before.at) {
+                return before;
+            }
+            let length = match (span.length(), most) {
+                (Some(length), Some(most)) => length.min(most),
+                (Some(length), None) => length,
+                (None, Some(most)) => most,
+                // A renewal without an end is the claim's to ask for.
+                (None, None) => return before,
+            };
+            // From now, if the request's clock is ahead.
+            let until = at.min(self.now).checked_add(length).ok()?;
+            Some(Grant { at, until: before.map_or(until, |before| before.until.max(until)) })
+        };
+        if let Some((at, span)) = self.requests.renewed {
+            note.renewal = grant(at, span, note.renewal);
+        }
+        let by_claim =
+            note.power.filter(|change| change.to == Power::Running).map(|change| change.at);
+        let started = self.requests.started.max(by_claim);
+        if let Some((at, ttl)) = started.zip(note.ttl) {
+            note.start = grant(at, ttl, note.start);
+        }
+    }
+
+    /// The latest request or expiry decides. At the same time, running wins.
+    fn stop(&self, note: &Note, expired: Option<Timestamp>) -> Option<Stop> {
+        let by_claim =
+            |power| note.power.filter(|change| change.to == power).map(|change| change.at);
+        let started = self.requests.started.max(by_claim(Power::Running));
+        let stopped = self.requests.stopped.max(by_claim(Power::Stopped));
+        let stop = match (stopped, expired) {
+            (Some(stopped), Some(expired)) if stopped > expired => Stop::Requested(stopped),
+            (_, Some(expired)) => Stop::Expired(expired),
+            (Some(stopped), None) => Stop::Requested(stopped),
+            (None, None) => return None,
+        };
+        let can_stop = self.cannot_stop.is_none();
+        Some(stop).filter(|stop| can_stop && started.is_none_or(|started| started < stop.at()))
+    }
+}
+
+impl Stop {
+    /// The time of the request, or of the expiry.
+    pub fn at(self) -> Timestamp {
+        match self {
+            Self::Requested(at) | Self::Expired(at) => at,
+        }
+    }
+}
+
+/// The latest of the end of the time to live and of everything that moved it.
+fn expiry(note: &Note) -> Option<Timestamp> {
+    let end = note.since?.checked_add(note.ttl?.length()?).ok()?;
+    let grants = [note.renewal, note.start].into_iter().flatten().map(|grant| grant.until);
+    grants.chain(note.not_before).chain([end]).max()
+}

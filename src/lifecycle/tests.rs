@@ -1,0 +1,338 @@
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use super::*;
+use crate::check::Fields;
+
+const CREATED: &str = "2026-11-25T08:00:00Z";
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap_or_else(|_| unreachable!("{text} is a time"))
+}
+
+fn span(text: &str) -> Span {
+    text.parse().unwrap_or_else(|_| unreachable!("{text} is a span"))
+}
+
+/// An environment whose calls carry the note from one to the next.
+#[derive(Clone, Default)]
+struct Environment {
+    wishes: Lifecycle,
+    settings: LifecycleSettings,
+    requests: Requests,
+    note: Option<Note>,
+    exists: bool,
+    cannot_stop: CannotStop,
+}
+
+impl Environment {
+    fn with_ttl(ttl: &str) -> Self {
+        let wishes = Lifecycle { ttl: Some(span(ttl)), ..Lifecycle::default() };
+        Self { wishes, ..Self::default() }
+    }
+
+    fn with_default_ttl(ttl: &str) -> Self {
+        let settings = LifecycleSettings { ttl: Some(span(ttl)), ..LifecycleSettings::default() };
+        Self { settings, ..Self::default() }
+    }
+
+    fn plan(&self, now: Timestamp) -> Plan {
+        Plan::new(&Situation {
+            now,
+            created: Some(time(CREATED)),
+            exists: self.exists,
+            wishes: Some(&self.wishes),
+            settings: Some(&self.settings),
+            requests: &self.requests,
+            note: self.note.as_ref(),
+            cannot_stop: self.cannot_stop,
+        })
+    }
+
+    /// A call of the function: its note is there in the next one.
+    fn call(&mut self, now: &str) -> Plan {
+        self.call_at(time(now))
+    }
+
+    fn call_at(&mut self, now: Timestamp) -> Plan {
+        let plan = self.plan(now);
+        self.note = plan
+            .note
+            .write()
+            .map(|text| Note::read(&text).unwrap_or_else(|error| unreachable!("{text}: {error}")));
+        self.exists = true;
+        plan
+    }
+}
+
+#[test]
+fn ttl_starts_at_the_creation() {
+    let mut environment = Environment::with_ttl("8h");
+    let plan = environment.call("2026-11-25T08:05:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-11-25T16:00:00Z")));
+    assert_eq!(plan.note.ttl_from, Some(TtlFrom::Claim));
+    assert_eq!((plan.stop, plan.deletes_at), (None, None));
+}
+
+#[test]
+fn expired_environment_stops_and_is_deleted_after_its_retention() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.wishes.keep_stopped_for = Some(span("14d"));
+    let before = environment.call("2026-11-25T15:59:59Z");
+    assert_eq!((before.stop, before.is_expired), (None, false));
+    assert_eq!(before.deletes_at, Some(time("2026-12-09T16:00:00Z")));
+    // Crossplane was away for a day: the retention counts from the stop.
+    let after = environment.call("2026-11-26T16:00:00Z");
+    assert_eq!(after.stop, Some(Stop::Expired(time("2026-11-25T16:00:00Z"))));
+    assert_eq!(after.deletes_at, Some(time("2026-12-10T16:00:00Z")));
+    assert_eq!(environment.call("2026-11-28T00:00:00Z").deletes_at, after.deletes_at);
+}
+
+#[test]
+fn start_of_an_expired_environment_renews_it_by_its_ttl() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.call("2026-11-25T08:05:00Z");
+    assert!(environment.call("2026-11-25T17:00:00Z").stop.is_some());
+    environment.requests.started = Some(time("2026-11-25T18:00:00Z"));
+    let plan = environment.call("2026-11-25T18:00:10Z");
+    assert_eq!(plan.stop, None);
+    assert_eq!(plan.expires_at, Some(time("2026-11-26T02:00:00Z")));
+    assert!(environment.call("2026-11-26T02:00:00Z").stop.is_some());
+}
+
+#[test]
+fn latest_request_decides() {
+    let mut environment = Environment::default();
+    environment.call("2026-11-25T08:05:00Z");
+    environment.wishes.power = Power::Stopped;
+    let stopped = environment.call("2026-11-25T09:00:00Z");
+    assert_eq!(stopped.stop, Some(Stop::Requested(time("2026-11-25T09:00:00Z"))));
+    environment.requests.started = Some(time("2026-11-25T10:00:00Z"));
+    assert_eq!(environment.call("2026-11-25T10:00:00Z").stop, None);
+    environment.requests.stopped = Some(time("2026-11-25T11:00:00Z"));
+    assert!(environment.call("2026-11-25T11:00:00Z").stop.is_some());
+    environment.wishes.power = Power::Running;
+    assert_eq!(environment.call("2026-11-25T12:00:00Z").stop, None);
+}
+
+#[test]
+fn running_environment_without_a_note_has_no_end_until_its_user_sets_one() {
+    let mut environment = Environment::with_default_ttl("1h");
+    environment.exists = true;
+    assert_eq!(environment.call("2026-11-25T20:00:00Z").expires_at, None);
+    environment.wishes.ttl = Some(span("2h"));
+    let plan = environment.call("2026-11-25T20:00:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-11-25T22:00:00Z")));
+}
+
+#[test]
+fn change_never_moves_the_expiry_closer_than_thirty_minutes() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.call("2026-11-25T08:05:00Z");
+    environment.wishes.ttl = Some(span("10m"));
+    let plan = environment.call("2026-11-25T12:00:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-11-25T12:30:00Z")));
+}
+
+#[test]
+fn environment_that_cannot_stop_is_only_marked() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.cannot_stop = Some("a vcluster cannot be stopped");
+    environment.wishes.keep_stopped_for = Some(span("1d"));
+    let plan = environment.call("2026-11-26T08:00:00Z");
+    assert_eq!((plan.stop, plan.deletes_at, plan.is_expired), (None, None, true));
+    environment.wishes.on_expiry = Some(OnExpiry::Delete);
+    let plan = environment.call("2026-11-26T08:00:00Z");
+    assert_eq!(plan.deletes_at, plan.expires_at);
+}
+
+#[test]
+fn clock_before_the_creation_stops_nothing() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.call("2026-11-25T08:05:00Z");
+    environment.requests.renewed = None;
+    let plan = environment.plan(time("2020-01-01T00:00:00Z"));
+    assert_eq!((plan.stop, plan.is_expired), (None, false));
+}
+
+#[test]
+fn unreadable_spec_and_settings_leave_the_note_in_force() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.call("2026-11-25T08:05:00Z");
+    let plan = Plan::new(&Situation {
+        now: time("2026-11-25T17:00:00Z"),
+        created: Some(time(CREATED)),
+        exists: true,
+        wishes: None,
+        settings: None,
+        requests: &environment.requests,
+        note: environment.note.as_ref(),
+        cannot_stop: None,
+    });
+    assert_eq!(plan.stop, Some(Stop::Expired(time("2026-11-25T16:00:00Z"))));
+}
+
+#[test]
+fn warnings_fit_into_the_ttl_and_come_once() {
+    let mut environment = Environment::with_ttl("8h");
+    let plan = environment.call("2026-11-25T08:05:00Z");
+    assert_eq!(plan.warning(time("2026-11-25T13:59:59Z"), None), None);
+    let at_two_hours = time("2026-11-25T14:00:00Z");
+    assert_eq!(plan.warning(at_two_hours, None), Some(SignedDuration::from_hours(2)));
+    assert_eq!(plan.warning(time("2026-11-25T14:10:00Z"), Some(at_two_hours)), None);
+    let half_an_hour = plan.warning(time("2026-11-25T15:31:00Z"), Some(at_two_hours));
+    assert_eq!(half_an_hour, Some(SignedDuration::from_mins(30)));
+    assert_eq!(plan.warning(time("2026-11-25T16:00:00Z"), None), None);
+}
+
+#[test]
+fn wrong_fields_name_the_allowed_values() {
+    let wishes = Lifecycle {
+        ttl: Some(Span::Never),
+        on_expiry: Some(OnExpiry::Stop),
+        power: Power::Stopped,
+        idle: Some(Idle { after: span("45m") }),
+        ..Lifecycle::default()
+    };
+    let maximum = Some(span("14d"));
+    let settings = LifecycleSettings { maximum, ..LifecycleSettings::default() };
+    let mut fields = Fields::default();
+    let cannot_stop = Some("a vcluster cannot be stopped");
+    wishes.check("spec.lifecycle", &settings, None, cannot_stop, &mut fields);
+    let told: Vec<String> = fields.refused().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "spec.lifecycle.ttl: found \"never\"; allowed: at most 14d, the maximum in Settings",
+            "spec.lifecycle.power: found \"Stopped\"; allowed: Running, because a vcluster cannot \
+             be stopped",
+            "spec.lifecycle.onExpiry: found \"Stop\"; allowed: Delete, because a vcluster cannot \
+             be stopped",
+            "spec.lifecycle.idle: found \"45m\"; allowed: no value, because machines do not \
+             report yet whether they are idle",
+        ]
+    );
+}
+
+#[test]
+fn annotations_that_cannot_be_read_are_ignored_with_a_sentence() {
+    let now = time("2026-11-25T12:00:00Z");
+    let annotations = |name: &str| match name {
+        RENEWED_AT => Some("2026-11-25T11:00:00Z"),
+        RENEWED_FOR => Some("4"),
+        STARTED_AT => Some("yesterday"),
+        STOPPED_AT => Some("2026-11-25T12:05:01Z"),
+        _ => None,
+    };
+    let requests = Requests::read(annotations, now);
+    assert_eq!((requests.renewed, requests.started, requests.stopped), (None, None, None));
+    assert_eq!(requests.ignored.len(), 3);
+}
+
+/// A step of an environment's history.
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(i64),
+    Renew(u32),
+    Start,
+    Stop,
+    Ttl(Option<u32>),
+    Power(Power),
+    DefaultTtl(u32),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (1_i64..200_000).prop_map(Step::Wait),
+        (1_u32..200).prop_map(Step::Renew),
+        Just(Step::Start),
+        Just(Step::Stop),
+        proptest::option::of(1_u32..48).prop_map(Step::Ttl),
+        prop_oneof![Just(Power::Running), Just(Power::Stopped)].prop_map(Step::Power),
+        (1_u32..200).prop_map(Step::DefaultTtl),
+    ];
+    proptest::collection::vec(step, 1..20)
+}
+
+/// Plays a history under a maximum of 48 hours, and calls `look` after each step.
+fn play(
+    steps: &[Step],
+    mut look: impl FnMut(&Environment, &Plan, Timestamp, &Step) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let maximum = Some(span("48h"));
+    let settings = LifecycleSettings { maximum, ..LifecycleSettings::default() };
+    let mut environment = Environment { settings, ..Environment::with_ttl("8h") };
+    environment.settings.maximum = maximum;
+    let mut now = time(CREATED);
+    environment.call_at(now);
+    for step in steps {
+        match step {
+            Step::Wait(seconds) => now += SignedDuration::from_secs(*seconds),
+            Step::Renew(hours) => {
+                environment.requests.renewed = Some((now, Span::For(*hours, Unit::Hours)));
+            }
+            Step::Start => environment.requests.started = Some(now),
+            Step::Stop => environment.requests.stopped = Some(now),
+            Step::Ttl(hours) => {
+                environment.wishes.ttl = hours.map(|hours| Span::For(hours, Unit::Hours));
+            }
+            Step::Power(power) => environment.wishes.power = *power,
+            Step::DefaultTtl(hours) => {
+                environment.settings.ttl = Some(Span::For(*hours, Unit::Hours));
+            }
+        }
+        let plan = environment.call_at(now);
+        look(&environment, &plan, now, step)?;
+        now += SignedDuration::from_secs(1);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn expiry_is_never_further_ahead_than_the_maximum(steps in steps()) {
+        play(&steps, |_, plan, now, _| {
+            let limit = now + SignedDuration::from_hours(48);
+            prop_assert!(plan.expires_at.is_none_or(|at| at <= limit), "{:?}", plan.expires_at);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn same_situation_gives_the_same_plan(steps in steps()) {
+        play(&steps, |environment, plan, now, _| {
+            prop_assert_eq!(&environment.plan(now), plan);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn changed_default_moves_no_expiry(steps in steps()) {
+        let mut before = None;
+        play(&steps, |_, plan, _, step| {
+            if matches!(step, Step::DefaultTtl(_)) {
+                prop_assert_eq!(before.unwrap_or(plan.expires_at), plan.expires_at);
+            }
+            before = Some(plan.expires_at);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn crossplane_comes_back_soon_after_a_boundary(hours in 1_u32..100, passed in 0_i64..400_000) {
+        let mut environment = Environment::with_ttl(&format!("{hours}h"));
+        environment.wishes.keep_stopped_for = Some(span("1h"));
+        let now = time(CREATED) + SignedDuration::from_secs(passed);
+        let plan = environment.call_at(now);
+        let usual = std::time::Duration::from_mins(10);
+        let next = plan.requeue(now, usual);
+        prop_assert!(next <= usual);
+        let ends = [plan.expires_at, plan.deletes_at];
+        for end in ends.into_iter().flatten().filter(|end| *end > now) {
+            let late = (now + next).duration_since(end);
+            let remaining = end.duration_since(now);
+            prop_assert!(late <= SignedDuration::from_secs(5), "{late} late");
+            prop_assert!(remaining > SignedDuration::from_mins(10) || next.as_secs() <= 60);
+        }
+    }
+}
