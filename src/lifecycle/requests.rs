@@ -37,7 +37,7 @@ impl Requests {
     /// Reads the annotations. `annotation` returns the value of an annotation by its name.
     pub fn read<'a>(annotation: impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Self {
         let mut requests = Self::default();
-        let mut time = |name: &str, ignored: &mut Vec<String>| {
+        let time = |name: &str, ignored: &mut Vec<String>| {
             let text = annotation(name)?;
             match text.parse::<Timestamp>() {
                 Ok(time) if time.duration_since(now) <= SKEW => Some(time),
