@@ -14,13 +14,15 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::catalog::tags;
+use crate::check::Fields;
 use crate::compose::{Addition, Composition};
 use crate::error::Error;
+use crate::lifecycle::{CannotStop, Lifecycle, LifecycleSettings};
 use crate::models::Kind;
-use crate::settings::Settings;
+use crate::settings::{LIFECYCLE, Settings};
 use crate::value::Object;
 
 /// Every API. A new one is one file, and one line here.
@@ -107,6 +109,11 @@ pub trait Api: DeserializeOwned + JsonSchema {
     /// What can be said of Settings before anybody asks for an environment.
     fn check_settings(settings: &Self::Settings) -> Result<(), Error>;
 
+    /// The reason why an environment with this spec cannot be stopped. The spec may be invalid.
+    fn cannot_stop(_spec: &Value, _settings: &Self::Settings) -> CannotStop {
+        None
+    }
+
     /// What carries the tags of Settings in the environments that these Settings allow.
     fn tagged(_settings: &Self::Settings) -> Tagged {
         Tagged::default()
@@ -160,6 +167,8 @@ pub struct Info {
     /// Slots of which every environment has one: its resource records the schema revision that the
     /// environment was made with.
     pub first_slots: &'static [&'static str],
+    /// Slots of the resources that a stop of the environment stops.
+    pub stoppable: &'static [&'static str],
     /// What the schema revisions after the first added to the API's own status.
     pub since_revision: &'static [Addition],
 }
@@ -253,6 +262,8 @@ pub trait AnyApi: Sync {
     fn info(&self) -> &'static Info;
     /// Composes with a spec and Settings that are still to be read.
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
+    /// The reason why an environment with this spec cannot be stopped. The spec may be invalid.
+    fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop;
     /// What can be said of its section of Settings before anybody asks for an environment.
     fn check_settings(&self, settings: &Settings) -> Result<(), Error>;
     /// What carries the tags of Settings in the environments that these Settings allow.
@@ -265,6 +276,13 @@ pub trait AnyApi: Sync {
     fn settings_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// Its section of Settings in the examples.
     fn example_settings(&self) -> Value;
+}
+
+/// The schema of an object, with that of its field `lifecycle`.
+fn with_lifecycle(mut schema: Schema, lifecycle: Schema) -> Schema {
+    let fields = schema.ensure_object().entry("properties").or_insert_with(|| json!({}));
+    fields[LIFECYCLE] = lifecycle.to_value();
+    schema
 }
 
 struct Entry<A>(PhantomData<fn() -> A>);
@@ -289,8 +307,16 @@ impl<A: Api> AnyApi for Entry<A> {
         }
     }
 
+    fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop {
+        A::cannot_stop(spec, &settings.section(A::INFO.settings).unwrap_or_default())
+    }
+
     fn check_settings(&self, settings: &Settings) -> Result<(), Error> {
-        A::check_settings(&settings.section(A::INFO.settings)?)
+        let key = A::INFO.settings;
+        let mut fields = Fields::default();
+        settings.lifecycle(key)?.check(&format!("settings.{key}.{LIFECYCLE}"), &mut fields);
+        fields.verdict(Error::InvalidSettings)?;
+        A::check_settings(&settings.section(key)?)
     }
 
     fn tagged(&self, settings: &Settings) -> Result<Tagged, Error> {
@@ -298,7 +324,8 @@ impl<A: Api> AnyApi for Entry<A> {
     }
 
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        A::json_schema(generator)
+        let lifecycle = Lifecycle::json_schema(generator);
+        with_lifecycle(A::json_schema(generator), lifecycle)
     }
 
     fn status_schema(&self, generator: &mut SchemaGenerator) -> Schema {
@@ -306,7 +333,8 @@ impl<A: Api> AnyApi for Entry<A> {
     }
 
     fn settings_schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        A::Settings::json_schema(generator)
+        let lifecycle = LifecycleSettings::json_schema(generator);
+        with_lifecycle(A::Settings::json_schema(generator), lifecycle)
     }
 
     fn example_settings(&self) -> Value {

@@ -9,6 +9,7 @@ mod answer;
 mod composite;
 mod deletion;
 mod health;
+mod lifecycle;
 mod lookup;
 mod managed;
 mod names;
@@ -16,12 +17,14 @@ mod namespace;
 mod object;
 mod observed;
 mod pin;
+mod power;
 mod retire;
 mod revision;
 mod scrub;
 mod secrets;
 mod stalled;
 mod status;
+mod still;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -38,12 +41,14 @@ pub use answer::Answer;
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
+pub use lifecycle::{EXPIRING, Expiring, LifecycleStatus, StopReason};
 pub use lookup::{Found, Lookup};
 pub use managed::Managed;
 pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
+pub use power::PowerState;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
@@ -94,6 +99,8 @@ pub struct Composition<'r> {
     unpublished: bool,
     dated: Option<&'static str>,
     first_slots: &'static [&'static str],
+    stoppable: &'static [&'static str],
+    course: Option<lifecycle::Course>,
 }
 
 /// A resource that this call asks for.
@@ -132,7 +139,7 @@ impl<'r> Composition<'r> {
     ) -> Self {
         let observed: BTreeMap<_, _> = observed
             .into_iter()
-            .map(|(slot, object, connection)| (slot, observed::Resource { object, connection }))
+            .map(|(slot, object, connection)| (slot, observed::Resource::new(object, connection)))
             .collect();
         let mut secrets = Secrets::default();
         let details = observed.values().flat_map(|resource| resource.connection.values());
@@ -162,6 +169,8 @@ impl<'r> Composition<'r> {
             unpublished: false,
             dated: None,
             first_slots: &[],
+            stoppable: &[],
+            course: None,
         }
     }
 
@@ -330,7 +339,7 @@ impl<'r> Composition<'r> {
             );
         }
         let health = match self.observed.get(slot) {
-            Some(seen) => seen.health().unless_behind(&object, &seen.object),
+            Some(seen) => seen.health().unless_behind(&object, seen.seen()),
             None => Health::unseen(),
         };
         tracing::debug!(slot, ready = health.ready, reason = %health.reason, "composed");

@@ -14,10 +14,12 @@ use serde_json::Value;
 use tonic::Status;
 
 use crate::apis::{self, AnyApi};
-use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
+use crate::compose::{
+    Answer, Composite, Composition, EXPIRING, Expiring, Lookup, Phase, STALLED, Stalled,
+};
 use crate::error::Error;
 use crate::reason::Reason;
-use crate::settings::Settings;
+use crate::settings::{Common, Settings};
 use crate::value::{self, Object};
 
 /// The condition that tells the owner of a claim, in one sentence, how far the environment is.
@@ -71,33 +73,94 @@ pub fn run_with(
     };
     let mut response = forward(&mut request);
     let credentials = std::mem::take(&mut request.credentials);
+    let kept = kept_conditions(&xr);
     let answered = match find(&kind) {
         None => {
             Err(Error::UnsupportedKind { found: crate::check::shown(&kind), known: apis::kinds() })
         }
-        Some(api) => settings(&mut request, &mut response).and_then(|settings| match settings {
-            None => Ok(()),
-            Some(settings) => {
-                let xr = Composite::read(xr, composite.connection_details.into_iter().collect())?;
+        Some(api) => Composite::read(xr, composite.connection_details.into_iter().collect())
+            .and_then(|xr| {
+                let told = told_revision(&request);
+                let settings = match settings(&mut request, &mut response) {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(settings)) => Ok(settings),
+                    Err(error) => Err(error),
+                };
+                let common = settings.as_ref().map_or_else(
+                    |_| Common { schema_revision: told, ..Common::default() },
+                    |settings| settings.common.clone(),
+                );
                 let found = found(&mut request);
-                let mut cx = composition(api, xr, observed.resources, found, &settings, outside);
+                let mut cx = composition(api, xr, observed.resources, found, &common, outside);
                 hide(credentials, &mut cx);
-                let status = api.compose(&settings, &mut cx);
+                let status = compose(api, settings, &mut cx);
                 // Also of a refusal: Crossplane calls again when what it looked up changes.
                 for (requirement, lookup) in cx.lookups() {
                     ask(&request, &mut response, requirement, selector(lookup));
                 }
-                let answer = cx.finish(status?, api.info().since_revision)?;
+                let (status, wrong) = match status {
+                    Ok(status) => (status, None),
+                    // An environment that has to stop does not wait until its spec is valid.
+                    Err(error) if cx.stop().is_some() => (cx.stand_still(), Some(error)),
+                    Err(error) => return Err(error),
+                };
+                let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref());
                 leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())
-            }
-        }),
+            }),
     };
     if let Err(error) = answered {
-        refuse(&mut response, &error);
+        refuse(&mut response, &error, kept);
     }
     Ok(response)
+}
+
+/// Plans the lifecycle, and composes: the API's own status.
+fn compose(
+    api: &dyn AnyApi,
+    settings: Result<Settings, Error>,
+    cx: &mut Composition<'_>,
+) -> Result<Object, Error> {
+    let info = api.info();
+    let lifecycle = settings
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|settings| settings.lifecycle(info.settings));
+    let defaults = Settings::default();
+    let cannot_stop = api.cannot_stop(&cx.xr.spec, settings.as_ref().unwrap_or(&defaults));
+    let planned = cx.plan(info.stoppable, cannot_stop, lifecycle.as_ref().ok());
+    let settings = settings?;
+    lifecycle?;
+    planned?;
+    let status = api.compose(&settings, cx)?;
+    cx.complete()?;
+    Ok(status)
+}
+
+/// The schema revision that the step's input tells, although the input may be invalid.
+fn told_revision(request: &RunFunctionRequest) -> Option<u32> {
+    match request.input.as_ref()?.fields.get("schemaRevision")?.kind.as_ref()? {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        Kind::NumberValue(revision) => Some(revision.clamp(1.0, 1e6) as u32),
+        _ => None,
+    }
+}
+
+/// The conditions of ours that a refusal does not decide on: Crossplane would make them Unknown.
+fn kept_conditions(xr: &Object) -> Vec<Condition> {
+    let conditions = value::at(xr, &["status", "conditions"]).and_then(Value::as_array);
+    let expiring = conditions.into_iter().flatten().find(|one| one["type"] == EXPIRING);
+    let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
+    let kept = |one: &Value| {
+        let status = match one["status"].as_str()? {
+            "True" => ConditionStatus::ConditionTrue,
+            "False" => ConditionStatus::ConditionFalse,
+            _ => return None,
+        };
+        Some(condition(EXPIRING, status, &text(one, "reason"), text(one, "message")))
+    };
+    expiring.and_then(kept).into_iter().collect()
 }
 
 /// A response that carries on what earlier steps desired, and the context.
@@ -229,7 +292,7 @@ fn composition<'r>(
     xr: Composite,
     observed: HashMap<String, Resource>,
     found: BTreeMap<String, Option<Object>>,
-    settings: &'r Settings,
+    settings: &'r Common,
     outside: &'r mut Outside<'_>,
 ) -> Composition<'r> {
     let observed = observed.into_iter().map(|(slot, mut resource)| {
@@ -239,7 +302,7 @@ fn composition<'r>(
     let mut composition = Composition::new(
         xr,
         api.info().name,
-        &settings.common,
+        settings,
         observed,
         outside.now,
         &mut *outside.random,
@@ -272,6 +335,7 @@ fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<()
 /// Puts an answer into the response, beside what earlier steps desired.
 fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
+    let reason = answer.word();
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {
         let ready = if ready { Ready::True } else { Ready::False };
@@ -289,21 +353,29 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
         meta.ttl = Some(ttl(answer.requeue));
     }
     if answer.changed {
-        let severity =
-            if answer.phase == Phase::Failed { Severity::Warning } else { Severity::Normal };
-        response.results.push(result(severity, &answer.reason, answer.message.clone()));
+        let is_wrong = answer.phase == Phase::Failed || answer.rejected.is_some();
+        let severity = if is_wrong { Severity::Warning } else { Severity::Normal };
+        response.results.push(result(severity, &reason, answer.message.clone()));
     }
-    let status = if answer.reason == Reason::Available {
-        ConditionStatus::ConditionTrue
-    } else {
-        ConditionStatus::ConditionFalse
-    };
-    response.conditions.push(condition(CONDITION, status, &answer.reason, answer.message));
+    let is_reached =
+        answer.rejected.is_none() && matches!(answer.reason, Reason::Available | Reason::Stopped);
+    let status =
+        if is_reached { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+    response.conditions.push(condition(CONDITION, status, &reason, answer.message));
     if let Some(Stalled { status, reason, message }) = answer.stalled {
         let status =
             if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
         response.conditions.push(condition(STALLED, status, &reason, message));
     }
+    if let Some(Expiring { status, reason, message }) = answer.expiring {
+        let status =
+            if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+        response.conditions.push(condition(EXPIRING, status, &reason, message));
+    }
+    let warnings = answer.warnings.into_iter();
+    response
+        .results
+        .extend(warnings.map(|warning| result(Severity::Warning, &Reason::Expiring, warning)));
 }
 
 /// The composite's status. What waits to be asked for keeps the composite unready: core counts only
@@ -326,22 +398,25 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
 /// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the
 /// conditions. Nothing changes before somebody mends it, so that the environment is stalled at
 /// once.
-fn refuse(response: &mut RunFunctionResponse, error: &Error) {
+fn refuse(response: &mut RunFunctionResponse, error: &Error, kept: Vec<Condition>) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = %error.code(), sentence, "refused");
-    let fatal = |message: String| result(Severity::Fatal, &error.code(), message);
-    match error.fields() {
-        [] => response.results.push(fatal(sentence.clone())),
-        fields => {
-            let each = fields.iter().map(|field| fatal(crate::check::shown(&field.to_string())));
-            response.results.extend(each);
-        }
-    }
+    response.results.extend(results(Severity::Fatal, error));
+    response.conditions.extend(kept);
     let reason = error.code();
     response.conditions.extend([
         condition(CONDITION, ConditionStatus::ConditionFalse, &reason, sentence.clone()),
         condition(STALLED, ConditionStatus::ConditionTrue, &reason, sentence),
     ]);
+}
+
+/// A result for each field that is wrong.
+fn results(severity: Severity, error: &Error) -> Vec<FunctionResult> {
+    let told = |message: String| result(severity, &error.code(), crate::check::shown(&message));
+    match error.fields() {
+        [] => vec![told(error.to_string())],
+        fields => fields.iter().map(|field| told(field.to_string())).collect(),
+    }
 }
 
 fn condition(

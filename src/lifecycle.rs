@@ -23,6 +23,10 @@ pub use plan::{Plan, Situation, Stop};
 pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, STARTED_AT, STOPPED_AT};
 pub use span::{Span, Unit};
 
+/// The schema revision that brought the lifecycle. In environments of older Compositions nothing of
+/// it has an effect.
+pub const SINCE: u32 = 3;
+
 /// When an environment ends, and whether it runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -140,17 +144,13 @@ impl Lifecycle {
 
 impl LifecycleSettings {
     /// Checks the fields below `path`, for example `settings.gpuWorkspace.lifecycle`.
-    pub fn check(&self, path: &str, cannot_stop: CannotStop, fields: &mut Fields) {
+    pub fn check(&self, path: &str, fields: &mut Fields) {
         if let Some(ttl) = self.ttl {
             fields.check(format!("{path}.ttl"), within(ttl, self.maximum));
         }
         if self.maximum == Some(Span::Never) {
             let refused = Refused::new("never", "a duration, or no maximum at all");
             fields.refuse(format!("{path}.maximum"), refused);
-        }
-        if let (Some(reason), Some(OnExpiry::Stop)) = (cannot_stop, self.on_expiry) {
-            let refused = Refused::new("Stop", format!("Delete, because {reason}"));
-            fields.refuse(format!("{path}.onExpiry"), refused);
         }
         check_idle(path, self.idle.as_ref(), fields);
     }

@@ -31,7 +31,7 @@ pub const REGISTRY: &str = "registry.example.org/paved-road";
 pub const FUNCTION: &str = "function-paved-road";
 
 /// Revision of the status schemas that the generated Compositions come with.
-pub const SCHEMA_REVISION: u32 = 2;
+pub const SCHEMA_REVISION: u32 = 3;
 
 /// Name of the EnvironmentConfig that the packaged Compositions read their settings from.
 pub const ENVIRONMENT_CONFIG: &str = "paved-road";

@@ -29,6 +29,16 @@ pub enum Reason {
     ResourceFailed,
     /// `Stalled`: no resource has failed for a while.
     Recovered,
+    /// The environment is stopped, as its user wants.
+    Stopped,
+    /// `Expiring`: the environment expires soon.
+    Expiring,
+    /// `Expiring`: the environment has expired.
+    Expired,
+    /// `Expiring`: the environment was renewed.
+    NotExpiring,
+    /// Event: an annotation of the environment's user cannot be read.
+    RequestIgnored,
     /// Event: the EnvironmentConfig with Settings does not exist.
     SettingsNotFound,
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::check::{self, Fields, Refused};
 use crate::error::{Error, FieldError};
+use crate::lifecycle::LifecycleSettings;
 use crate::models::{Provider, Scope};
 use crate::value::Object;
 
@@ -292,14 +293,30 @@ impl Settings {
         self.sections.contains_key(key)
     }
 
-    /// One API's section; its defaults where the platform team says nothing.
+    /// One API's section, without its lifecycle. Its defaults where the platform team says nothing.
     pub fn section<S: DeserializeOwned + Default>(&self, key: &str) -> Result<S, Error> {
         match self.sections.get(key) {
             None | Some(Value::Null) => Ok(S::default()),
+            Some(Value::Object(fields)) if fields.contains_key(LIFECYCLE) => {
+                let mut fields = fields.clone();
+                fields.remove(LIFECYCLE);
+                typed(&Value::Object(fields), key)
+            }
             Some(section) => typed(section, key),
         }
     }
+
+    /// The lifecycle in one API's section.
+    pub fn lifecycle(&self, key: &str) -> Result<LifecycleSettings, Error> {
+        match self.sections.get(key).and_then(|section| section.get(LIFECYCLE)) {
+            None | Some(Value::Null) => Ok(LifecycleSettings::default()),
+            Some(lifecycle) => typed(lifecycle, &format!("{key}.{LIFECYCLE}")),
+        }
+    }
 }
+
+/// The key of the lifecycle in the section of each API.
+pub const LIFECYCLE: &str = "lifecycle";
 
 /// The keys of [`Common`].
 const COMMON: [&str; 4] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs"];

@@ -150,6 +150,7 @@ impl Api for ApplicationEnvironment {
             ("Database", ".status.dbEndpoint", "string"),
         ],
         first_slots: &["gke-cluster"],
+        stoppable: &["node-pool", "cloudsql-instance"],
         since_revision: &[],
     };
     type Settings = ApplicationEnvironmentSettings;

@@ -135,6 +135,7 @@ impl Api for GpuDevWorkspace {
             ("Address", ".status.publicIp", "string"),
         ],
         first_slots: &["security-group"],
+        stoppable: &["instance"],
         since_revision: &[Addition::field("ipv6Address", 2)],
     };
     type Settings = GpuWorkspaceSettings;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Api, Info, Names};
 use crate::check::{self, Fields, kubernetes};
-use crate::compose::{Composition, Scope, State};
+use crate::compose::{Addition, Composition, Scope, State};
 use crate::error::Error;
 use deployment::SLOT;
 
@@ -59,7 +59,8 @@ pub struct StockPoolSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StockPoolStatus {
-    /// Phase of the pool: ScaledToZero, Progressing, Ready or Failed.
+    /// Phase of the pool: ScaledToZero, Progressing, Ready, Failed, Stopping, Stopped, Starting or
+    /// Expired.
     pub phase: PoolPhase,
     /// Number of available pods.
     pub available: Option<i64>,
@@ -86,6 +87,14 @@ pub enum PoolPhase {
     Ready,
     /// The cluster gave up on the pods or rejected them.
     Failed,
+    /// The pods are being deleted, because the pool is to be stopped.
+    Stopping,
+    /// The pool is stopped, as its user wants.
+    Stopped,
+    /// The pods are starting after a stop.
+    Starting,
+    /// The pool has expired and still exists.
+    Expired,
 }
 
 impl Api for StockPool {
@@ -123,7 +132,13 @@ impl Api for StockPool {
             ("Available", ".status.available", "integer"),
         ],
         first_slots: &["deployment"],
-        since_revision: &[],
+        stoppable: &["deployment"],
+        since_revision: &[
+            Addition::value("phase", "Stopping", 3, Some("Progressing")),
+            Addition::value("phase", "Stopped", 3, Some("ScaledToZero")),
+            Addition::value("phase", "Starting", 3, Some("Progressing")),
+            Addition::value("phase", "Expired", 3, Some("Ready")),
+        ],
     };
     type Settings = StockPoolSettings;
     type Status = StockPoolStatus;

@@ -181,6 +181,7 @@ impl Api for UnifiedEnvironment {
             ("Ready", ".status.ready", "boolean"),
         ],
         first_slots: &["frontend-bucket"],
+        stoppable: &["backend-deployment"],
         since_revision: &[],
     };
     type Settings = UnifiedEnvironmentSettings;

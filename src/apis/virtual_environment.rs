@@ -12,11 +12,13 @@ mod vcluster;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::check::{kubernetes, location};
 use crate::compose::{Composition, SecretName};
 use crate::error::Error;
+use crate::lifecycle::CannotStop;
 use crate::value::Object;
 pub use settings::VirtualEnvironmentSettings;
 
@@ -247,6 +249,7 @@ impl Api for VirtualEnvironment {
         connection_targets: &[ConnectionTarget::Cluster],
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
         first_slots: &["host-namespace", "cluster"],
+        stoppable: &["node-pool"],
         since_revision: &[],
     };
     type Settings = VirtualEnvironmentSettings;
@@ -283,6 +286,18 @@ impl Api for VirtualEnvironment {
                 key: KUBECONFIG.to_owned(),
             }),
         })
+    }
+
+    fn cannot_stop(spec: &Value, settings: &Self::Settings) -> CannotStop {
+        let parameter = |name: &str| spec["parameters"][name].clone();
+        let cluster_type = serde_json::from_value(parameter("type")).unwrap_or_else(|_| {
+            settings.type_of(serde_json::from_value(parameter("size")).unwrap_or_default())
+        });
+        match cluster_type {
+            ClusterType::Gke | ClusterType::Eks => None,
+            ClusterType::Aks => Some("a cluster of type aks cannot be stopped"),
+            ClusterType::Vcluster => Some("a virtual cluster cannot be stopped"),
+        }
     }
 
     fn check_settings(settings: &Self::Settings) -> Result<(), Error> {

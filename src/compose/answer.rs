@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::composite::spec_hash;
 use super::health::State;
 use super::status::{self, Leaf, Phase};
-use super::{Addition, COMMON_ADDITIONS, Composition, Stalled, observed, revision, scrub};
+use super::{
+    Addition, COMMON_ADDITIONS, Composition, Expiring, Stalled, observed, revision, scrub,
+};
+use crate::diagnosis::Code;
 use crate::error::Error;
 use crate::reason::Reason;
 use crate::value::Object;
@@ -37,12 +39,18 @@ pub struct Answer {
     pub phase: Phase,
     /// Whether everything is ready, what is not asked for yet included.
     pub ready: bool,
-    /// `Provisioned`: its reason.
+    /// `Provisioned`: its reason, unless the environment was rejected.
     pub reason: Reason,
+    /// The code of the rejection, if everything is asked for as it runs because of one.
+    pub rejected: Option<Code>,
     /// `Provisioned`: its sentence.
     pub message: String,
     /// The condition `Stalled`, where it has to be written.
     pub stalled: Option<Stalled>,
+    /// The condition `Expiring`, where it has to be written.
+    pub expiring: Option<Expiring>,
+    /// Sentences for the owner of the environment, once each.
+    pub warnings: Vec<String>,
     /// Whether that sentence is news.
     pub changed: bool,
     /// When to ask again.
@@ -50,26 +58,51 @@ pub struct Answer {
 }
 
 impl Composition<'_> {
-    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema
-    /// revisions added to that.
+    /// Completes what the API composed.
     ///
     /// # Errors
     /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor
     /// retired.
-    pub fn finish(mut self, status: Object, additions: &[Addition]) -> Result<Answer, Error> {
+    pub fn complete(&mut self) -> Result<(), Error> {
         self.compose_connection_secret()?;
-        self.account_for_everything()?;
+        self.account_for_everything()
+    }
+
+    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema
+    /// revisions added to that. `wrong` is the reason why everything is asked for as it runs.
+    pub fn conclude(
+        mut self,
+        status: Object,
+        additions: &[Addition],
+        wrong: Option<&Error>,
+    ) -> Answer {
         self.tell_changes();
+        let power = self.course.is_some().then(|| self.power(self.stop()));
+        self.keep_note();
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&leaves, exists);
         // Where nothing is stored nobody waits for it.
-        common.spec_hash = self.xr.generation.map(|_| spec_hash(&self.xr.spec));
+        common.spec_hash = self.xr.generation.map(|_| self.xr.spec_hash.clone());
         common.on_deletion = Some(self.on_deletion());
-        let phase = common.phase;
-        let (reason, message) = provisioned(&leaves, phase);
+        let outlook = power.and_then(|power| self.outlook(power, common.phase));
+        let (mut reason, mut message) = provisioned(&leaves, common.phase);
+        let phase_of_lifecycle = outlook.as_ref().and_then(|outlook| outlook.phase);
+        let phase = phase_of_lifecycle.unwrap_or(common.phase);
+        if phase == Phase::Stopped {
+            (reason, message) = (Reason::Stopped, "the environment is stopped".to_owned());
+        }
+        common.phase = phase;
+        common.power = power;
+        common.lifecycle = outlook.as_ref().map(|outlook| outlook.status.clone());
+        let rejected = wrong.map(Error::code);
+        let message = wrong.map_or(message, ToString::to_string);
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
+        // An API may have a phase of its own, which has the same values for this.
+        if let Some(own) = whole.get_mut("phase").filter(|_| phase_of_lifecycle.is_some()) {
+            *own = serde_json::to_value(phase).unwrap_or_default();
+        }
         let known = self.settings.revision();
         revision::hold_back(&mut whole, known, additions);
         if let Ok(Value::Object(mut common)) = serde_json::to_value(common) {
@@ -81,8 +114,18 @@ impl Composition<'_> {
         }
         self.date(&mut whole);
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
-        Ok(Answer {
-            changed: self.is_news(reason, &message),
+        let usual = match phase {
+            Phase::Ready | Phase::Stopped => requeue::READY,
+            _ if self.unpublished => requeue::PUBLISHING,
+            _ => requeue::BUSY,
+        };
+        let (expiring, warnings) =
+            outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
+        Answer {
+            expiring,
+            warnings,
+            rejected,
+            changed: self.is_news(&word(reason, rejected), &message),
             stalled: Stalled::from_leaves(&leaves, &self.xr.status, self.now),
             resources: self
                 .desired
@@ -95,12 +138,8 @@ impl Composition<'_> {
             ready: leaves.iter().all(|leaf| leaf.status.ready),
             reason,
             message,
-            requeue: match phase {
-                Phase::Ready => requeue::READY,
-                _ if self.unpublished => requeue::PUBLISHING,
-                _ => requeue::BUSY,
-            },
-        })
+            requeue: self.course.as_ref().map_or(usual, |course| course.requeue(self.now, usual)),
+        }
     }
 
     /// Sets the status field that tells when any other changed last.
@@ -129,15 +168,26 @@ impl Composition<'_> {
     }
 
     /// Whether `Provisioned` said something else before.
-    fn is_news(&self, reason: Reason, message: &str) -> bool {
+    fn is_news(&self, reason: &str, message: &str) -> bool {
         let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
         let before = conditions
             .into_iter()
             .flatten()
             .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
         let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
-        field("reason") != Some(reason.to_string().as_str()) || field("message") != Some(message)
+        field("reason") != Some(reason) || field("message") != Some(message)
     }
+}
+
+impl Answer {
+    /// The reason of the condition `Provisioned` in one word.
+    pub fn word(&self) -> String {
+        word(self.reason, self.rejected)
+    }
+}
+
+fn word(reason: Reason, rejected: Option<Code>) -> String {
+    rejected.map_or_else(|| reason.to_string(), |code| code.to_string())
 }
 
 /// Reason and sentence of the condition `Provisioned`: what failed first, else what everything

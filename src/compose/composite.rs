@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -40,8 +41,16 @@ pub struct Composite {
     pub scope: Scope,
     /// The Secret that core publishes the XR's connection details to (claims flavour only).
     pub connection_secret: Option<SecretName>,
-    /// `spec`, without the fields that are Crossplane's own.
+    /// `metadata.creationTimestamp`; none in a local preview.
+    pub created: Option<Timestamp>,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `spec`, without the fields that are Crossplane's own, and without `lifecycle`.
     pub spec: Value,
+    /// `spec.lifecycle`, as it was written.
+    pub lifecycle: Option<Value>,
+    /// Hash of the `spec`: see [`spec_hash`].
+    pub spec_hash: String,
     /// `status`, as it was stored last.
     pub status: Object,
     /// Kind and name of everything that core set out to create.
@@ -53,6 +62,9 @@ pub struct Composite {
 impl Composite {
     /// Reads the XR. `connection` are its connection details.
     pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
+        let mut spec = own_fields(xr.get("spec").unwrap_or(&Value::Null));
+        let spec_hash = spec_hash(&spec);
+        let lifecycle = spec.as_object_mut().and_then(|fields| fields.remove("lifecycle"));
         let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
         let name = name
@@ -67,7 +79,16 @@ impl Composite {
         let connection_secret = pair(["spec", "writeConnectionSecretToRef"])
             .filter(|_| scope == Scope::LegacyCluster)
             .map(|(name, namespace)| SecretName { name, namespace });
+        let created = owned(&["metadata", "creationTimestamp"]);
+        let annotations = at(&xr, &["metadata", "annotations"]).and_then(Value::as_object);
+        let annotations = annotations
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect();
         Ok(Self {
+            created: created.and_then(|time| time.parse().ok()),
+            annotations,
             api_version: owned(&["apiVersion"]).unwrap_or_default(),
             kind: owned(&["kind"]).unwrap_or_default(),
             uid: owned(&["metadata", "uid"]).unwrap_or_default(),
@@ -77,7 +98,9 @@ impl Composite {
                 Some(Value::Object(status)) => status,
                 _ => Object::new(),
             },
-            spec: own_fields(xr.remove("spec").unwrap_or_default()),
+            spec,
+            lifecycle,
+            spec_hash,
             name,
             namespace,
             claim,
@@ -131,17 +154,17 @@ impl Composite {
 }
 
 /// The fields of a `spec` that are the API's.
-fn own_fields(mut spec: Value) -> Value {
-    if let Some(fields) = spec.as_object_mut() {
-        fields.retain(|field, _| !crossplane::spec::FIELDS.contains(&field.as_str()));
-    }
-    spec
+fn own_fields(spec: &Value) -> Value {
+    let Value::Object(fields) = spec else { return spec.clone() };
+    let is_own = |field: &str| !crossplane::spec::FIELDS.contains(&field);
+    let own = fields.iter().filter(|(field, _)| is_own(field));
+    Value::Object(own.map(|(field, value)| (field.clone(), value.clone())).collect())
 }
 
 /// What stands for a `spec` in [`CommonStatus`](super::CommonStatus): the same for a claim as for
 /// its composite. What Crossplane adds, nulls and how a number is written make no difference.
 pub fn spec_hash(spec: &Value) -> String {
-    let Value::Object(own) = own_fields(spec.clone()) else { return fingerprint("") };
+    let Value::Object(own) = own_fields(spec) else { return fingerprint("") };
     let mut own = Value::Object(value::object(value::structure(own)));
     drop_nulls(&mut own);
     fingerprint(&own.to_string())

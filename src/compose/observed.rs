@@ -8,16 +8,37 @@ use serde_json::Value;
 
 use super::MARK;
 use super::health::{self, Health};
+use super::power;
 use crate::value::{Object, at, text};
 
 /// One observed composed resource.
 #[derive(Debug, Default)]
 pub(super) struct Resource {
+    /// The object; a stopped one with the values that it has while it runs.
     pub object: Object,
     pub connection: BTreeMap<String, Vec<u8>>,
+    /// The object as it was observed, if it is stopped.
+    stopped: Option<Object>,
 }
 
 impl Resource {
+    pub fn new(object: Object, connection: BTreeMap<String, Vec<u8>>) -> Self {
+        match power::as_running(&object) {
+            Some(running) => Self { object: running, connection, stopped: Some(object) },
+            None => Self { object, connection, stopped: None },
+        }
+    }
+
+    /// The object as it was observed.
+    pub fn seen(&self) -> &Object {
+        self.stopped.as_ref().unwrap_or(&self.object)
+    }
+
+    /// Whether this call finds the resource with the values of a stopped one.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
     /// Whether it carries our mark: what other steps compose is not ours to miss.
     pub fn is_ours(&self) -> bool {
         text(&self.object, &["metadata", "labels", MARK]) == Some("true")
@@ -32,7 +53,7 @@ impl Resource {
     }
 
     pub fn health(&self) -> Health {
-        health::from_object(&self.object)
+        health::from_object(self.seen())
     }
 
     /// The decoded data of a Secret.

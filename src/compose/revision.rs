@@ -18,8 +18,16 @@ use serde_json::Value;
 use crate::value::Object;
 
 /// What the schema revisions after the first added to [`CommonStatus`](super::CommonStatus).
-pub const COMMON: &[Addition] =
-    &[Addition::field("onDeletion", 2), Addition::field("resources[].cause", 2)];
+pub const COMMON: &[Addition] = &[
+    Addition::field("onDeletion", 2),
+    Addition::field("resources[].cause", 2),
+    Addition::field("power", 3),
+    Addition::field("lifecycle", 3),
+    Addition::value("phase", "Stopping", 3, Some("Provisioning")),
+    Addition::value("phase", "Stopped", 3, Some("Ready")),
+    Addition::value("phase", "Starting", 3, Some("Provisioning")),
+    Addition::value("phase", "Expired", 3, Some("Ready")),
+];
 
 /// A field, or a value of an enumeration, that a schema revision added to a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::observed::lenient;
-use super::{Composition, Desired, Scope};
+use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
@@ -22,8 +22,8 @@ use crate::value::{Object, at, text};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommonStatus {
-    /// Phase of the environment: Pending, Provisioning, Ready or Failed. Pending means that no
-    /// resource exists yet.
+    /// Phase of the environment: Pending, Provisioning, Ready, Failed, Stopping, Stopped, Starting
+    /// or Expired. Pending means that no resource exists yet.
     pub phase: Phase,
     /// Number of ready resources and total number of resources, in the form `4/6`.
     pub progress: String,
@@ -37,11 +37,18 @@ pub struct CommonStatus {
     /// Resources that a deletion of the environment deletes, and resources that it keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_deletion: Option<OnDeletion>,
+    /// Power state of the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<PowerState>,
+    /// End of the environment, and its last stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<LifecycleStatus>,
 }
 
 impl CommonStatus {
     /// The names of the fields.
-    pub const FIELDS: [&str; 5] = ["phase", "progress", "resources", "specHash", "onDeletion"];
+    pub const FIELDS: [&str; 7] =
+        ["phase", "progress", "resources", "specHash", "onDeletion", "power", "lifecycle"];
 }
 
 /// Whether a status field does not belong to an API: one of every environment, or Crossplane's own.
@@ -61,6 +68,14 @@ pub enum Phase {
     Ready,
     /// A resource was rejected, or its provider gave up.
     Failed,
+    /// The environment is being stopped.
+    Stopping,
+    /// The environment is stopped, as its user wants.
+    Stopped,
+    /// The environment is being started.
+    Starting,
+    /// The environment has expired and still exists.
+    Expired,
 }
 
 /// One resource of an environment.
@@ -308,6 +323,8 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
         resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
         spec_hash: None,
         on_deletion: None,
+        power: None,
+        lifecycle: None,
     }
 }
 

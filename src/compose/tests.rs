@@ -162,3 +162,15 @@ fn object(answer: &Answer, slot: &str) -> Value {
 fn slots(answer: &Answer) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
 }
+
+impl Composition<'_> {
+    /// Ends a composition in which nothing is wrong.
+    pub(super) fn finish(
+        mut self,
+        status: crate::value::Object,
+        additions: &[Addition],
+    ) -> Result<Answer, Error> {
+        self.complete()?;
+        Ok(self.conclude(status, additions, None))
+    }
+}

@@ -1,0 +1,286 @@
+//! The lifecycle of an environment in its answer: status, condition, warnings, and when to ask
+//! again.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Composition;
+use super::observed::lenient;
+use super::power::PowerState;
+use super::status::{Phase, seconds};
+use crate::check::Fields;
+use crate::error::Error;
+use crate::lifecycle::{
+    CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
+    Situation, Stop, TtlFrom,
+};
+use crate::reason::Reason;
+use crate::value::put;
+
+/// The condition that warns of the end of an environment.
+pub const EXPIRING: &str = "Expiring";
+
+/// End of the environment, and its last stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LifecycleStatus {
+    /// Time of the expiry (RFC 3339, UTC). Absent without a time to live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// Time of the deletion (RFC 3339, UTC). Absent if the environment is not deleted
+    /// automatically.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletes_at: Option<String>,
+    /// Longest time from now to the expiry that a renewal can set. Absent if there is no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<String>,
+    /// Source of the time to live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_from: Option<TtlFrom>,
+    /// Time of the last stop (RFC 3339, UTC). Absent while the environment runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<String>,
+    /// Reason for the last stop. Absent while the environment runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// Time of the last warning of the expiry (RFC 3339, UTC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned_at: Option<String>,
+}
+
+/// Reason for a stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum StopReason {
+    /// A user asked for it.
+    Requested,
+    /// The time to live ended.
+    Expired,
+    /// The environment was idle.
+    Idle,
+    /// The cloud interrupted a spot machine.
+    Interrupted,
+    /// The machine stopped without a request.
+    Unknown,
+}
+
+/// The condition `Expiring`, if it has to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiring {
+    /// Its status: true from the first warning on.
+    pub status: bool,
+    /// Its reason.
+    pub reason: Reason,
+    /// Its message.
+    pub message: String,
+}
+
+/// The plan that an answer carries out.
+pub(super) struct Course {
+    plan: Plan,
+    ignored: Vec<String>,
+    cannot_stop: CannotStop,
+    on_expiry: OnExpiry,
+}
+
+/// The part of an answer that is about the lifecycle.
+pub(super) struct Outlook {
+    pub status: LifecycleStatus,
+    pub phase: Option<Phase>,
+    pub expiring: Option<Expiring>,
+    pub warnings: Vec<String>,
+}
+
+impl Composition<'_> {
+    /// Plans the end and the power state. `settings` are those of the API, `None` if they cannot be
+    /// read. The plan holds even if the claim's wishes are wrong.
+    ///
+    /// # Errors
+    /// Fields of `spec.lifecycle` that are wrong.
+    pub fn plan(
+        &mut self,
+        stoppable: &'static [&'static str],
+        cannot_stop: CannotStop,
+        settings: Option<&LifecycleSettings>,
+    ) -> Result<(), Error> {
+        if self.settings.revision() < SINCE {
+            return Ok(());
+        }
+        self.stoppable = stoppable;
+        // What can be stopped of an environment that exists says more than a spec that may be wrong.
+        let cannot_stop = cannot_stop.filter(|_| !stoppable.iter().any(|slot| self.exists(slot)));
+        let note = self.lifecycle_note();
+        let wishes = match &self.xr.lifecycle {
+            None => Ok(Lifecycle::default()),
+            Some(wishes) => crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
+                .map_err(|field| Error::InvalidSpec(vec![field])),
+        };
+        let wishes = wishes.and_then(|wishes| {
+            let mut fields = Fields::default();
+            let settings = settings.cloned().unwrap_or_default();
+            wishes.check("spec.lifecycle", &settings, note.as_ref(), cannot_stop, &mut fields);
+            fields.verdict(Error::InvalidSpec).map(|()| wishes)
+        });
+        let annotations = &self.xr.annotations;
+        let requests = Requests::read(|name| annotations.get(name).map(String::as_str), self.now);
+        let plan = Plan::new(&Situation {
+            now: self.now,
+            created: self.xr.created,
+            exists: self.first_slots.iter().any(|slot| self.exists(slot)),
+            wishes: wishes.as_ref().ok(),
+            settings,
+            requests: &requests,
+            note: note.as_ref(),
+            cannot_stop,
+        });
+        let asked = wishes.as_ref().ok().and_then(|wishes| wishes.on_expiry);
+        self.course = Some(Course {
+            on_expiry: asked.or(plan.note.defaults.on_expiry).unwrap_or(OnExpiry::Stop),
+            plan,
+            ignored: requests.ignored,
+            cannot_stop,
+        });
+        wishes.map(drop)
+    }
+
+    /// The note of an earlier call.
+    fn lifecycle_note(&self) -> Option<Note> {
+        let first = self.first_slots.iter().filter_map(|slot| self.observed.get(*slot));
+        first
+            .filter_map(|resource| resource.annotation(NOTE))
+            .find_map(|text| Note::read(text).ok())
+    }
+
+    /// Why the environment is to be stopped; `None` if it is to run.
+    pub fn stop(&self) -> Option<Stop> {
+        self.course.as_ref()?.plan.stop
+    }
+
+    /// The name by which a user knows the environment.
+    fn asked_name(&self) -> &str {
+        self.xr.claim.as_ref().map_or(&self.xr.name, |(name, _)| name)
+    }
+
+    /// Writes the note on the environment's first resource.
+    pub(super) fn keep_note(&mut self) {
+        let Some(note) = self.course.as_ref().and_then(|course| course.plan.note.write()) else {
+            return;
+        };
+        for slot in self.first_slots {
+            if let Some(first) = self.desired.get_mut(*slot) {
+                let annotation = ["metadata", "annotations", NOTE];
+                put(&mut first.object, &annotation, Some(note.as_str().into()));
+            }
+        }
+    }
+
+    /// What to say of the lifecycle.
+    pub(super) fn outlook(&self, power: PowerState, phase: Phase) -> Option<Outlook> {
+        let course = self.course.as_ref()?;
+        let plan = &course.plan;
+        let before = self.xr.status.get("lifecycle").and_then(lenient::<LifecycleStatus>);
+        let warned: Option<Timestamp> =
+            before.and_then(|before| before.warned_at).and_then(|time| time.parse().ok());
+        let due = plan.warning(self.now, warned);
+        let warned_at = due.map(|_| self.now).or(warned).filter(|_| plan.expires_at.is_some());
+        let status = LifecycleStatus {
+            expires_at: plan.expires_at.map(seconds),
+            deletes_at: plan.deletes_at.map(seconds),
+            maximum: plan.maximum.map(|maximum| maximum.to_string()),
+            ttl_from: plan.note.ttl_from.filter(|_| plan.expires_at.is_some()),
+            stopped_at: plan.stop.map(|stop| seconds(stop.at())),
+            stop_reason: plan.stop.map(|stop| match stop {
+                Stop::Requested(_) => StopReason::Requested,
+                Stop::Expired(_) => StopReason::Expired,
+            }),
+            warned_at: warned_at.map(seconds),
+        };
+        let mut warnings = course.ignored.clone();
+        warnings.extend(due.map(|_| course.announcement(self.asked_name())));
+        Some(Outlook {
+            phase: course.phase(power, phase),
+            expiring: course.expiring(self, warned_at.is_some()),
+            status,
+            warnings,
+        })
+    }
+}
+
+impl Course {
+    /// How soon Crossplane should call again.
+    pub fn requeue(&self, now: Timestamp, usual: std::time::Duration) -> std::time::Duration {
+        self.plan.requeue(now, usual)
+    }
+
+    /// The phase of an environment that is stopped, or being stopped or started.
+    fn phase(&self, power: PowerState, phase: Phase) -> Option<Phase> {
+        let is_fine = matches!(phase, Phase::Ready | Phase::Provisioning);
+        match (self.plan.stop, power) {
+            _ if !is_fine => None,
+            (Some(_), PowerState::Stopped) if phase == Phase::Ready => Some(Phase::Stopped),
+            (Some(_), _) => Some(Phase::Stopping),
+            (None, _) if self.plan.is_expired => Some(Phase::Expired),
+            (None, PowerState::Starting) => Some(Phase::Starting),
+            (None, _) => None,
+        }
+    }
+
+    /// The sentence that announces the end.
+    fn announcement(&self, name: &str) -> String {
+        let Some(at) = self.plan.expires_at.map(seconds) else { return String::new() };
+        let action = match (self.on_expiry, self.cannot_stop) {
+            (OnExpiry::Delete, _) => "is deleted with its data",
+            (OnExpiry::Stop, None) => "is stopped",
+            (OnExpiry::Stop, Some(_)) => "is marked as expired",
+        };
+        format!("{name} {action} at {at}. To renew it, run: paved extend {name} 4h")
+    }
+
+    /// The condition, where there is something to say or to take back.
+    fn expiring(&self, cx: &Composition<'_>, was_warned: bool) -> Option<Expiring> {
+        let conditions = cx.xr.status.get("conditions").and_then(Value::as_array);
+        let is_stored =
+            conditions.into_iter().flatten().any(|condition| condition["type"] == EXPIRING);
+        let ahead = self.plan.expires_at.filter(|at| cx.now < *at);
+        let (status, reason, message) = match (self.plan.expires_at, ahead) {
+            (Some(_), Some(_)) if was_warned => {
+                (true, Reason::Expiring, self.announcement(cx.asked_name()))
+            }
+            (Some(at), None) => (true, Reason::Expired, self.obituary(cx.asked_name(), at)),
+            _ if is_stored => (
+                false,
+                Reason::NotExpiring,
+                "the environment does not expire within the time of a warning".to_owned(),
+            ),
+            _ => return None,
+        };
+        Some(Expiring { status, reason, message })
+    }
+
+    /// The sentence about an environment that has expired.
+    fn obituary(&self, name: &str, at: Timestamp) -> String {
+        let at = seconds(at);
+        match (self.on_expiry, self.cannot_stop, self.plan.deletes_at) {
+            (OnExpiry::Delete, ..) => format!(
+                "{name} expired at {at}, and paved controller deletes it. Without a controller, \
+                 run: paved delete {name}"
+            ),
+            (OnExpiry::Stop, Some(reason), _) => format!(
+                "{name} expired at {at} and still runs, because {reason}. To delete it, run: \
+                 paved delete {name}"
+            ),
+            (OnExpiry::Stop, None, Some(deletes_at)) => format!(
+                "{name} expired at {at} and is stopped. It is deleted at {}. To start it, run: \
+                 paved start {name}",
+                seconds(deletes_at)
+            ),
+            (OnExpiry::Stop, None, None) => {
+                format!(
+                    "{name} expired at {at} and is stopped. To start it, run: paved start {name}"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Power: stops what an environment can stop, and starts it again.
+//!
+//! A stop changes fields of composed resources: see [`fields`]. The values that a stopped resource
+//! has while it runs are noted on it. What was observed of a stopped resource is read with these
+//! values, so that nothing else in the engine has to know of the stop.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::health::{self, Health, State};
+use super::{Composition, Desired, observed};
+use crate::lifecycle::Stop;
+use crate::reason::Reason;
+use crate::value::{Object, at, put, text};
+
+/// The annotation on a stopped resource with the values that it has while it runs: a JSON object
+/// from paths to values, as in `{"nodeCount": 2}`.
+const RUNNING: &str = "paved-road.fn.crossplane.io/running";
+
+/// The annotation that pauses a provider.
+const PAUSED: &str = crossplane::names::PAUSED;
+
+/// Power state of an environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub enum PowerState {
+    /// Everything runs.
+    Running,
+    /// Everything that can be stopped is stopped.
+    Stopped,
+    /// Something is being started.
+    Starting,
+    /// Something is being stopped.
+    Stopping,
+    /// The state is not known.
+    Unknown,
+}
+
+/// The value of a field while its resource is stopped.
+#[derive(Clone, Copy, Debug)]
+enum Off {
+    Zero,
+    Never,
+}
+
+impl Off {
+    fn value(self) -> Value {
+        match self {
+            Self::Zero => 0.into(),
+            Self::Never => "NEVER".into(),
+        }
+    }
+}
+
+/// The fields by which a kind is stopped, by their paths below `forProvider`, or below `spec` of a
+/// Kubernetes object.
+fn fields(kind: &str) -> &'static [(&'static str, Off)] {
+    match kind {
+        "Deployment" => &[("replicas", Off::Zero)],
+        "NodePool" => &[("nodeCount", Off::Zero)],
+        // AWS rejects a desired size below the least one.
+        "NodeGroup" => {
+            &[("scalingConfig.desiredSize", Off::Zero), ("scalingConfig.minSize", Off::Zero)]
+        }
+        "DatabaseInstance" => &[("settings.activationPolicy", Off::Never)],
+        _ => &[],
+    }
+}
+
+/// Where the fields of an object are that its kind is stopped by.
+fn base(object: &Object) -> &'static [&'static str] {
+    match text(object, &["kind"]) {
+        Some("Object") => &["spec", "forProvider", "manifest", "spec"],
+        Some("Deployment") => &["spec"],
+        _ => &["spec", "forProvider"],
+    }
+}
+
+/// The full path of a field.
+fn path(object: &Object, field: &'static str) -> Vec<&'static str> {
+    base(object).iter().copied().chain(field.split('.')).collect()
+}
+
+/// A stopped resource as it is while it runs; `None` for one that is not stopped.
+pub(super) fn as_running(object: &Object) -> Option<Object> {
+    let noted = text(object, &["metadata", "annotations", RUNNING])?;
+    let noted: Map<String, Value> = serde_json::from_str(noted).ok()?;
+    let mut running = object.clone();
+    for (field, value) in noted {
+        let path: Vec<&str> = base(object).iter().copied().chain(field.split('.')).collect();
+        put(&mut running, &path, Some(value).filter(|value| !value.is_null()));
+    }
+    Some(running)
+}
+
+impl Desired {
+    /// Gives the resource the values of a stopped one, and notes those that it has now.
+    fn stop(&mut self) {
+        let mut running = Map::new();
+        for (field, off) in fields(&self.kind().to_owned()) {
+            let path = path(&self.object, field);
+            running
+                .insert((*field).to_owned(), at(&self.object, &path).cloned().unwrap_or_default());
+            put(&mut self.object, &path, Some(off.value()));
+        }
+        let note = Value::Object(running).to_string();
+        put(&mut self.object, &["metadata", "annotations", RUNNING], Some(note.into()));
+    }
+
+    /// Whether a resource was observed to be stopped: its provider reports the values of a stopped
+    /// one.
+    fn is_off(&self, seen: &observed::Resource) -> bool {
+        let kind = self.kind();
+        if kind == "Deployment" {
+            let object = match at(seen.seen(), &["status", "atProvider", "manifest"]) {
+                Some(Value::Object(manifest)) => manifest,
+                _ => seen.seen(),
+            };
+            let replicas = |path: &[&str]| at(object, path).and_then(Value::as_i64);
+            return replicas(&["spec", "replicas"]) == Some(0)
+                && replicas(&["status", "replicas"]).unwrap_or(0) == 0
+                && health::from_object(object).ready;
+        }
+        fields(kind).iter().all(|(field, off)| {
+            let path: Vec<&str> =
+                ["status", "atProvider"].into_iter().chain(field.split('.')).collect();
+            at(seen.seen(), &path) == Some(&off.value())
+        })
+    }
+}
+
+impl Composition<'_> {
+    /// Stops the environment, or lets it run, and says how far that is.
+    pub(super) fn power(&mut self, stop: Option<Stop>) -> PowerState {
+        let slots: Vec<&'static str> = self
+            .stoppable
+            .iter()
+            .copied()
+            .filter(|slot| self.desired.contains_key(*slot))
+            .collect();
+        let states: Vec<PowerState> =
+            slots.iter().map(|slot| self.power_of(slot, stop.is_some())).collect();
+        let waits = self.stoppable.iter().any(|slot| self.waiting.contains_key(*slot));
+        if stop.is_some() {
+            self.rest();
+        }
+        [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running]
+            .into_iter()
+            .find(|state| states.contains(state))
+            .filter(|_| !waits)
+            .unwrap_or(if stop.is_some() { PowerState::Stopped } else { PowerState::Unknown })
+    }
+
+    /// Stops the resource in a slot, or lets it run.
+    fn power_of(&mut self, slot: &str, stop: bool) -> PowerState {
+        let seen = self.observed.get(slot);
+        let Some(desired) = self.desired.get_mut(slot) else { return PowerState::Unknown };
+        if stop {
+            desired.stop();
+        }
+        let Some(seen) = seen else { return PowerState::Starting };
+        let health = seen.health().unless_behind(&desired.object, seen.seen());
+        let is_off = desired.is_off(seen);
+        let (state, health) = match (stop, is_off) {
+            (true, true) => (PowerState::Stopped, health),
+            (true, false) => (PowerState::Stopping, health.unless_done("is being stopped")),
+            (false, true) if !desired.wants_off() => {
+                (PowerState::Starting, health.unless_done("is being started"))
+            }
+            (false, _) => (PowerState::Running, health),
+        };
+        if stop || seen.is_stopped() || state == PowerState::Starting {
+            desired.health = health;
+        }
+        state
+    }
+
+    /// Pauses what is inside a cluster whose nodes are stopped: nothing there can be looked at, and
+    /// nothing there counts meanwhile.
+    fn rest(&mut self) {
+        let configs: Vec<&str> = self
+            .observed
+            .values()
+            .filter(|resource| text(&resource.object, &["kind"]) == Some("ProviderConfig"))
+            .filter_map(observed::Resource::name)
+            .collect();
+        for (slot, desired) in &mut self.desired {
+            let config = text(&desired.object, &["spec", "providerConfigRef", "name"]);
+            let is_inside = config.is_some_and(|config| configs.contains(&config));
+            let needs_nodes = text(&desired.object, &["kind"]) == Some("Addon");
+            if !self.observed.contains_key(slot) || !(is_inside || needs_nodes) {
+                continue;
+            }
+            if is_inside {
+                put(&mut desired.object, &["metadata", "annotations", PAUSED], Some("true".into()));
+            }
+            if desired.health.state != State::Failed || is_inside {
+                desired.health = Health::available();
+            }
+        }
+        self.waiting.retain(|_, _| false);
+    }
+}
+
+impl Desired {
+    /// Whether the values of the running resource are those of a stopped one: a pool of no pods.
+    fn wants_off(&self) -> bool {
+        fields(self.kind())
+            .iter()
+            .all(|(field, off)| at(&self.object, &path(&self.object, field)) == Some(&off.value()))
+    }
+}
+
+impl Health {
+    /// This health, unless it says that everything is as it should be.
+    fn unless_done(self, message: &'static str) -> Self {
+        if self.state == State::Available {
+            Self::pending(State::Creating, Reason::Creating, message)
+        } else {
+            self
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The answer for an environment that must be stopped although its spec or its Settings are wrong:
+//! everything that exists is asked for as it runs.
+
+use serde_json::Value;
+
+use super::{Composition, Desired, is_common, observed};
+use crate::value::Object;
+
+/// Prefixes of the labels and annotations that Crossplane, Kubernetes and kubectl write.
+const FOREIGN: [&str; 3] =
+    ["crossplane.io/", "deployment.kubernetes.io/", "kubectl.kubernetes.io/"];
+
+impl Composition<'_> {
+    /// Asks for every observed resource of ours as it runs, and for nothing else. The API's own
+    /// status stays as it was.
+    pub fn stand_still(&mut self) -> Object {
+        self.waiting.clear();
+        self.retired.clear();
+        self.changing.clear();
+        self.connection = self.xr.connection.clone();
+        self.desired = self
+            .observed
+            .iter()
+            .filter(|(_, resource)| resource.is_ours())
+            .map(|(slot, resource)| (slot.clone(), as_it_runs(resource)))
+            .collect();
+        let own = self.xr.status.iter().filter(|(field, _)| !is_common(field));
+        own.map(|(field, value)| (field.clone(), value.clone())).collect()
+    }
+}
+
+/// A resource as it runs.
+fn as_it_runs(resource: &observed::Resource) -> Desired {
+    let mut object = resource.object.clone();
+    object.remove("status");
+    if let Some(Value::Object(metadata)) = object.remove("metadata") {
+        object.insert("metadata".into(), own_metadata(metadata).into());
+    }
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let counted = !["Usage", "ProviderConfig"].contains(&kind);
+    Desired { health: resource.health(), object, counted }
+}
+
+/// The metadata that a composition function may ask for: names, and the labels and annotations that
+/// Crossplane does not write itself.
+fn own_metadata(mut metadata: Object) -> Object {
+    metadata.retain(|field, _| {
+        ["name", "namespace", "labels", "annotations"].contains(&field.as_str())
+    });
+    for field in ["labels", "annotations"] {
+        if let Some(Value::Object(entries)) = metadata.get_mut(field) {
+            entries.retain(|key, _| is_own(key));
+        }
+    }
+    metadata
+}
+
+/// Whether a label or an annotation is one that a function asks for.
+fn is_own(key: &str) -> bool {
+    let is_kept = [crossplane::names::EXTERNAL_NAME, crossplane::names::PAUSED].contains(&key);
+    is_kept || !FOREIGN.iter().any(|foreign| key.starts_with(foreign))
+}

@@ -1,0 +1,220 @@
+//! The lifecycle of environments: what a stop changes, and what it leaves alone.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod still;
+mod stops;
+
+use function_paved_road::lifecycle::NOTE;
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use simulator::core::World;
+use simulator::provider::{Pace, Provider};
+use support::simulated::{self, Case};
+use support::world;
+
+/// More calls than any environment needs.
+const LIMIT: usize = 12;
+
+/// An environment with its clouds, and the Settings that its Composition has.
+struct Environment {
+    case: Case,
+    world: World,
+    provider: Provider,
+    input: Value,
+}
+
+impl Environment {
+    /// An environment with everything composed and ready, made with these lifecycle fields.
+    fn ready(case: Case, lifecycle: Value) -> Self {
+        let mut world = case.world();
+        let created = world.now();
+        world.composite_mut()["metadata"]["creationTimestamp"] = created.to_string().into();
+        world.composite_mut()["spec"]["lifecycle"] = lifecycle;
+        let input = case.input();
+        let mut environment = Self { case, world, provider: Provider::new(Pace::Instant), input };
+        environment.settle();
+        environment
+    }
+
+    /// Calls the function until nothing changes any more.
+    fn settle(&mut self) -> RunFunctionResponse {
+        for _ in 0..LIMIT {
+            let before = simulated::timeless(&self.world);
+            let response = self.call();
+            self.world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+            self.provider.answer(&mut self.world);
+            if before == simulated::timeless(&self.world) {
+                return response;
+            }
+        }
+        panic!("{}: still changing after {LIMIT} calls", self.name());
+    }
+
+    fn call(&self) -> RunFunctionResponse {
+        simulated::call(&self.world, &self.input)
+    }
+
+    fn name(&self) -> String {
+        self.case.name()
+    }
+
+    fn wish(&mut self, field: &str, value: Value) {
+        self.world.composite_mut()["spec"]["lifecycle"][field] = value;
+    }
+
+    fn wait(&mut self, hours: i64) {
+        let later = self.world.now().checked_add(SignedDuration::from_hours(hours)).unwrap();
+        self.world.set_now(later);
+    }
+
+    fn status(&self) -> &Value {
+        &self.world.composite()["status"]
+    }
+
+    fn is(&self, api: &str) -> bool {
+        self.case.api().info().name == api
+    }
+}
+
+/// Every environment that can be stopped by fields of its resources.
+fn stoppable() -> Vec<Case> {
+    let by_fields = |case: &Case| {
+        let variant = case.variant();
+        match case.api().info().name {
+            "virtual-environment" => matches!(variant.as_deref(), Some("gke" | "eks")),
+            "gpu-workspace" => false,
+            _ => true,
+        }
+    };
+    simulated::all().into_iter().filter(by_fields).collect()
+}
+
+fn condition<'r>(response: &'r RunFunctionResponse, kind: &str) -> Option<(i32, &'r str, &'r str)> {
+    let found = response.conditions.iter().find(|condition| condition.r#type == kind)?;
+    Some((found.status, found.reason.as_str(), found.message.as_deref().unwrap_or_default()))
+}
+
+fn time(text: &Value) -> Timestamp {
+    text.as_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn environment_without_a_ttl_has_no_end() {
+    for case in simulated::examples() {
+        let environment = Environment::ready(case, json!({}));
+        let name = environment.name();
+        assert_eq!(environment.status()["lifecycle"], json!({}), "{name}");
+        assert_eq!(environment.status()["phase"], environment.ready_phase(), "{name}");
+        for resource in environment.world.resources().values() {
+            assert!(resource["metadata"]["annotations"][NOTE].is_null(), "{name}");
+        }
+    }
+}
+
+impl Environment {
+    fn ready_phase(&self) -> &'static str {
+        "Ready"
+    }
+}
+
+#[test]
+fn status_names_the_end_and_the_condition_warns_of_it() {
+    for case in simulated::examples() {
+        let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
+        let name = environment.name();
+        let created = environment.world.now();
+        let expires = time(&environment.status()["lifecycle"]["expiresAt"]);
+        assert_eq!(expires, created.checked_add(SignedDuration::from_hours(8)).unwrap(), "{name}");
+        assert_eq!(environment.status()["lifecycle"]["ttlFrom"], "Claim", "{name}");
+        assert_eq!(condition(&environment.call(), "Expiring"), None, "{name}");
+
+        environment.wait(6);
+        let response = environment.call();
+        let (status, reason, message) = condition(&response, "Expiring").expect(&name);
+        assert_eq!((status, reason), (2, "Expiring"), "{name}");
+        assert!(message.contains("To renew it, run: paved extend"), "{name}: {message}");
+        assert!(message.contains(&expires.to_string()), "{name}: {message}");
+        let warnings = |response: &RunFunctionResponse| {
+            response.results.iter().filter(|one| one.reason.as_deref() == Some("Expiring")).count()
+        };
+        assert_eq!(warnings(&response), 1, "{name}");
+        environment.world.apply(&response).unwrap();
+        assert_eq!(warnings(&environment.call()), 0, "{name}: warns once");
+    }
+}
+
+#[test]
+fn wrong_lifecycle_is_rejected_at_its_field() {
+    for (wrong, path, allowed) in [
+        (json!({"ttl": 8}), "spec.lifecycle.ttl", "a whole number with a unit"),
+        (json!({"ttl": "-1h"}), "spec.lifecycle.ttl", "a whole number with a unit"),
+        (json!({"ttl": "0s"}), "spec.lifecycle.ttl", "a whole number with a unit"),
+        (json!({"ttl": "15d"}), "spec.lifecycle.ttl", "at most 14d"),
+        (json!({"ttl": "never"}), "spec.lifecycle.ttl", "at most 14d"),
+        (json!({"power": true}), "spec.lifecycle.power", "Running"),
+        (json!({"idle": {"after": "45m"}}), "spec.lifecycle.idle", "no value"),
+    ] {
+        for case in simulated::examples() {
+            let mut world = case.world();
+            world.composite_mut()["spec"]["lifecycle"] = wrong.clone();
+            let mut input = case.input();
+            input[case.api().info().settings]["lifecycle"] = json!({"maximum": "14d"});
+            let response = simulated::call(&world, &input);
+            let told: Vec<&str> =
+                response.results.iter().map(|result| result.message.as_str()).collect();
+            assert!(world::is_fatal(&response), "{}: {wrong}", case.name());
+            assert_eq!(told.len(), 1, "{}: {told:?}", case.name());
+            assert!(told[0].starts_with(path) && told[0].contains(allowed), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
+    for case in simulated::all() {
+        let cannot = case.api().info().name == "virtual-environment"
+            && !matches!(case.variant().as_deref(), Some("gke" | "eks"));
+        let mut world = case.world();
+        world.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
+        let response = case.call(&world);
+        assert_eq!(world::is_fatal(&response), cannot, "{}", case.name());
+        if cannot {
+            let told = &response.results[0].message;
+            assert!(told.starts_with("spec.lifecycle.power: found Stopped; allowed: Running, because"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn older_schema_has_no_lifecycle() {
+    for case in stoppable() {
+        let mut environment = Environment::ready(case, json!({"ttl": "1h"}));
+        environment.input["schemaRevision"] = json!(2);
+        environment.wait(2);
+        let response = environment.call();
+        let status = world::status(&response);
+        assert!(status["lifecycle"].is_null() && status["power"].is_null(), "{status}");
+        assert_eq!(condition(&response, "Expiring"), None);
+    }
+}
+
+/// The fields in which two objects differ, by their paths.
+fn differences(path: &str, asked: &Value, seen: &Value, found: &mut Vec<String>) {
+    match (asked, seen) {
+        (Value::Object(asked), Value::Object(seen)) => {
+            let empty = Map::new();
+            let keys = asked.keys().chain(empty.keys());
+            for key in keys {
+                let seen = seen.get(key).unwrap_or(&Value::Null);
+                differences(&format!("{path}.{key}"), &asked[key], seen, found);
+            }
+        }
+        _ if asked == seen => {}
+        _ => found.push(path.trim_start_matches('.').to_owned()),
+    }
+}
