@@ -104,7 +104,7 @@ pub fn run_with(
                     Err(error) if cx.stop().is_some() => (cx.stand_still(), Some(error)),
                     Err(error) => return Err(error),
                 };
-                let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref());
+                let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref())?;
                 leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())

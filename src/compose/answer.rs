@@ -75,9 +75,10 @@ impl Composition<'_> {
         status: Object,
         additions: &[Addition],
         wrong: Option<&Error>,
-    ) -> Answer {
+    ) -> Result<Answer, Error> {
         self.tell_changes();
-        let power = self.course.is_some().then(|| self.power(self.stop()));
+        let stop = self.stop();
+        let power = self.course.is_some().then(|| self.power(stop)).transpose()?;
         self.keep_note();
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
@@ -121,7 +122,7 @@ impl Composition<'_> {
         };
         let (expiring, warnings) =
             outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
-        Answer {
+        Ok(Answer {
             expiring,
             warnings,
             rejected,
@@ -139,7 +140,7 @@ impl Composition<'_> {
             reason,
             message,
             requeue: self.course.as_ref().map_or(usual, |course| course.requeue(self.now, usual)),
-        }
+        })
     }
 
     /// Sets the status field that tells when any other changed last.

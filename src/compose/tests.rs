@@ -171,6 +171,6 @@ impl Composition<'_> {
         additions: &[Addition],
     ) -> Result<Answer, Error> {
         self.complete()?;
-        Ok(self.conclude(status, additions, None))
+        self.conclude(status, additions, None)
     }
 }

@@ -10,7 +10,7 @@ impl Managed for Instance {
 }
 
 impl Managed for InstanceState {
-    const KIND: Kind = Kind::aws("ec2", "InstanceState").untagged().since(2);
+    const KIND: Kind = Kind::aws("ec2", "InstanceState").untagged().since(3);
     type Status = InstanceStateStatus;
 }
 
