@@ -65,6 +65,8 @@ impl Composition<'_> {
     /// retired.
     pub fn complete(&mut self) -> Result<(), Error> {
         self.compose_connection_secret()?;
+        self.tell_changes();
+        self.apply_power()?;
         self.account_for_everything()
     }
 
@@ -75,11 +77,9 @@ impl Composition<'_> {
         status: Object,
         additions: &[Addition],
         wrong: Option<&Error>,
-    ) -> Result<Answer, Error> {
-        self.tell_changes();
-        let stop = self.stop();
-        let power = self.course.is_some().then(|| self.power(stop)).transpose()?;
+    ) -> Answer {
         self.keep_note();
+        let power = self.power;
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&leaves, exists);
@@ -122,7 +122,7 @@ impl Composition<'_> {
         };
         let (expiring, warnings) =
             outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
-        Ok(Answer {
+        Answer {
             expiring,
             warnings,
             rejected,
@@ -140,7 +140,7 @@ impl Composition<'_> {
             reason,
             message,
             requeue: self.course.as_ref().map_or(usual, |course| course.requeue(self.now, usual)),
-        })
+        }
     }
 
     /// Sets the status field that tells when any other changed last.

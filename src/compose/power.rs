@@ -134,11 +134,18 @@ impl Desired {
 }
 
 impl Composition<'_> {
-    /// Stops the environment, or lets it run, and says how far that is.
+    /// Stops the environment, or lets it run, as the plan says.
     ///
     /// # Errors
-    /// A defect: a slot that was used twice.
-    pub(super) fn power(&mut self, stop: Option<Stop>) -> Result<PowerState, Error> {
+    /// [`Error::Defect`]: a slot that was used twice.
+    pub fn apply_power(&mut self) -> Result<(), Error> {
+        if self.course.is_some() {
+            self.power = Some(self.power(self.stop())?);
+        }
+        Ok(())
+    }
+
+    fn power(&mut self, stop: Option<Stop>) -> Result<PowerState, Error> {
         let slots: Vec<&'static str> = self
             .stoppable
             .iter()

@@ -171,6 +171,6 @@ impl Composition<'_> {
         additions: &[Addition],
     ) -> Result<Answer, Error> {
         self.complete()?;
-        self.conclude(status, additions, None)
+        Ok(self.conclude(status, additions, None))
     }
 }

@@ -50,7 +50,12 @@ struct Machine {
 impl Composition<'_> {
     /// Stops the machine in a slot, or starts it for an open request.
     pub(super) fn machine(&mut self, slot: &str, stop: bool) -> Result<PowerState, Error> {
-        let Some(machine) = self.machine_in(slot) else { return Ok(PowerState::Starting) };
+        // Those of an answer that stands still.
+        self.desired.retain(|slot, _| !slot.starts_with(SLOT));
+        let Some(machine) = self.machine_in(slot) else {
+            self.retire_rest(SLOT)?;
+            return Ok(PowerState::Starting);
+        };
         let switch = format!("{SLOT}{}", machine.id);
         let opened = self.opened().filter(|_| !stop);
         let is_done = match (stop, opened) {
