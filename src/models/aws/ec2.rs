@@ -51,6 +51,8 @@ model! {
         /// Whether changed user data makes a new machine. Upjet never replaces anything, so `true`
         /// would make a change an error, and `false` makes it a stop and a start.
         pub user_data_replace_on_change: Option<bool>,
+        /// Effect of a shutdown from inside: `stop` or `terminate`.
+        pub instance_initiated_shutdown_behavior: Option<String>,
         /// The disk that the machine boots from.
         pub root_block_device: Option<RootBlockDevice>,
         /// Who can ask the machine's metadata service for credentials.
