@@ -132,6 +132,14 @@ fn tags_of_settings_reach_what_runs_and_yield_to_the_apis_own() {
 }
 
 #[test]
+fn tags_stay_while_the_environment_config_is_missing() {
+    let mut test = legacy().with("disk", running());
+    test.settings.tags = [("Team".to_owned(), "vision".to_owned())].into();
+    test.settings.config_not_found = true;
+    assert_eq!(composed(&test, "small")["spec"]["forProvider"]["tags"], json!({"gone": "x"}));
+}
+
+#[test]
 fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
     let own = NamespaceProviderConfig {
         name: "of-team".to_owned(),
