@@ -249,7 +249,7 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Res
     for (second, code, words) in [
         (&bad.manifest, 2, ["spec.parameters.diskGB", "75"]),
         (&elsewhere.manifest, 2, ["platform.acme.org/v1alpha1", "platform.acme.io/v1alpha1"]),
-        (&foreign, 2, ["known: ", "did you mean GpuDevWorkspaceClaim?"]),
+        (&foreign, 2, ["allowed: ", "did you mean GpuDevWorkspaceClaim?"]),
         // The API server takes it; the composition would not.
         (&odd.manifest, 3, ["spec.parameters.instanceType", "p9.enormous"]),
     ] {
