@@ -8,7 +8,7 @@ mod support;
 use std::path::Path;
 
 use serde_json::Value;
-use support::{assert_golden, example, folder, paved, paved_with, within};
+use support::{assert_golden, by_line, example, folder, paved, paved_with, within};
 
 const EXAMPLES: [&str; 5] = [
     "application-environment",
@@ -116,7 +116,7 @@ fn error_is_reported_with_its_position() {
     assert_golden("validate-text", &shown(paved(&["validate", &file]).told()));
     assert_golden("validate-github", &shown(paved(&["validate", &file, "-o", "github"]).told()));
     let json = paved(&["validate", &file, "-o", "json"]).told();
-    assert_golden("validate-json", &shown(json));
+    assert_golden("validate-json", &by_line(&shown(json)));
 }
 
 #[test]
