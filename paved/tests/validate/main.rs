@@ -248,7 +248,7 @@ const BROKEN: [(&str, u8, &str); 16] = [
 ];
 
 #[test]
-fn a_mistake_is_told_where_it_is() {
+fn github_output_reports_the_position_of_errors() {
     for (text, code, told) in BROKEN {
         let run = paved_with(&["validate", "-", "-o", "github"], text);
         let commands: Vec<String> = run.out.lines().map(unescaped).collect();
