@@ -25,7 +25,7 @@ use crate::models::Kind;
 use crate::settings::{LIFECYCLE, Settings};
 use crate::value::Object;
 
-/// Every API. A new one is one file, and one line here.
+/// Every API.
 pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<gpu_workspace::GpuDevWorkspace>::NEW,
     &Entry::<application_environment::ApplicationEnvironment>::NEW,

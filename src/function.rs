@@ -43,7 +43,7 @@ pub struct Outside<'a> {
 /// Answers one request: a pure function of the request and `outside`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a request that is none: no observed composite, or one without a kind.
+/// `INVALID_ARGUMENT` for a malformed request: no observed composite, or one without a kind.
 /// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
 pub fn run(
     request: RunFunctionRequest,

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_config_holds_what_the_platform_team_decides() {
+    fn environment_config_holds_the_platform_teams_settings() {
         let Value::Object(settings) = json!({
             "apiVersion": settings::API_VERSION, "kind": settings::KIND, "schemaRevision": 1, "tags": {"team": "a"},
         }) else {

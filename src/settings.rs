@@ -48,7 +48,7 @@ impl Common {
         self.schema_revision.unwrap_or(1)
     }
 
-    /// What the schema of Settings says, and nobody checks before us.
+    /// Repeats the checks of the schema: Crossplane does not validate Settings.
     fn check(&self) -> Result<(), Error> {
         let wrong = |path: String, error: Refused| Error::settings(check::shown(&path), error);
         if self.schema_revision == Some(0) {

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_does_not_know_becomes_null() {
+    fn non_finite_number_becomes_null() {
         assert_eq!(number(f64::NAN), Value::Null);
         assert_eq!(number(f64::INFINITY), Value::Null);
         assert_eq!(number(1e300), json!(1e300));

@@ -170,7 +170,7 @@ fn pods_of_a_new_cluster_may_use_its_database_and_its_bucket() {
 }
 
 #[test]
-fn rights_are_left_with_what_is_left_in_the_cloud() {
+fn access_rights_of_orphans_are_orphaned_too() {
     for mut world in new() {
         world.xr["spec"]["parameters"]["deletionPolicy"] = json!("Orphan");
         let world = world.settle(|_| Mood::Ready);

@@ -88,7 +88,7 @@ fn the_owner_logs_in_with_the_keys_and_the_image_keeps_its_own_user() {
 }
 
 #[test]
-fn it_works_without_a_key() {
+fn setup_runs_without_a_key() {
     let config = parsed(&rendered(&[], "4.8.0"));
     assert!(config["users"][1].get("ssh_authorized_keys").is_none());
     assert_eq!(config["runcmd"][0][4], "paved-setup.service");
@@ -131,7 +131,7 @@ fn the_files_arrive_as_they_stand_in_the_repository() {
 }
 
 #[test]
-fn keys_beyond_what_aws_takes_are_refused_with_what_would_fit() {
+fn keys_above_the_user_data_limit_are_rejected() {
     let opencv = opencv::requirement("4.8.0").unwrap();
     let keys = vec!["ssh-rsa ".to_owned() + &"A".repeat(700); 20];
     let refused = render(&CloudInit { ssh_public_keys: &keys, opencv: &opencv }).unwrap_err();

@@ -41,7 +41,7 @@ fn composed_resources_conform_to_their_schemas() {
 }
 
 #[test]
-fn what_variants_compose_conforms_too() {
+fn settled_variants_conform_to_the_schemas() {
     let schemas = schemas();
     let mut violations = Vec::new();
     for case in simulated::all() {
@@ -88,7 +88,7 @@ fn the_provider_configs_that_we_show_people_conform() {
 }
 
 #[test]
-fn what_a_schema_does_not_know_does_not_conform() {
+fn invalid_resource_does_not_conform() {
     let schemas = schemas();
     let group = |spec: Value| {
         json!({ "apiVersion": "ec2.aws.upbound.io/v1beta1", "kind": "SecurityGroup",

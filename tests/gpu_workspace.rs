@@ -130,7 +130,7 @@ fn machine_made_anew_starts_in_the_subnet_that_it_had() {
 }
 
 #[test]
-fn network_outside_of_the_limit_is_refused_unless_it_is_let_in_already() {
+fn network_outside_the_limit_is_rejected_unless_allowed_before() {
     let limited = |world: &World| {
         let mut world = world.clone();
         world.input["gpuWorkspace"]["allowedCidrsWithin"] = json!(["203.0.113.0/24"]);
@@ -168,7 +168,7 @@ fn network_outside_of_the_limit_is_refused_unless_it_is_let_in_already() {
 }
 
 #[test]
-fn costly_machine_needs_settings_unless_it_runs_already() {
+fn costly_machine_needs_settings_unless_already_running() {
     for mut world in new() {
         parameters(&mut world)["instanceType"] = json!("p5.48xlarge");
         let message = world.answer().results[0].message.clone();

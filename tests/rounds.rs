@@ -37,7 +37,7 @@ const ROUNDS: &[(&str, Option<&str>, usize, usize)] = &[
 const LIMIT: usize = 12;
 
 #[test]
-fn everything_is_asked_for_in_as_few_calls_as_the_data_flow_allows() {
+fn environment_is_composed_in_the_expected_number_of_calls() {
     let cases = simulated::all();
     let calls: Vec<_> =
         cases.iter().map(|case| (case, expected(case), calls(case).len())).collect();
@@ -52,7 +52,7 @@ fn everything_is_asked_for_in_as_few_calls_as_the_data_flow_allows() {
 }
 
 #[test]
-fn no_round_takes_back_or_rewrites_what_an_earlier_one_asked_for() {
+fn calls_never_drop_or_rewrite_earlier_resources() {
     for case in simulated::all() {
         let name = case.name();
         let rounds = rounds(&case);
@@ -86,7 +86,7 @@ fn is_named(slot: &str, change: &str) -> bool {
 }
 
 #[test]
-fn whatever_is_asked_for_becomes_ready() {
+fn each_environment_becomes_ready() {
     for case in simulated::all() {
         let last = rounds(&case).pop().unwrap();
         assert!(last.waiting.is_empty(), "{} still waits with {:?}", case.name(), last.waiting);

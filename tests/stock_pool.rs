@@ -38,7 +38,7 @@ fn told(world: &World) -> String {
 }
 
 #[test]
-fn nothing_is_known_before_the_deployment_was_seen() {
+fn status_has_no_counts_before_the_deployment_is_observed() {
     for example in support::examples() {
         if example.api.info().name == "stock-pool" && example.state == "nothing" {
             assert_eq!(told(&World::new(&example)), "Progressing null/null");
@@ -116,7 +116,7 @@ fn a_quantity_written_otherwise_is_no_change() {
 }
 
 #[test]
-fn a_rollout_is_not_ready_while_an_old_pod_is_the_one_that_answers() {
+fn rollout_is_not_ready_while_old_pods_serve() {
     for mut world in ready() {
         let status = &mut deployment(&mut world)["status"];
         status["replicas"] = json!(3);
@@ -138,7 +138,7 @@ fn an_empty_pool_is_scaled_to_zero_once_its_pods_are_gone() {
 }
 
 #[test]
-fn a_pool_that_gave_up_has_failed_and_says_why() {
+fn failed_pool_reports_its_reason() {
     for mut world in ready() {
         let status_of = &mut deployment(&mut world)["status"];
         status_of["availableReplicas"] = json!(0);
@@ -159,7 +159,7 @@ fn a_pool_that_gave_up_has_failed_and_says_why() {
 }
 
 #[test]
-fn the_time_of_the_last_change_stands_while_nothing_changes() {
+fn last_sync_time_changes_only_with_the_status() {
     for mut world in ready() {
         world.reconcile(|_| Mood::Ready);
         let before = status(&world.answer())["lastSyncTime"].clone();

@@ -89,7 +89,7 @@ impl Environment {
 }
 
 #[test]
-fn another_password_rolls_the_pods_and_changes_nothing_else() {
+fn new_password_only_restarts_the_backend_pods() {
     for mut environment in ready() {
         let before = environment.manifest("backend-deployment");
         environment.credentials()["data"]["password"] = json!("QW5vdGhlckV4YW1wbGU=");
@@ -101,7 +101,7 @@ fn another_password_rolls_the_pods_and_changes_nothing_else() {
 }
 
 #[test]
-fn credentials_that_are_not_seen_roll_nothing() {
+fn missing_credentials_do_not_restart_the_pods() {
     for mut environment in ready() {
         let before = environment.manifest("backend-deployment");
         environment.credentials()["data"] = json!({});
@@ -110,7 +110,7 @@ fn credentials_that_are_not_seen_roll_nothing() {
 }
 
 #[test]
-fn a_backend_is_not_made_before_the_whole_way_into_its_database_is_written_down() {
+fn backend_waits_for_complete_database_credentials() {
     for environment in ready() {
         for key in ["username", "password", "endpoint", "port"] {
             let mut environment = environment.clone();
@@ -123,7 +123,7 @@ fn a_backend_is_not_made_before_the_whole_way_into_its_database_is_written_down(
 }
 
 #[test]
-fn a_backend_finds_its_database_whatever_the_user_adds() {
+fn user_variables_do_not_hide_the_database_variables() {
     for mut environment in ready() {
         environment.xr["spec"]["backend"]["env"] =
             json!({"A": "$(DATABASE_URL)", "PGSSLMODE": "verify-full"});
@@ -154,7 +154,7 @@ fn a_backend_finds_its_database_whatever_the_user_adds() {
 }
 
 #[test]
-fn ready_is_what_a_request_would_find() {
+fn environment_is_ready_only_if_the_current_backend_answers() {
     for environment in ready() {
         assert!(environment.is_ready());
         let mut none = environment.clone();
@@ -201,7 +201,7 @@ fn ready_is_what_a_request_would_find() {
 }
 
 #[test]
-fn what_becomes_of_the_files_follows_the_user() {
+fn retain_files_decides_the_deletion_of_the_bucket() {
     for environment in ready() {
         for (retain, told) in [(true, "Retained"), (false, "Deleted")] {
             let mut environment = environment.clone();
@@ -228,7 +228,7 @@ fn what_becomes_of_the_files_follows_the_user() {
 }
 
 #[test]
-fn nothing_is_told_of_files_that_have_no_bucket_yet() {
+fn fate_of_files_is_not_reported_without_a_bucket() {
     for mut environment in ready() {
         environment.observed.clear();
         assert_eq!(status(&environment.answer())["frontendFilesOnDeletion"], Value::Null);
@@ -236,7 +236,7 @@ fn nothing_is_told_of_files_that_have_no_bucket_yet() {
 }
 
 #[test]
-fn a_host_is_a_name_of_dns_however_long_the_environments_name_is() {
+fn host_of_a_long_environment_name_is_a_valid_dns_name() {
     let host = |name: &str| {
         let mut environment = ready().pop().unwrap();
         environment.observed.clear();
@@ -254,7 +254,7 @@ fn a_host_is_a_name_of_dns_however_long_the_environments_name_is() {
 }
 
 #[test]
-fn another_size_reaches_what_follows_from_it() {
+fn new_size_changes_connection_limit_and_resources() {
     for mut environment in ready() {
         environment.xr["spec"]["database"]["size"] = json!("large");
         assert_eq!(
@@ -285,7 +285,7 @@ fn settings_neither_move_a_database_nor_take_an_ingress_away() {
 }
 
 #[test]
-fn publishers_follow_settings_and_the_policy_stays_while_its_distribution_is_not_seen() {
+fn publishers_follow_settings_and_policy_survives_unseen_site() {
     for mut environment in ready() {
         let policy = |environment: &Environment| {
             environment.object("frontend-bucket-policy")["spec"]["forProvider"]["policy"].clone()
@@ -437,7 +437,7 @@ fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
 }
 
 #[test]
-fn new_server_grows_and_leaves_no_snapshot_where_settings_say_so() {
+fn new_server_follows_storage_and_snapshot_settings() {
     for mut world in with_a_server() {
         world.input["unifiedEnvironment"]["rds"]["finalSnapshot"] = json!(false);
         world.input["unifiedEnvironment"]["rds"]["maxAllocatedStorage"] = json!(500);

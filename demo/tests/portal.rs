@@ -45,7 +45,7 @@ fn paved() -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn applied_environment_belongs_to_the_user_who_applies_it() {
+async fn applied_environment_belongs_to_its_user() {
     let demo = Demo::start(support::FAST, &[]).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (kubeconfig, file) = (folder.path().join("kubeconfig"), folder.path().join("pool.yaml"));
@@ -138,7 +138,7 @@ impl Portal {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn people_make_an_environment_watch_it_come_up_connect_and_delete_it() {
+async fn user_creates_watches_connects_to_and_deletes_environment() {
     let (demo, _client) = start(0.05, &[]).await;
     let portal = Portal::start(&demo).await;
     let (_, me) = portal.ask("GET", "/api/v1/me", &Value::Null).await;

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_which_hardly_anything_is_left_goes_whole() {
+    fn cell_that_would_be_cut_too_short_is_dropped() {
         let line = "├─ \u{1b}[32m✓\u{1b}[0m egress  Ready  6s  \u{1b}[2msgr-0123456789\u{1b}[0m";
         let shown = |columns| plain(&[cut(line, columns).into_owned()]).remove(0);
         assert_eq!(shown(28), "├─ ✓ egress  Ready  6s");

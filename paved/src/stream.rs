@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn reader_that_has_left_is_no_failure_where_the_work_goes_on() {
+    fn closed_reader_is_no_failure_while_the_work_continues() {
         struct Broken(io::ErrorKind);
         impl io::Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

@@ -116,7 +116,7 @@ async fn a_token_that_has_expired_is_said_in_a_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_context_says_which_cluster_is_meant() {
+async fn context_selects_the_cluster() {
     let mine = Cluster::with(pool(), &[]).await;
     let theirs = Cluster::with(ready("GpuDevWorkspaceClaim", json!({}), json!({})), &[]).await;
     let folder = tempfile::tempdir().unwrap();

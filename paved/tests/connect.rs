@@ -160,7 +160,7 @@ async fn unprepared_connect_does_not_wait_for_an_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workspace_is_reached_at_its_ipv6_address_where_the_function_says_so() {
+async fn ssh_uses_the_address_of_the_connection_field() {
     let (v4, v6) = ("203.0.113.7", "2001:db8::7");
     for (address, other) in [(v4, v6), (v6, v4)] {
         let line = format!("ssh developer@{address}");
@@ -208,7 +208,7 @@ async fn password_is_printed_on_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connection_details_lie_where_the_flavour_has_them() {
+async fn connection_details_are_read_from_the_secret_of_each_api() {
     let direct = ready("UnifiedEnvironment", json!({"crossplane": {}}), json!({}));
     Seat::with(direct.clone(), &DATABASE).await.connect(&[]).await.is(0, &["psql"]);
     Seat::with(direct, &[])

@@ -61,7 +61,7 @@ fn a_pipe_gets_the_composite_then_its_resources_by_slot() {
 }
 
 #[test]
-fn the_results_come_last_when_they_are_asked_for() {
+fn included_function_results_come_last() {
     let documents = paved(&["preview", &example(CLAIM), "--include-function-results"]).documents();
     assert_eq!(documents.last().unwrap()["kind"], "Result");
 }
@@ -131,7 +131,7 @@ fn an_environment_config_answers_the_built_in_composition() {
 }
 
 #[test]
-fn an_environment_config_that_the_named_composition_does_not_ask_for_is_refused() {
+fn unused_environment_config_is_rejected() {
     let folder = folder(&[("config.yaml", &config("other", "ami-00000000000000003"))]);
     let composition = example("gpu-workspace/composition.yaml");
     let run = paved(&[

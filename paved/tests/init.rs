@@ -66,7 +66,7 @@ fn written_claim_with_required_fields_is_valid() {
 }
 
 #[test]
-fn a_comment_that_becomes_a_field_is_valid_where_it_has_a_default() {
+fn uncommented_field_with_a_default_is_valid() {
     for (kind, flavour, set) in KINDS {
         let mut args = vec!["init", kind, "ada", "--flavour", flavour];
         args.extend(set.iter().flat_map(|set| ["--set", set]));

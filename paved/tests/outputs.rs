@@ -69,7 +69,7 @@ async fn unready_environment_leaves_files_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_named_twice_is_waited_for_once() {
+async fn environment_named_twice_is_waited_for_once() {
     let folder = support::folder(&[]);
     let cluster = Cluster::with(waiting(workspace()), &[]).await;
     let becomes = async {

@@ -23,7 +23,7 @@ gpuWorkspace:
 ";
 
 #[test]
-fn the_manifests_are_those_that_are_packaged() {
+fn manifests_equal_the_packaged_ones() {
     let folder = folder(&[("settings.yaml", SETTINGS)]);
     let settings = within(&folder, "settings.yaml");
     for flavour in Flavour::ALL {

@@ -203,7 +203,7 @@ async fn only_changed_files_are_uploaded_and_stale_files_go_last() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_edges_are_told_before_anything_is_deleted() {
+async fn cache_invalidation_precedes_deletions() {
     let s3 = S3::start().await;
     let id = distribution(&s3).await;
     let cluster = Cluster::with(environment(&json!({"frontendDistributionId": id})), &[]).await;
@@ -394,7 +394,7 @@ async fn error_is_one_line_with_its_exit_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_are_missed_before_anything_is_done() {
+async fn missing_credentials_are_reported_first() {
     let site = site(5);
     // Nor is the environment waited for.
     for environment in [environment(&json!({})), waiting(environment(&json!({})))] {

@@ -384,7 +384,7 @@ fn one_wrong_file_does_not_keep_the_others_from_being_shown() {
 }
 
 #[test]
-fn a_slot_that_cannot_fail_is_named_with_those_that_can() {
+fn unknown_slot_is_rejected_with_the_known_slots() {
     let run = paved(&[
         "preview",
         &example("gpu-workspace/claim.yaml"),

@@ -14,7 +14,7 @@ use function_paved_road::manifests::rights::{Cloud, PARTS, documents};
 use function_paved_road::models::{KINDS, Kind, Provider, Scope};
 use function_paved_road::settings::Settings;
 use serde_json::{Map, Value, json};
-use support::{assert_golden, folder, paved, within};
+use support::{assert_golden, by_line, folder, paved, within};
 use xtask::composed;
 
 const SETTINGS: &str = "\
@@ -167,7 +167,7 @@ fn files_are_the_printed_documents() {
     let path = within(&settings, "settings.yaml");
     let printed = paved(&["platform", "--settings", &path, "--cloud-rights"]);
     assert_eq!((printed.code, printed.err.as_str()), (0, ""));
-    assert_golden("cloud-rights", &printed.out);
+    assert_golden("cloud-rights", &by_line(&printed.out));
     let out = within(&settings, "rights");
     let written = paved(&["platform", "--settings", &path, "--cloud-rights", "-o", &out]);
     assert_eq!((written.code, written.err.as_str()), (0, ""));

@@ -96,7 +96,7 @@ fn every_example_becomes_ready_in_rounds() {
 }
 
 #[test]
-fn each_round_is_a_tree_where_a_tree_is_asked_for() {
+fn tree_output_shows_a_tree_for_each_round() {
     let run =
         paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "-o", "tree"]);
     assert_eq!((run.code, run.err.lines().count()), (0, 1), "{}", run.err);
@@ -107,7 +107,7 @@ fn each_round_is_a_tree_where_a_tree_is_asked_for() {
 }
 
 #[test]
-fn an_environment_that_cannot_become_ready_says_why() {
+fn failing_environment_shows_its_cause() {
     let fail = "instance=VcpuLimitExceeded: no GPUs left";
     let run =
         paved(&["preview", &example("gpu-workspace/claim.yaml"), "--until-ready", "--fail", fail]);

@@ -206,7 +206,7 @@ impl StockPool {
 }
 
 impl StockPoolSettings {
-    /// What the schema of Settings says, and nobody checks before us.
+    /// Repeats the checks of the schema: Crossplane does not validate Settings.
     fn check(&self) -> Result<(), Error> {
         match &self.runtime_class_name {
             Some(name) => kubernetes::label(name)

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_one_gets() {
+    fn line_describes_gpus_vcpus_and_memory() {
         assert_eq!(
             machine("g4dn.xlarge").unwrap().line(),
             "1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB"
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_family_more_of_everything_never_costs_less() {
+    fn larger_machine_never_costs_less_within_its_family() {
         for (a, b) in MACHINES.iter().flat_map(|a| MACHINES.iter().map(move |b| (a, b))) {
             let more = a.gpus <= b.gpus && a.vcpus <= b.vcpus && a.memory_gib <= b.memory_gib;
             let prices =

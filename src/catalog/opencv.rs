@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_release_is_called_is_refused_with_what_there_is() {
+    fn unknown_release_is_rejected_with_the_known_releases() {
         for asked in [
             "latest",
             "",

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_differ_in_case_collide_where_the_service_ignores_case() {
+    fn keys_differing_in_case_collide_in_case_insensitive_services() {
         let own = ["Name", "ManagedBy"];
         let clash = "settings.tags.name: the same key as \"Name\", which Paved Road or the \
                      provider \

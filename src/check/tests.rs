@@ -52,7 +52,7 @@ fn networks_come_back_in_canonical_form() {
 }
 
 #[test]
-fn a_refused_network_comes_with_the_one_that_was_meant() {
+fn rejected_network_comes_with_the_corrected_one() {
     for (written, message) in [
         (
             "10.0.0.1/8",
@@ -80,7 +80,7 @@ fn a_refused_network_comes_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn what_is_no_network_is_refused() {
+fn invalid_network_is_rejected() {
     for written in [
         "",
         "10.0.0.0/33",
@@ -119,7 +119,7 @@ fn weak_keys_are_refused() {
 }
 
 #[test]
-fn what_is_not_exactly_one_key_is_refused() {
+fn line_with_more_than_one_plain_key_is_rejected() {
     let two = format!("{ED25519}\n{RSA_2048}");
     let broken = ED25519.replace("ZDI1", "ZDI1\r\n");
     let (newline, tab, bidi) =
@@ -135,7 +135,7 @@ fn what_is_not_exactly_one_key_is_refused() {
 }
 
 #[test]
-fn what_is_no_key_is_refused() {
+fn incomplete_key_is_rejected() {
     let pasted = ssh_public_key("ssh-rsa AAAA...").unwrap_err();
     assert_eq!(pasted.found, r#""ssh-rsa AAAA...", which is not a complete key"#);
     assert!(pasted.allowed.contains("id_ed25519.pub"), "{pasted}");
@@ -248,7 +248,7 @@ fn a_name_that_is_almost_right_is_suggested() {
 }
 
 #[test]
-fn a_value_is_shown_on_one_line_with_nothing_hidden() {
+fn value_is_quoted_on_one_line_with_visible_characters() {
     assert_eq!(quoted("a\"b\n\u{202e}c\u{200b}\0"), r#""a\"b\n\u{202e}c\u{200b}\0""#);
     assert_eq!(quoted(&"é".repeat(80)), format!("\"{}\"", "é".repeat(80)));
     assert_eq!(quoted(&"é".repeat(300)), format!("\"{}\"… (300 characters)", "é".repeat(80)));
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_is_taken_as_it_stands(value in anything()) {
+    fn accepted_value_is_canonical(value in anything()) {
         if let Ok(network) = cidr(&value) {
             prop_assert_eq!(network.trunc(), network);
             prop_assert_eq!(cidr(&network.to_string()), Ok(network));

@@ -436,13 +436,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_update_fails_what_is_ready() {
+    fn rejected_update_fails_a_ready_resource() {
         let conditions = json!([{"type": "Ready", "status": "True"}, {"type": "Synced", "status": "False", "reason": "ReconcileError", "message": "update failed: cannot change"}]);
         assert_eq!(health(with(&conditions)), (true, State::Failed));
     }
 
     #[test]
-    fn what_its_provider_has_not_seen_is_not_ready() {
+    fn unobserved_generation_is_not_ready() {
         let seen = |generation: Value| {
             let mut object = with(&json!([
                 {"type": "Ready", "status": "True", "observedGeneration": 1},
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_cloud_state_is_not_ready_whatever_the_conditions_say() {
+    fn failed_cloud_state_overrides_ready_conditions() {
         let said = |api: &str, kind: &str, field: &str, state: &str| {
             health(json!({"apiVersion": api, "kind": kind, "status": {
                 "atProvider": {field: state},
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn release_whose_chart_spells_its_version_otherwise_has_failed() {
+    fn release_with_a_differently_spelled_chart_version_fails() {
         let health =
             unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
         assert_eq!(health.state, State::Failed);

@@ -389,10 +389,13 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     /// The paths that do not keep what they have: the live ones, those of a choice that differs
-    /// from the one noted, and tags.
+    /// from the one noted, and tags. Without the EnvironmentConfig, which may have tags, tags stay.
     fn live_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        self.live.iter().copied().chain(chosen).chain(M::KIND.tags).collect()
+        let all = self.live.iter().copied().chain(chosen).chain(M::KIND.tags);
+        let is_tags = |path: &str| M::KIND.tags == Some(path) || path.ends_with(".tags");
+        let keeps_tags = self.composition.settings.config_not_found;
+        all.filter(|path| !(keeps_tags && is_tags(path))).collect()
     }
 
     /// Refuses tags of Settings that the service refuses. A resource that exists is left alone: its

@@ -108,13 +108,13 @@ mod tests {
     use super::label;
 
     #[test]
-    fn a_label_is_what_people_expect_where_that_fits() {
+    fn short_label_joins_its_words() {
         assert_eq!(label(&["team-shop", "preview"]), "team-shop-preview");
         assert_eq!(label(&["1"]), "1");
     }
 
     #[test]
-    fn what_does_not_fit_stays_apart_from_what_looks_like_it() {
+    fn long_or_invalid_labels_stay_distinct() {
         let long = "a".repeat(62);
         let one = label(&[&long, "preview"]);
         assert_eq!(one.len(), 63);

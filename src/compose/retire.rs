@@ -1,4 +1,4 @@
-//! What goes: nothing that exists vanishes but by name.
+//! Removal of resources: a resource that exists is removed only by the name of its slot.
 
 use std::collections::BTreeSet;
 

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn later_fields_are_left_out_wherever_they_are() {
+    fn later_fields_are_left_out_at_every_level() {
         let whole = json!({
             "early": 1, "late": 2, "place": {"zone": {"name": "a", "id": 1}},
             "resources": [{"slot": "a", "cause": {"code": "Quota"}}, {"slot": "b"}, null],

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn who_misses_a_sibling_waits_for_it_and_who_misses_something_else_has_failed() {
+    fn missing_sibling_waits_other_missing_object_fails() {
         let profile = "Invalid IAM Instance Profile name";
         for (ready, message, sibling, state) in [
             (false, profile, false, State::Waiting),

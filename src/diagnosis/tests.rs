@@ -140,7 +140,7 @@ fn crossplane_messages_lead_to_codes() {
 }
 
 #[test]
-fn headlines_name_what_the_message_names() {
+fn headlines_contain_the_names_of_the_message() {
     for (message, api, headline) in [
         (
             "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: \
@@ -234,7 +234,7 @@ fn silent_provider_of_an_older_function_names_its_config() {
 }
 
 #[test]
-fn waiting_resource_names_what_it_waits_for() {
+fn waiting_resource_names_its_prerequisite() {
     let slot = |slot: &'static str| Some(("slot", slot));
     for (message, siblings, awaited) in [
         (

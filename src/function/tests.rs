@@ -54,7 +54,7 @@ fn for_provider(response: &RunFunctionResponse, slot: &str) -> Value {
 }
 
 #[test]
-fn what_is_asked_for_fits_what_core_understands() {
+fn requirements_match_crossplanes_capabilities() {
     let modern = [Capability::Capabilities, Capability::RequiredResources];
     for (capabilities, older_field) in [(&modern[..], false), (&[], true)] {
         let response = answer(request(capabilities));
@@ -113,7 +113,7 @@ fn settings_that_an_earlier_call_asked_for_need_no_second_call() {
 }
 
 #[test]
-fn without_settings_from_nothing_is_asked_for() {
+fn missing_settings_from_makes_no_requirement() {
     let mut request = request(&[]);
     request.input.as_mut().unwrap().fields.remove("settingsFrom");
     let response = answer(request);
@@ -122,7 +122,7 @@ fn without_settings_from_nothing_is_asked_for() {
 }
 
 #[test]
-fn what_was_found_is_laid_over_the_input() {
+fn environment_config_is_merged_over_the_input() {
     let data = json!({
         "tags": {"Team": "config"},
         "gpuWorkspace": {"amis": {"eu-west-1": {"default": "ami-0c0c0c0c"}}, "allowedCidrs": ["192.0.2.0/24"]},
@@ -151,7 +151,7 @@ fn what_was_found_is_laid_over_the_input() {
 }
 
 #[test]
-fn one_that_does_not_exist_is_a_warning_and_the_input_counts() {
+fn missing_environment_config_is_a_warning() {
     let mut request = request(&[]);
     request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), Resources::default());
     let response = answer(request);
@@ -182,7 +182,7 @@ fn mistakes_in_it_are_refused_like_those_in_the_input() {
 }
 
 #[test]
-fn a_result_is_emitted_only_when_the_sentence_changes() {
+fn result_is_returned_only_for_a_changed_message() {
     let mut request = request(&[]);
     request.input.as_mut().unwrap().fields.remove("settingsFrom");
     let first = answer(request.clone());
@@ -201,7 +201,7 @@ fn a_result_is_emitted_only_when_the_sentence_changes() {
 }
 
 #[test]
-fn what_an_earlier_step_composes_is_never_replaced() {
+fn resource_of_an_earlier_step_is_never_replaced() {
     let mut request = request(&[]);
     request.input.as_mut().unwrap().fields.remove("settingsFrom");
     let theirs = State {
@@ -239,7 +239,7 @@ fn virtual_environment(settings_from: bool) -> RunFunctionRequest {
 const NAMESPACE: &str = "Namespace/team-payments-5f0c9";
 
 #[test]
-fn answer_that_looks_up_a_namespace_is_not_fatal_and_composes_nothing_in_it() {
+fn namespace_lookup_is_not_fatal_and_delays_its_resources() {
     let response = answer(virtual_environment(false));
     assert!(
         response.results.iter().all(|result| result.severity() != Severity::Fatal),

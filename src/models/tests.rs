@@ -182,7 +182,7 @@ fn a_tag_is_as_its_cloud_takes_it() {
 }
 
 #[test]
-fn a_field_that_says_nothing_is_left_out() {
+fn empty_field_is_left_out() {
     let group = aws::ec2::SecurityGroup { region: Some("eu-west-1".into()), ..Default::default() };
     assert_eq!(serde_json::to_value(group).unwrap(), json!({"region": "eu-west-1"}));
 
@@ -205,7 +205,7 @@ fn a_field_that_says_nothing_is_left_out() {
 }
 
 #[test]
-fn what_others_wrote_is_passed_over() {
+fn unknown_fields_are_ignored() {
     let seen = json!({"id": "i-0abc", "arn": "arn:aws:…", "vpcSecurityGroupIds": ["sg-1"]});
     let status: aws::ec2::InstanceStatus = serde_json::from_value(seen).unwrap();
     assert_eq!(

@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_desired_reaches_a_fixpoint(world in generate::beginning(), moods in generate::moods()) {
+    fn desired_state_reaches_a_fixpoint(world in generate::beginning(), moods in generate::moods()) {
         let mut world = world;
         let mut before = world.reconcile(|slot| generate::mood(&moods, slot));
         for _ in 0..LIMIT {
@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_to_what_was_observed_never_shrinks_what_is_desired(
+    fn damaged_observed_state_never_shrinks_the_desired_state(
         world in generate::world(), faults in vec(fault(), 1..4),
     ) {
         let exists = |slot: &String| world.composed.contains_key(slot);
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_schema_refuses_the_function_refuses(world in generate::beginning(), which: Index, number: i64, text in generate::almost()) {
+    fn values_rejected_by_the_schema_are_rejected_by_the_function(world in generate::beginning(), which: Index, number: i64, text in generate::almost()) {
         let mut world = world;
         let bounded = generate::bounded(&world);
         let (path, field) = which.get(&bounded);
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn settings_reach_nothing_that_runs_but_its_tags(
+    fn settings_change_only_tags_of_running_resources(
         world in generate::beginning(), settings in generate::settings(), fault in option::of((any::<Index>(), generate::rubbish())),
     ) {
         let mut world = world.settle(|_| Mood::Ready);
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn status_is_what_the_schema_declares(world in generate::beginning(), moods in vec(generate::moods(), 0..4)) {
+    fn status_matches_the_schema(world in generate::beginning(), moods in vec(generate::moods(), 0..4)) {
         let mut world = world;
         for moods in &moods {
             world.reconcile(|slot| generate::mood(moods, slot));
@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn a_time_changes_only_with_what_it_dates(world in generate::beginning(), moods in vec(generate::moods(), 2)) {
+    fn since_changes_only_with_readiness_or_reason(world in generate::beginning(), moods in vec(generate::moods(), 2)) {
         let mut world = world;
         world.reconcile(|slot| generate::mood(&moods[0], slot));
         let before = lines(&world::status(&world.reconcile(|slot| generate::mood(&moods[1], slot))));

@@ -296,7 +296,7 @@ fn names_that_are_cut_or_cleaned_alike_stay_apart() {
 /// Users choose the names of composites: by the name in the namespaced API, by `spec.resourceRef`
 /// in the claims API.
 #[test]
-fn composites_of_one_name_share_nothing_outside_the_users_namespace() {
+fn composites_of_one_name_share_no_name_outside_their_namespace() {
     let uids = ["5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10", "7e9b51d3-0c2a-4f68-b7d4-5a16c83f92e0"];
     for world in generate::BEGINNINGS.iter() {
         let namespace = match world.flavour {

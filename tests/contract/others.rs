@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(generate::config())]
 
     #[test]
-    fn what_other_steps_desire_passes_through(
+    fn resources_of_other_steps_pass_through(
         world in generate::world(), theirs in state(), context in option::of(document()), faults in vec((any::<Index>(), generate::rubbish()), 0..2),
     ) {
         let mut world = world;
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn what_others_composed_is_not_ours_to_miss(
+    fn foreign_observed_resources_change_no_answer(
         world in generate::world(), theirs in btree_map("[a-z]{1,8}-of-others", document(), 1..3), mark in select(vec![None, Some("false"), Some("")]),
     ) {
         let before = world.answer();
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_lost_our_mark_gets_it_back(world in generate::running(), whom: Index) {
+    fn lost_label_is_restored(world in generate::running(), whom: Index) {
         let mut world = world;
         let before = world.answer();
         let slot = whom.get(&world.composed.keys().cloned().collect::<Vec<_>>()).clone();

@@ -74,7 +74,7 @@ fn user_cannot_set_change_or_remove_a_reference() {
 }
 
 #[test]
-fn user_may_write_everything_else() {
+fn user_may_write_unguarded_fields() {
     for (resource, path) in guarded() {
         let bound = object(&[(path, json!([{"name": "mine"}]))]);
         let mut changed = bound.clone();
@@ -96,7 +96,7 @@ fn user_may_write_everything_else() {
 }
 
 #[test]
-fn account_of_crossplane_is_the_one_that_is_given() {
+fn given_account_of_crossplane_may_write_guarded_fields() {
     let group = Flavour::Claims.default_group();
     let own =
         policies(&[(Flavour::Claims, group)], "system:serviceaccount:upbound-system:crossplane");

@@ -151,7 +151,7 @@ fn later_fields_and_values_are_in_the_tables() {
 }
 
 #[test]
-fn tables_name_what_there_is() {
+fn tables_name_existing_fields_and_values() {
     for api in APIS {
         let today = fields(&manifests::xrd(*api, Flavour::Claims, Flavour::Claims.default_group()));
         for addition in COMMON_ADDITIONS.iter().chain(api.info().since_revision) {

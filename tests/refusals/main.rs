@@ -113,7 +113,7 @@ const SETTINGS: &str = "InvalidSettings";
 /// Values that are wrong, by JSON pointer below the spec, and the paths that are told: one result
 /// each, and all in the condition.
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_invalid_fields_are_reported_at_once() {
     let cases: [(&str, Value, &[&str]); 5] = [
         (
             "gpu-workspace",
@@ -300,7 +300,7 @@ fn networks_of_settings_are_checked_whether_a_claim_needs_them_or_not() {
 
 /// What the API server refuses too, where there is one: told instead of ignored.
 #[test]
-fn what_cannot_change_any_more() {
+fn immutable_fields_are_rejected_with_their_current_value() {
     let running = |kind| main_examples(kind).into_iter().map(|world| world.settle(|_| Mood::Ready));
     let cases = [
         (
@@ -350,7 +350,7 @@ fn what_cannot_change_any_more() {
 /// Whoever named a bucket otherwise, or has a machine from before anything was noted, is let
 /// through.
 #[test]
-fn what_is_not_known_is_not_refused() {
+fn environment_without_records_is_accepted() {
     for mut world in main_examples("unified-environment") {
         world = world.settle(|_| Mood::Ready);
         let bucket = &mut world.composed.get_mut("frontend-bucket").unwrap().object;
@@ -639,7 +639,7 @@ fn other_fields_of_a_claim() {
 }
 
 #[test]
-fn what_runs_does_not_shrink_and_keeps_its_image() {
+fn running_disk_does_not_shrink_and_image_stays() {
     let running = |world: World| world.settle(|_| Mood::Ready);
     let mut with_p3 = workspace();
     with_p3.input["gpuWorkspace"]["amis"]["us-east-1"]["byFamily"] = json!({"p3": "ami-0b0b0b0b"});
@@ -685,7 +685,7 @@ fn what_runs_does_not_shrink_and_keeps_its_image() {
 }
 
 #[test]
-fn settings_that_do_not_exist_or_say_something_else() {
+fn unknown_or_invalid_settings_are_rejected() {
     let top = |field: &str, value: Value| {
         let mut world = workspace();
         world.input[field] = value;
@@ -817,7 +817,7 @@ fn composites_that_are_not_ours() {
 }
 
 #[test]
-fn a_request_that_is_none_gets_a_grpc_status() {
+fn malformed_request_returns_a_grpc_error() {
     let xr = |object: Value| RunFunctionRequest {
         observed: Some(State {
             composite: Some(Resource {
@@ -842,7 +842,7 @@ fn a_request_that_is_none_gets_a_grpc_status() {
 }
 
 #[test]
-fn a_refusal_drops_nothing_that_exists() {
+fn rejection_returns_no_desired_resources() {
     for world in [workspace(), environment()] {
         let world = world.settle(|_| Mood::Ready);
         let refused = spec(world, "region", json!(""));

@@ -160,7 +160,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
 }
 
 #[test]
-fn unknown_machine_type_on_offer_is_named_where_it_matters() {
+fn unknown_offered_machine_type_fails_only_without_a_match() {
     let offer =
         |types: Value| spec(gpu("instanceTypes", types), "instanceType", json!("g5.xlarge"));
     assert!(!is_fatal(&offer(json!(["g5.xlrage", "g5.xlarge"])).answer()));
@@ -211,7 +211,7 @@ fn edition_and_disk_of_a_new_server_follow_from_its_tier() {
 
 /// What `paved validate` says of Settings alone.
 #[test]
-fn settings_alone_are_checked_by_what_they_are_for() {
+fn tags_in_settings_are_checked_for_the_apis_with_a_section() {
     let paths = |body: Value| -> Vec<String> {
         let Value::Object(body) = body else { panic!("an object") };
         let errors = apis::check_settings(body);

@@ -171,7 +171,7 @@ fn repositories_to_follow() {
 }
 
 #[test]
-fn what_runs_cannot_become_another() {
+fn running_environment_cannot_change_its_identity() {
     let settled = |world: World| world.settle(|_| Mood::Ready);
     let running = settled(virtual_environment());
     let eks = settled(of_type("eks"));

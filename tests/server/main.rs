@@ -35,7 +35,7 @@ use process::Process;
 const MIB: usize = 1024 * 1024;
 
 #[tokio::test]
-async fn only_who_has_a_certificate_of_the_authority_is_answered() {
+async fn client_without_a_certificate_of_the_authority_is_rejected() {
     let authority = Authority::new();
     let directory = authority.server_directory();
     let (counting, answered) = counting();
@@ -149,7 +149,7 @@ async fn reflection_knows_the_service() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_an_invalid_argument() {
+async fn malformed_request_is_an_invalid_argument() {
     let function = Process::start(&[]);
     let channel = connect(&function.address().await).await;
     assert_eq!(send(channel.clone(), framed(&[])).await, Code::InvalidArgument);
@@ -157,7 +157,7 @@ async fn what_is_no_request_is_an_invalid_argument() {
 }
 
 #[tokio::test]
-async fn sigterm_lets_what_is_in_flight_end() {
+async fn sigterm_lets_calls_in_flight_finish() {
     let mut function = Process::start(&[]);
     let (address, metrics) = (function.address().await, function.metrics_address().await);
     let call = begin(connect(&address).await, RunFunctionRequest::default()).await;
@@ -229,7 +229,7 @@ async fn metrics_hold_the_common_series_and_our_own() {
 }
 
 #[tokio::test]
-async fn the_log_says_who_was_answered_and_tells_no_secret() {
+async fn log_names_the_composite_and_contains_no_secret() {
     for level in ["info", "debug"] {
         let function = Process::logging(level, &[]);
         let mut client = FunctionRunnerServiceClient::new(connect(&function.address().await).await);

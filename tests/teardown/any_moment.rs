@@ -142,7 +142,7 @@ fn an_environment_can_be_deleted_while_add_ons_leave_it() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_add_ons_leave_it_that_is_still_made() {
+fn new_environment_can_be_deleted_while_add_ons_are_removed() {
     for Slow { name, usage, world, .. } in SLOW.iter() {
         let mut world = world.clone();
         take_away(&mut world, &["app", "gitops", "knative"]);
@@ -156,7 +156,7 @@ fn an_environment_can_be_deleted_while_add_ons_leave_it_that_is_still_made() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_something_holds_an_add_on() {
+fn environment_can_be_deleted_while_an_add_on_is_held() {
     for (name, running) in of_every_type(running) {
         for held in INSIDE {
             let name = format!("{name}, {held} is held");

@@ -18,7 +18,7 @@ use support::simulated;
 const ORDERS: u64 = 300;
 
 #[test]
-fn nothing_goes_before_what_still_needs_it() {
+fn dependents_are_deleted_before_their_prerequisites() {
     let problems: Vec<String> = simulated::all()
         .iter()
         .flat_map(|case| {
@@ -145,7 +145,7 @@ mod that_it_can_fail {
     }
 
     #[test]
-    fn what_is_orphaned_needs_nothing() {
+    fn orphans_need_no_deletion_order() {
         let mut resources = inside();
         for slot in ["app", "namespace"] {
             resources.get_mut(slot).unwrap()["spec"]["deletionPolicy"] = json!("Orphan");
@@ -192,7 +192,7 @@ mod that_it_can_fail {
     }
 
     #[test]
-    fn a_usage_of_nothing_is_seen() {
+    fn usage_of_a_missing_resource_is_found() {
         let mut resources = inside();
         usage(&mut resources, "namespace", "app");
         resources.remove("namespace");

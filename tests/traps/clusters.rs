@@ -53,7 +53,7 @@ fn trap_03_node_group_that_failed_is_not_ready() {
 }
 
 #[test]
-fn trap_10_default_pool_that_a_restarted_provider_forgot_is_in_the_cluster_of_the_status() {
+fn trap_10_forgotten_default_pool_is_in_the_reported_cluster() {
     for mut environment in beginnings(API, Some("gke")).into_iter().map(Environment::slowly) {
         environment.begin("cluster");
         environment.provider.restart(&environment.world);

@@ -46,7 +46,7 @@ fn trap_08_disk_that_was_detached_by_hand_is_told() {
 }
 
 #[test]
-fn trap_09_immutable_field_changed_by_hand_refuses_all_changes_until_it_is_restored() {
+fn trap_09_changed_immutable_field_blocks_changes_until_reset() {
     for mut environment in running(API, None) {
         let tenancy = |environment: &mut Environment, value: &str| {
             let machine = environment.world.resources_mut().get_mut(SLOT).unwrap();
@@ -72,7 +72,7 @@ fn trap_09_immutable_field_changed_by_hand_refuses_all_changes_until_it_is_resto
 }
 
 #[test]
-fn trap_09_composed_fields_that_cannot_change_stay_when_settings_do() {
+fn trap_09_immutable_composed_fields_ignore_changed_settings() {
     for environment in running(API, None) {
         let before = environment.asked(SLOT)["spec"]["forProvider"]["ami"].clone();
         let mut input = environment.input();
@@ -82,7 +82,7 @@ fn trap_09_composed_fields_that_cannot_change_stay_when_settings_do() {
 }
 
 #[test]
-fn trap_10_machine_that_a_restarted_provider_forgot_has_the_tags_of_the_workspace() {
+fn trap_10_forgotten_machine_has_the_tags_of_the_workspace() {
     for mut environment in beginnings(API, None).into_iter().map(Environment::slowly) {
         environment.begin(SLOT);
         environment.provider.restart(&environment.world);
@@ -100,7 +100,7 @@ fn trap_10_machine_that_a_restarted_provider_forgot_has_the_tags_of_the_workspac
 }
 
 #[test]
-fn trap_10_machine_whose_provider_stopped_is_told_and_adopted_by_its_id() {
+fn trap_10_machine_of_a_stopped_provider_is_adopted_by_its_id() {
     for mut environment in beginnings(API, None).into_iter().map(Environment::slowly) {
         environment.begin(SLOT);
         environment.provider.interrupt(&mut environment.world, SLOT);

@@ -67,7 +67,7 @@ fn trap_07_server_that_cannot_come_back_is_told() {
 }
 
 #[test]
-fn trap_11_server_whose_name_is_reserved_is_told_until_a_week_is_over() {
+fn trap_11_reserved_server_name_is_reported_for_a_week() {
     const SERVER: &str = "cloudsql-instance";
     for mut environment in running("application-environment", None) {
         environment.provider.vanish(SERVER);
@@ -87,7 +87,7 @@ fn trap_11_server_whose_name_is_reserved_is_told_until_a_week_is_over() {
 }
 
 #[test]
-fn trap_18_grant_whose_database_is_gone_is_told() {
+fn trap_18_grant_without_its_database_is_reported() {
     const GRANTS: [&str; 2] = ["postgres-grant", "postgres-schema-grant"];
     for mut environment in running(API, None) {
         environment.provider.vanish("postgres-db");
@@ -131,7 +131,7 @@ fn trap_18_user_that_hangs_without_its_server_is_told() {
 }
 
 #[test]
-fn trap_19_late_initialised_privileges_change_nothing_that_is_asked_for() {
+fn trap_19_late_initialised_privileges_are_preserved() {
     for environment in running(API, None) {
         let privileges = &environment.resource(ROLE)["spec"]["forProvider"]["privileges"];
         assert_eq!(privileges["superUser"], false, "{privileges:#}");
@@ -142,7 +142,7 @@ fn trap_19_late_initialised_privileges_change_nothing_that_is_asked_for() {
 }
 
 #[test]
-fn trap_19_role_that_is_altered_at_every_look_changes_nothing_else() {
+fn trap_19_repeated_role_updates_change_no_other_state() {
     for mut environment in running(API, None) {
         let before = simulated::timeless(&environment.world);
         let mut updates = environment.provider.updates(ROLE);
@@ -158,7 +158,7 @@ fn trap_19_role_that_is_altered_at_every_look_changes_nothing_else() {
 }
 
 #[test]
-fn trap_19_role_whose_secret_is_lost_is_told() {
+fn trap_19_role_with_a_lost_secret_is_reported() {
     for mut environment in running(API, None) {
         let reference = &environment.resource(ROLE)["spec"]["writeConnectionSecretToRef"];
         let own = &environment.resource(ROLE)["metadata"]["namespace"];

@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 #[test]
-fn settings_reach_nothing_that_runs_but_by_networks() {
+fn settings_change_only_networks_of_running_environments() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {
             let before = desired(&world.answer());
@@ -71,7 +71,7 @@ fn a_type_that_settings_chose_stays() {
 }
 
 #[test]
-fn a_new_size_changes_what_follows_from_it_and_nothing_else() {
+fn new_size_changes_only_values_that_depend_on_the_size() {
     for mut world in running("vcluster") {
         let before = Value::Object(desired(&world.answer())["vcluster"].clone());
         world.xr["spec"]["parameters"]["size"] = json!("large");

@@ -54,7 +54,7 @@ fn exceptions_have_the_name_that_an_earlier_chart_knows() {
 }
 
 #[test]
-fn virtual_clusters_report_nothing_to_their_maker() {
+fn virtual_clusters_send_no_telemetry() {
     for world in beginnings("vcluster") {
         assert_eq!(values(&world)["telemetry"], json!({"enabled": false}));
     }
@@ -87,7 +87,7 @@ fn quota_has_room_for_the_default_limit_of_every_pod() {
 }
 
 #[test]
-fn services_are_reached_from_outside_only_where_the_cluster_is_exposed() {
+fn services_are_reachable_from_outside_only_if_exposed() {
     for world in beginnings("vcluster") {
         let quota = |world: &World| {
             let quota = values(world)["policies"]["resourceQuota"]["quota"].clone();
@@ -102,7 +102,7 @@ fn services_are_reached_from_outside_only_where_the_cluster_is_exposed() {
 }
 
 #[test]
-fn load_balancer_is_for_the_networks_and_with_the_annotations_of_settings() {
+fn load_balancer_has_the_networks_and_annotations_of_settings() {
     let internal = json!({"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"});
     for mut world in beginnings("vcluster") {
         world.input["environment"]["allowedCidrs"] = json!(["198.51.100.0/24", "10.0.0.0/8"]);

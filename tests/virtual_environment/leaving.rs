@@ -71,7 +71,7 @@ fn usages(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn what_leaves_a_virtual_cluster_keeps_the_cluster_until_it_is_gone() {
+fn removed_add_ons_keep_the_virtual_cluster_until_they_are_gone() {
     for mut world in running("vcluster") {
         assert_eq!(usages(&world), [""; 0]);
         without_add_ons(&mut world);
@@ -99,7 +99,7 @@ fn what_leaves_a_virtual_cluster_keeps_the_cluster_until_it_is_gone() {
 }
 
 #[test]
-fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
+fn add_ons_leave_a_managed_cluster_in_order_before_their_usages() {
     for cluster_type in ["gke", "eks", "aks"] {
         for mut world in running(cluster_type) {
             assert!(inside(&world).values().all(|fate| *fate == "delete"));
@@ -139,7 +139,7 @@ fn add_ons_leave_a_managed_cluster_in_order_and_their_usages_after_them() {
 }
 
 #[test]
-fn what_a_managed_cluster_has_inside_is_left_behind_until_its_usages_are_in_force() {
+fn resources_inside_are_orphaned_until_usages_are_in_force() {
     for cluster_type in ["gke", "eks", "aks"] {
         for beginning in beginnings(cluster_type) {
             let running = beginning.clone().settle(|_| Mood::Ready);
@@ -186,7 +186,7 @@ fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
 }
 
 #[test]
-fn what_a_managed_cluster_has_inside_is_left_behind_until_its_way_in_is_kept() {
+fn resources_inside_are_orphaned_until_their_access_is_kept() {
     for cluster_type in ["gke", "eks", "aks"] {
         for beginning in beginnings(cluster_type) {
             let after = inside(&beginning.clone().settle(|_| Mood::Ready));
@@ -243,7 +243,7 @@ fn an_add_on_leaves_a_managed_cluster_once_its_way_in_is_kept() {
 }
 
 #[test]
-fn who_deletes_stays_for_as_long_as_there_is_something_to_delete() {
+fn operators_stay_until_their_resources_are_deleted() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {
             without_add_ons(&mut world);

@@ -38,7 +38,7 @@ fn line(world: &World, slot: &str) -> Value {
 }
 
 #[test]
-fn first_a_cluster_then_what_is_inside_then_what_needs_kinds_of_theirs() {
+fn cluster_comes_first_then_its_content_then_custom_resources() {
     let first = [
         ("vcluster", vec!["helm-config", "host-namespace", "kubernetes-config", "vcluster"]),
         ("gke", vec!["cluster", "helm-config", "kubernetes-config", "node-pool"]),
@@ -74,7 +74,7 @@ fn first_a_cluster_then_what_is_inside_then_what_needs_kinds_of_theirs() {
 }
 
 #[test]
-fn nothing_is_installed_before_the_kubeconfig_was_observed() {
+fn app_waits_for_the_observed_kubeconfig() {
     for cluster_type in TYPES {
         for mut world in beginnings(cluster_type) {
             new_slots(&mut world);

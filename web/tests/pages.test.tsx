@@ -536,7 +536,7 @@ describe('deleting', () => {
 describe('operations', () => {
   it('groups failures by their cause, across tenants', async () => {
     open('/operations', peopled());
-    const failing = await screen.findByRole('region', { name: 'What fails now' });
+    const failing = await screen.findByRole('region', { name: 'Failing' });
     expect(await within(failing).findByText('2 environments')).toBeVisible();
     expect(within(failing).getAllByText(/VcpuLimitExceeded/)).toHaveLength(1);
     expect(within(failing).getAllByText(/What helps: /)).toHaveLength(1);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace;
 
@@ -29,7 +29,8 @@ const FOLDERS: [&str; 12] = [
     "deploy",
 ];
 
-const WORDS: [&str; 11] = [
+/// Words that replace a noun.
+pub const WORDS: [&str; 11] = [
     "what",
     "who",
     "whom",
@@ -53,36 +54,61 @@ pub struct Args {
     check: bool,
 }
 
-/// Writes or checks the record.
+/// Writes or checks the record. Writing records new folders and lower densities only.
 ///
 /// # Errors
 /// A file is unreadable, or a density is higher than recorded.
 pub fn run(args: &Args) -> Result<()> {
-    let record = workspace::root().join(RECORD);
+    let path = workspace::root().join(RECORD);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {RECORD}"))?;
+    let recorded = parsed(&text)?;
     let now = measure()?;
-    if !args.check {
-        let lines: Vec<String> =
-            now.iter().map(|(folder, density)| format!("{folder}\t{density:.1}\n")).collect();
-        return fs::write(&record, lines.concat()).with_context(|| format!("writing {RECORD}"));
-    }
-    let recorded = fs::read_to_string(&record).with_context(|| format!("reading {RECORD}"))?;
-    let mut risen = Vec::new();
-    for (folder, density) in &now {
-        let most = recorded.lines().find_map(|line| line.strip_prefix(&format!("{folder}\t")));
-        let most: f64 = most.with_context(|| format!("{RECORD} lacks {folder}"))?.parse()?;
-        // The record is rounded.
-        if *density > most + 0.05 {
-            risen.push(format!(
-                "{folder}: {density:.1} indirect words per 1,000, {most:.1} recorded"
-            ));
+    if args.check {
+        if let Some(folder) = now.keys().find(|folder| !recorded.contains_key(*folder)) {
+            bail!("{RECORD} lacks {folder}");
         }
+    } else {
+        fs::write(&path, lowered(&recorded, &now)).with_context(|| format!("writing {RECORD}"))?;
     }
+    let increased = increases(&recorded, &now);
     ensure!(
-        risen.is_empty(),
+        increased.is_empty(),
         "name the thing instead: docs/contributing/developing.md\n  {}",
-        risen.join("\n  ")
+        increased.join("\n  ")
     );
     Ok(())
+}
+
+/// The densities of a record, by folder.
+fn parsed(record: &str) -> Result<BTreeMap<String, f64>> {
+    let parsed_line = |line: &str| {
+        let (folder, density) = line.split_once('\t')?;
+        Some((folder.to_owned(), density.parse::<f64>().ok()?))
+    };
+    let wrong =
+        |line: &str| format!("{RECORD}: found {line:?}; allowed: a folder, a tab, a number");
+    record.lines().map(|line| parsed_line(line).with_context(|| wrong(line))).collect()
+}
+
+/// The record of the current densities. A recorded folder keeps its density if the current one is
+/// higher.
+fn lowered(recorded: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> String {
+    let line = |(folder, density): (&String, &f64)| {
+        let most = recorded.get(folder).unwrap_or(density);
+        format!("{folder}\t{:.1}\n", density.min(*most))
+    };
+    now.iter().map(line).collect()
+}
+
+/// A line for each folder with a higher density than recorded.
+fn increases(recorded: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> Vec<String> {
+    let line = |(folder, density): (&String, &f64)| {
+        let most = recorded.get(folder)?;
+        // The record is rounded.
+        (*density > most + 0.05)
+            .then(|| format!("{folder}: {density:.1} indirect words per 1,000, {most:.1} recorded"))
+    };
+    now.iter().filter_map(line).collect()
 }
 
 fn measure() -> Result<BTreeMap<String, f64>> {
@@ -205,6 +231,20 @@ mod tests {
             counted(comments, "//! Such as this.\nlet what = 1;\n  /// Nobody `who`\n"),
             (2, 4)
         );
+    }
+
+    #[test]
+    fn record_takes_new_folders_and_lower_densities_only() {
+        let densities = |all: &[(&str, f64)]| -> BTreeMap<String, f64> {
+            all.iter().map(|(folder, density)| ((*folder).to_owned(), *density)).collect()
+        };
+        let recorded = parsed("gone\t1.0\nhigher\t2.0\nlower\t3.0\n").unwrap();
+        let now = densities(&[("higher", 2.1), ("lower", 2.9), ("new", 7.0)]);
+        assert_eq!(lowered(&recorded, &now), "higher\t2.0\nlower\t2.9\nnew\t7.0\n");
+        let increased = ["higher: 2.1 indirect words per 1,000, 2.0 recorded"];
+        assert_eq!(increases(&recorded, &now), increased);
+        assert_eq!(increases(&recorded, &densities(&[("higher", 2.04)])), [""; 0]);
+        assert!(parsed("higher\tmany").is_err() && parsed("higher").is_err());
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn value_is_set_through_whatever_is_in_the_way() {
+    fn set_replaces_values_on_its_path() {
         let mut value = json!({"a": [1]});
         set(&mut value, &["a", "b"], json!(2));
         assert_eq!(value, json!({"a": {"b": 2}}));

@@ -43,7 +43,7 @@ mod tests {
     use super::{struck, struck_from};
 
     #[test]
-    fn secrets_are_struck_from_what_others_quote() {
+    fn secrets_are_removed_from_quoted_text() {
         for (text, shown) in [
             (
                 r#"Invalid value: "https://user:tok@git.example.org/a.git": should match '^https://[a-z]'"#,
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_struck_from_urls_and_nothing_else() {
+    fn secrets_are_removed_only_from_urls() {
         for (value, shown) in [
             ("https://user:tok@git.example.org/a.git", "https://…@git.example.org/a.git"),
             ("https://tok/en@git.example.org/a?b=c", "https://…@git.example.org/a?…"),

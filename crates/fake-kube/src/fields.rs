@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_applied_goes_unless_somebody_else_holds_it() {
+    fn omitted_field_is_removed_unless_another_manager_owns_it() {
         let both = json!({"apiVersion": "v1", "spec": {"a": 1, "b": {"c": 2}}});
         let one = laid(&json!({}), &both, "ada", false).unwrap();
         let two = laid(&one, &json!({"spec": {"a": 1}}), "bob", false).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_set_is_theirs_until_it_is_taken_by_force() {
+    fn foreign_field_conflicts_until_applied_by_force() {
         let mut live = json!({"apiVersion": "v1", "spec": {"a": 1, "l": [1]}});
         note(None, &mut live, &Writer::updating("kubectl"), Timestamp::UNIX_EPOCH);
         let intent = json!({"spec": {"a": 2, "l": [1]}});
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_applied_again_changes_nothing() {
+    fn second_apply_changes_no_field() {
         let intent = json!({"apiVersion": "v1", "metadata": {"labels": {"x": "y"}}, "spec": {"a": {}, "b": [1]}});
         let once = laid(&json!({}), &intent, "ada", false).unwrap();
         assert_eq!(

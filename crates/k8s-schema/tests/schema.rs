@@ -99,14 +99,14 @@ fn defaults_are_nested_and_replace_nulls_that_are_not_allowed() {
 }
 
 #[test]
-fn a_null_where_none_is_allowed_and_no_default_helps_counts_as_missing() {
+fn null_without_a_default_counts_as_missing() {
     let mut object = claim(json!({"owner": null}));
     Schemas::new([&xrd()]).unwrap().for_object(&object).unwrap().apply_defaults(&mut object);
     assert_eq!(refused(&object, None), ["spec.parameters.owner: is missing; allowed: a string"]);
 }
 
 #[test]
-fn what_is_right_is_not_refused() {
+fn valid_claim_is_accepted() {
     let parameters = json!({
         "owner": "ada", "size": "large", "diskGB": 75, "version": "4.8.0", "cidrs": ["10.0.0.0/8", "::/0"],
         "port": "http", "note": null, "values": {"any": [1, {"thing": true}]}, "env": {"A_KEY": "x"},
@@ -115,7 +115,7 @@ fn what_is_right_is_not_refused() {
 }
 
 #[test]
-fn every_violation_is_told_at_once_with_what_was_found_and_what_is_allowed() {
+fn all_violations_are_reported_with_found_and_allowed_values() {
     let parameters = json!({
         "size": "larg", "diskGB": 5, "version": 4.8, "cidrs": ["10.0.0.0/33", "x", "::/0"], "port": true,
         "ports": [{"name": "a"}, {"name": "a"}, {}], "env": {"A": 1}, "diskGb": 100, "colour": "red",
@@ -187,7 +187,7 @@ fn metadata_is_checked_as_kubernetes_does() {
 }
 
 #[test]
-fn cores_own_fields_are_known_where_they_belong() {
+fn crossplanes_fields_are_allowed_in_their_api() {
     let mut composite = claim(json!({"owner": "ada"}));
     composite["kind"] = json!("XDemo");
     composite["spec"]["claimRef"] = json!({"apiVersion": "acme.io/v1alpha1", "kind": "Demo", "name": "demo", "namespace": "team"});

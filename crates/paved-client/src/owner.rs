@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_holds_the_login_or_a_hash_of_who_it_is() {
+    fn label_is_the_login_or_its_hash() {
         let label = |login: &str| Owner::new(login, "https://id.example.org", login).label();
         assert_eq!(label("ada.lovelace"), "ada.lovelace");
         for login in ["ada@acme.io", "-ada", "a b", "", &"a".repeat(64)] {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_replaces_what_a_body_claims() {
+    fn owner_label_replaces_the_one_of_the_body() {
         let mut metadata =
             json!({"labels": {"owner": "bob", "a": "b"}}).as_object().cloned().unwrap_or_default();
         Owner::new("ada@acme.io", "https://id.example.org", "ada@acme.io").mark(&mut metadata);

@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_counts_for_what_it_names() {
+    fn rule_applies_to_its_verbs_groups_and_resources() {
         let kind = kinds().called("gpuws").unwrap().remove(0);
         let words =
             |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();

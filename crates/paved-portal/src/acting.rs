@@ -1,6 +1,6 @@
-//! For whom the portal may act. Kubernetes refuses a request altogether for one group of its user's
-//! that the portal's role does not list, so such groups are left out: somebody has fewer rights
-//! then, and the rights of the others.
+//! The groups that the portal may impersonate. Kubernetes rejects a whole request for one group that
+//! the portal's role does not list. Such groups are left out, so their members have the rights of
+//! their other groups only.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_trusted_proxy_says_who_sent_a_request() {
+    fn forwarded_address_is_read_only_from_a_trusted_proxy() {
         let from = |peer: &str, forwarded: &str| {
             let mut request = Request::new(Body::empty());
             request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 1)));

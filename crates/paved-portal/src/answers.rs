@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_many_want_to_know_at_once_is_asked_once() {
+    async fn simultaneous_questions_are_asked_once() {
         let answers = Answers::new(LONG, LONG, 10);
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
         assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_gives_up_leaves_their_turn_to_the_next() {
+    async fn cancelled_question_releases_its_turn() {
         let answers = Answers::new(LONG, LONG, 10);
         assert!(answers.get_or_ask(&"question", pending()).now_or_never().is_none());
         assert!(answers.get_or_ask(&"question", async { Ok(true) }).await.unwrap());

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_names_the_field_what_was_found_and_what_is_allowed() {
+    fn errors_name_field_found_value_and_allowed_values() {
         for (yaml, field, part) in [
             ("listen: here", "--listen: found \"here\"", "127.0.0.1:8080"),
             ("{auth: none, listen: '0.0.0.0:80'}", "--listen: found 0.0.0.0:80", "loopback"),

@@ -1,4 +1,4 @@
-//! Figures.
+//! Metrics of the portal.
 
 use std::time::Duration;
 

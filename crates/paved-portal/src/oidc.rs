@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_becomes_what_kubernetes_keeps_for_itself() {
+    fn system_users_and_groups_are_rejected() {
         let ada = read_identity(
             &json!({"email": "ada@acme.io", "groups": ["team", "system:masters", "", 3, "a\nb"]}),
         )

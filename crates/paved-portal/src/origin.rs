@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn on_loopback_a_name_of_somebody_elses_leads_nowhere() {
+    fn foreign_host_is_rejected_on_loopback() {
         let origins = Origins {
             own: vec!["http://127.0.0.1:8080".into()],
             hosts: Some(vec!["127.0.0.1:8080".into()]),

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_hash_in_its_name_is_kept_for_ever_and_everything_else_is_asked_for_again() {
+    fn hashed_file_is_immutable_and_other_files_are_revalidated() {
         let script = get::<Present>(SCRIPT);
         assert_eq!(header(&script, "content-type"), "text/javascript; charset=utf-8");
         assert_eq!(header(&script, "cache-control"), "public, max-age=31536000, immutable");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_tells_what_went_wrong_and_is_no_place_for_anybodys_markup() {
+    async fn error_page_has_the_problem_without_its_markup() {
         let problem = Problem::forbidden("It says </script><script>alert(1)</script>.")
             .at("/auth/callback", "0a");
         let told = told::<Present>(&problem).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_pages_it_is_said_how_to_build_them() {
+    async fn missing_pages_are_answered_with_the_build_command() {
         let answer = get::<Absent>("/environments/team/ada");
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(body(answer).await.contains("npm run build"));

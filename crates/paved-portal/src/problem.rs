@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_api_server_says_passes_through_with_its_fields() {
+    fn api_server_errors_pass_through_with_their_fields() {
         let status = json!({"code": 422, "reason": "Invalid", "message": "is invalid", "details": {"causes": [
             {"field": "spec.replicas", "message": "must be positive"}]}});
         let error = kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below_http_is_not_told() {
+    fn connection_error_hides_the_address() {
         let refused = std::io::Error::other("10.0.0.1:6443 refused");
         let problem = Problem::from(kube::Error::Service(Box::new(refused)));
         assert_eq!(problem.status(), StatusCode::BAD_GATEWAY);

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_says_who_it_is_and_nobody_reads_it() {
+    fn session_cookie_identifies_its_person_and_is_unreadable() {
         let sessions = sessions(&[1]);
         let cookie = begin(&sessions);
         let text = cookie.to_str().unwrap();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_signed_out_cannot_be_played_again() {
+    async fn ended_session_cannot_be_replayed() {
         let sessions = sessions(&[1]);
         let (first, second) = (sent(&begin(&sessions)), sent(&begin(&sessions)));
         sessions.end(&first).await.unwrap();

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_led_to_another_site() {
+    fn return_path_never_leaves_the_portal() {
         let portal = Url::parse("https://portal.example.org").unwrap();
         assert_eq!(safe_path(&portal, "/environments/ada?tab=yaml"), "/environments/ada?tab=yaml");
         for evil in [

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_refused() {
+    fn invalid_template_is_rejected() {
         for text in ["", "Team", "a_{user}", "{team}", "-{user}", "{user}-", "a/b"] {
             assert!(Template::parse(text).is_err(), "{text}");
         }

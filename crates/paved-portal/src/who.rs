@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_kubernetes_is_the_providers_where_it_has_its_prefix() {
+    fn username_with_the_prefix_belongs_to_the_issuer() {
         let builder = "system:serviceaccount:ci:builder";
         for (prefix, username, login, issuer) in [
             ("oidc:", "oidc:ada@acme.io", "ada@acme.io", "https://id"),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_is_named_with_the_prefix_or_without_it() {
+    fn person_is_named_with_or_without_the_prefix() {
         for (prefix, name, username) in [
             ("oidc:", "bob", "oidc:bob"),
             ("oidc:", "oidc:bob", "oidc:bob"),

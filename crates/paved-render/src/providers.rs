@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_is_composed() {
+    fn table_lists_the_composed_kinds() {
         for composed in all().unwrap() {
             let known = super::composed(composed.api, composed.flavour);
             let name = |kind: &Kind| (kind.group(scope(composed.flavour)), kind.kind.to_owned());

@@ -60,7 +60,7 @@ fn at_once(resources: Value) -> World {
 }
 
 #[test]
-fn a_kubeconfig_of_eks_comes_from_its_auth_and_lets_what_is_inside_begin() {
+fn eks_kubeconfig_comes_from_cluster_auth_and_unblocks_content() {
     let inside = json!({"app": by(release("app", "shop"), "inner"), "n": by(object(namespace("x")), "inner")});
     let mut world = world(with_cluster(inside));
     assert_eq!(rounds(&mut world, &["cluster", "auth", "n", "app"]), [4, 5, 6, 7]);
@@ -73,7 +73,7 @@ fn a_kubeconfig_of_eks_comes_from_its_auth_and_lets_what_is_inside_begin() {
 }
 
 #[test]
-fn a_provider_config_whose_name_is_too_long_for_a_label_cannot_be_used() {
+fn provider_config_name_above_63_characters_is_unusable() {
     for (length, ready) in [(63, "True"), (64, "")] {
         let resource = by(release("app", "app"), &"x".repeat(length));
         let world = at_once(json!({"app": resource}));
@@ -82,7 +82,7 @@ fn a_provider_config_whose_name_is_too_long_for_a_label_cannot_be_used() {
 }
 
 #[test]
-fn what_a_chart_brings_is_refused_until_its_release_is_ready() {
+fn kinds_of_a_chart_are_unknown_until_its_release_is_ready() {
     let add_ons = [
         ("argo-cd", "argoproj.io/v1alpha1", "Application"),
         ("knative-operator", "operator.knative.dev/v1beta1", "KnativeServing"),
@@ -103,7 +103,7 @@ fn what_a_chart_brings_is_refused_until_its_release_is_ready() {
 }
 
 #[test]
-fn add_ons_tell_how_they_are() {
+fn add_ons_report_their_health() {
     let manifest = |version: &str, kind: &str| {
         object(json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}))
     };
@@ -148,7 +148,7 @@ fn a_secret_waits_for_the_namespace_that_an_object_makes() {
 }
 
 #[test]
-fn what_lives_in_a_namespace_waits_for_it() {
+fn namespaced_resources_wait_for_their_namespace() {
     let service =
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "n"}});
     let mut release = release("app", "n");
@@ -164,7 +164,7 @@ fn what_lives_in_a_namespace_waits_for_it() {
 }
 
 #[test]
-fn a_service_that_is_looked_at_has_its_address_once_its_release_made_it() {
+fn observed_service_has_its_address_after_its_release() {
     let service =
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "v", "namespace": "n"}});
     let mut looked_at = object(service);
@@ -242,7 +242,7 @@ fn a_site_finds_its_access_control_and_is_deployed() {
 }
 
 #[test]
-fn a_site_without_access_control_says_where_it_looks() {
+fn site_without_access_control_names_its_selector() {
     let origin = json!([{"originAccessControlIdSelector": SIBLING()}]);
     let world = at_once(
         json!({"site": {"apiVersion": "cloudfront.aws.upbound.io/v1beta2", "kind": "Distribution",
@@ -253,7 +253,7 @@ fn a_site_without_access_control_says_where_it_looks() {
 }
 
 #[test]
-fn an_rds_instance_writes_what_reaches_it_and_keeps_the_password_it_made() {
+fn rds_instance_writes_its_endpoint_and_generated_password() {
     let instance = json!({"apiVersion": "rds.aws.m.upbound.io/v1beta1", "kind": "Instance", "spec": {
         "forProvider": {"region": "eu-west-1", "username": "app", "autoGeneratePassword": true,
                         "passwordSecretRef": {"name": "master", "key": "password"}},

@@ -155,7 +155,7 @@ fn core_fills_the_request() {
 }
 
 #[test]
-fn a_function_gets_what_it_requires() {
+fn function_gets_its_required_resources() {
     let config = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "EnvironmentConfig",
         "metadata": {"name": "paved-road"}, "data": {"x": 1}});
     let world = legacy().with_others([config]);
@@ -296,7 +296,7 @@ fn a_namespaced_composite_composes_no_cluster_scoped_kind() {
 }
 
 #[test]
-fn applying_merges_with_what_others_set_and_takes_back_what_was_ours() {
+fn apply_keeps_foreign_fields_and_removes_omitted_own_ones() {
     let bucket = |spec: Value| {
         desiring(
             json!({"b": {"apiVersion": "s3.aws.upbound.io/v1beta2", "kind": "Bucket", "spec": spec}}),
@@ -315,7 +315,7 @@ fn applying_merges_with_what_others_set_and_takes_back_what_was_ours() {
 }
 
 #[test]
-fn what_is_no_longer_desired_is_deleted() {
+fn undesired_resource_is_deleted() {
     let mut world = legacy();
     world.apply(&response()).unwrap();
     let left =

@@ -26,7 +26,7 @@ fn an_unknown_managed_resource_is_ready_after_one_round() {
 }
 
 #[test]
-fn a_second_answer_to_what_is_ready_changes_nothing() {
+fn second_answer_leaves_a_ready_resource_unchanged() {
     let mut world = world(json!({"i": aws("Instance", json!({"region": "us-east-1"}))}));
     let mut provider = Provider::new(Pace::Instant);
     assert_eq!(provider.answer(&mut world).len(), 1);
@@ -77,7 +77,7 @@ fn iam_resources_find_each_other() {
 }
 
 #[test]
-fn what_cannot_resolve_a_reference_waits() {
+fn unresolved_reference_waits() {
     let mut world =
         world(json!({"db": gcp("sql", "Database", json!({"instanceSelector": SIBLING()}))}));
     let changes = Provider::new(Pace::Rounds).answer(&mut world);
@@ -260,7 +260,7 @@ fn a_role_makes_its_credentials_and_a_database_waits_for_its_owner() {
 }
 
 #[test]
-fn a_usage_marks_what_it_protects_and_a_provider_config_has_no_conditions() {
+fn usage_labels_its_resource_and_provider_config_has_no_status() {
     let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
         "spec": {"of": {"kind": "ProviderConfig", "resourceRef": {"name": "inner"}}, "reason": "x"}});
     let config = json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "inner"}});
@@ -291,7 +291,7 @@ fn a_kind_answers_piece_by_piece_too() {
 }
 
 #[test]
-fn a_kind_says_what_its_provider_writes() {
+fn model_lists_the_fields_written_by_the_provider() {
     let written = Model::for_object(&gcp("container", "NodePool", json!({}))).written();
     let params = &written["spec"]["forProvider"];
     assert_eq!((&params["cluster"], &params["clusterRef"]), (&json!("x"), &json!({"name": "x"})));
@@ -305,7 +305,7 @@ fn a_kind_says_what_its_provider_writes() {
 }
 
 #[test]
-fn version_of_a_managed_cluster_is_late_initialized_unless_policies_forbid_it() {
+fn cluster_version_is_late_initialized_if_policies_allow() {
     let cluster = |group: &str, kind: &str, policies: Value| {
         json!({"apiVersion": format!("{group}/v1beta2"), "kind": kind,
                "spec": {"forProvider": {}, "managementPolicies": policies}})
@@ -330,7 +330,7 @@ fn version_of_a_managed_cluster_is_late_initialized_unless_policies_forbid_it() 
 }
 
 #[test]
-fn release_whose_version_the_chart_writes_otherwise_is_never_ready() {
+fn release_with_a_differently_spelled_version_is_never_ready() {
     let release = |version: &str| {
         json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release", "spec": {"forProvider": {
             "chart": {"name": "knative-operator", "version": version}}}})

@@ -161,7 +161,7 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   expect(await faultsOf(ada)).toEqual([]);
   await expect(ada.getByRole('main').getByRole('status').filter({ hasText: /quota exceeded/i })).toBeVisible();
   await go(ada, 'Operations');
-  const causes = ada.getByRole('region', { name: 'What fails now' });
+  const causes = ada.getByRole('region', { name: 'Failing' });
   await expect(causes).toContainText(QUOTA);
   await causes.getByRole('link', { name: '/large' }).click();
 

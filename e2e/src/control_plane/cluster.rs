@@ -143,14 +143,20 @@ impl Cluster {
         self.ground.run(program).await
     }
 
-    /// Applies manifests as administrator.
+    /// Applies manifests as administrator. They are not validated by kubectl: for that it downloads
+    /// the schemas of all kinds, which takes the API server half a minute after each new CRD.
     pub async fn apply(&self, manifests: &[Value]) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
         fs::write(file.path(), list.to_string())?;
         let path = file.path().display().to_string();
-        let args =
-            ["apply", "--server-side", "--force-conflicts", "--field-manager=paved-road-setup"];
+        let args = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--field-manager=paved-road-setup",
+            "--validate=ignore",
+        ];
         self.kubectl(args.into_iter().map(String::from).chain(["-f".to_owned(), path])).await?;
         Ok(())
     }

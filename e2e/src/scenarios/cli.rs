@@ -249,7 +249,7 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Res
     for (second, code, words) in [
         (&bad.manifest, 2, ["spec.parameters.diskGB", "75"]),
         (&elsewhere.manifest, 2, ["platform.acme.org/v1alpha1", "platform.acme.io/v1alpha1"]),
-        (&foreign, 2, ["known: ", "did you mean GpuDevWorkspaceClaim?"]),
+        (&foreign, 2, ["allowed: ", "did you mean GpuDevWorkspaceClaim?"]),
         // The API server takes it; the composition would not.
         (&odd.manifest, 3, ["spec.parameters.instanceType", "p9.enormous"]),
     ] {
@@ -259,10 +259,14 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Res
     }
     paved.apply(&good, &["--dry-run=server", "--diff"]).await?.is(
         0,
-        &["created (server dry run)", "+ kind:", "is not compared: you may not read Compositions"],
+        &[
+            "created (server dry run)",
+            "+ kind:",
+            "its resources are not compared: you may not read Compositions",
+        ],
     )?;
     stage.show_catalogue().await?;
-    let parts = ["parts\n+ ", "+ instance Instance", "+ egress SecurityGroupEgressRule"];
+    let parts = ["resources\n+ ", "+ instance Instance", "+ egress SecurityGroupEgressRule"];
     paved.apply(&good, &["--dry-run=server", "--diff"]).await?.is(0, &parts)?;
     paved.run(&["kinds"]).await?.is(0, &["GpuDevWorkspaceClaim", "compositionRef: "])?;
     ensure!(good.found().await?.is_none(), "a dry run made something");
@@ -277,7 +281,7 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
     let theirs = workspace(&stage, Flavour::Claims, "shared", text)?;
     let words = ["spec.parameters.allowedCidrs: is set by kubectl", "--force-conflicts"];
     paved.apply(&theirs, &[]).await?.is(2, &words)?;
-    let changes = ["of its parts 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
+    let changes = ["resources: 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
     let operator = paved.by(stage.operator().person.as_deref());
     operator
         .apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"])

@@ -304,7 +304,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
         environment.manifest["metadata"]["labels"]["edited"] = "true".into();
         let operator = paved.by(stage.operator().person.as_deref());
         let compared = operator.apply(&environment, &["--dry-run=server", "--diff"]).await?;
-        compared.is(0, &["its parts"])?;
+        compared.is(0, &["its resources"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
         paved
             .run(&["delete", &address, "--yes", "--wait", "--timeout", "10m"])

@@ -52,6 +52,9 @@ pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
     portrayed(result, &stage, "operations").await
 }
 
+/// The variable with the release of an upgrade.
+const RELEASE: &str = "RELEASE=";
+
 /// The namespace of the guide's team.
 const TEAM: &str = "team-vision";
 
@@ -93,6 +96,10 @@ impl Team {
         ensure!(!looks.is_empty(), "the guide has no `kubectl get …`");
         let mut looked = 0;
         for block in blocks {
+            let block = block.replace(
+                &format!("{RELEASE}{}", Args::default().release),
+                &format!("{RELEASE}{NEXT}"),
+            );
             let printed = self.runs(&format!("{variables}\n{block}")).await?;
             looked +=
                 usize::from(self.look(&block, &printed, flavour).await.context(block.clone())?);
@@ -141,7 +148,7 @@ impl Team {
             _ if block.contains("kind: Function") => {
                 self.has(flavour, &Args::default().release).await?;
             }
-            _ if block.contains(NEXT) => self.upgraded(flavour).await?,
+            _ if block.contains(RELEASE) => self.upgraded(flavour).await?,
             _ if block.contains("kubectl get paved") => {
                 ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
                 if flavour == Flavour::Claims {

@@ -29,7 +29,7 @@ pub(super) use self::released::{
 };
 
 /// The later release.
-pub(super) const NEXT: &str = "v0.2.0";
+pub(super) const NEXT: &str = "v0.3.0";
 
 pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Result<()> {
     publish(&stage.plane).await?;

@@ -63,8 +63,8 @@ fn text(object: &DynamicObject) -> Result<String, Failure> {
     yaml(&value)
 }
 
-/// Of an environment that exists, what changes in its parts once they are ready; of a new one,
-/// which parts it will have. Clouds are simulated: that takes no rights beyond the claim.
+/// Of an environment that exists, the changes of its resources once they are ready; of a new one,
+/// the resources that it will have. Clouds are simulated: that takes no rights beyond the claim.
 fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
     let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
     if let Source::Unknown(why) = source {
@@ -76,7 +76,7 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
         let subject = source.subject(step, rehearsed, &Observed::default(), console)?;
         let parts = composed::parts(&subject, now);
         let parts = parts.map_err(|rejected| prepare::rejected(rejected, console))?;
-        writeln!(console.out, "{BOLD}{title}{BOLD:#}: {} parts", parts.len())?;
+        writeln!(console.out, "{BOLD}{title}{BOLD:#}: {} resources", parts.len())?;
         for (slot, kind) in parts {
             writeln!(console.out, "{GREEN}+ {slot}{GREEN:#} {DIM}{kind}{DIM:#}")?;
         }

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_goes_to_its_namespace_else_to_the_one_that_is_asked_for() {
+    fn document_goes_to_its_own_namespace_then_to_the_given_one() {
         assert_eq!(planned(&claim(), None).unwrap().namespace, "default");
         assert_eq!(planned(&claim(), Some("team")).unwrap().namespace, "team");
         let mut own = claim();

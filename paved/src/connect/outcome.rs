@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_with_the_code_is_taken_out_wherever_it_is_torn() {
+    fn exit_code_line_is_removed_at_any_chunk_size() {
         let printed = b"Starting\r\npaved-\xff half a line paved-exit-1:7\r\n\r\nExiting\r\n";
         for size in 1..=printed.len() {
             let mut sieve = Sieve::new("paved-exit-1:");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_tells_its_code_however_it_ends() {
+    fn script_reports_its_exit_code() {
         for (script, code) in
             [("false", 1), ("exit 4", 4), ("sh -c 'exit 9'", 9), ("cd /; true", 0)]
         {

@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_wait_for_ever() {
+    fn wait_for_the_workspace_is_limited() {
         let state = tempfile::tempdir().unwrap();
         assert_eq!(play(&state, 0, Some("echo here")).0, Some(5));
         assert_eq!(play(&state, 0, None).0, Some(0));
     }
 
     #[test]
-    fn ssh_makes_a_terminal_only_where_there_is_one() {
+    fn ssh_requests_a_terminal_only_from_a_terminal() {
         let way = Way::Ssh { id: "i-1", address: "203.0.113.7" };
         let words = |remote, terminal| quoted(&way.command(remote, terminal));
         assert_eq!(words(Some("ls"), true), "ssh -o HostKeyAlias=i-1 -t developer@203.0.113.7 ls");

@@ -196,7 +196,7 @@ mod tests {
     const OWN: &str = "ProviderConfig";
 
     #[test]
-    fn the_one_that_settings_name_counts_and_its_absence_is_red() {
+    fn provider_config_named_in_settings_must_exist() {
         let (of_step, of_config) = (json!({"name": "step"}), json!({"name": "team"}));
         let there = [(CLUSTER, None, "team"), (CLUSTER, None, "default")];
         assert_eq!(

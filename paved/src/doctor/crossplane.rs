@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_image_says_which_it_is_and_the_label_where_it_does_not() {
+    fn version_is_read_from_the_image_tag_then_the_label() {
         for (image, label, mark, words) in [
             (
                 "xpkg.crossplane.io/crossplane/crossplane:v2.3.4",

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_right_to_look_up_namespaces_is_red_where_a_composition_needs_it() {
+    fn missing_namespace_right_is_red_if_a_composition_needs_it() {
         let role = |verbs: Value| {
             objects(&[json!({"metadata": {"name": "x"},
                 "rules": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": verbs}]})])

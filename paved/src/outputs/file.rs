@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_replaced_with_the_rights_that_it_had() {
+    fn replaced_file_keeps_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("x"), folder.path().join("link"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -85,7 +85,7 @@ fn environments_of_one_name_are_told_apart_by_kind_and_namespace() {
 }
 
 #[test]
-fn names_that_make_the_same_key_are_refused_where_keys_matter() {
+fn names_with_the_same_key_are_rejected_for_env_files() {
     let file = |name: &str| Outputs { output_file: Some(name.into()), github_output: None };
     let two = [["Environment", "team", "a.b"], ["Environment", "team", "a-b"]];
     let told = tell_apart(&file("x.env"), two).unwrap_err();

@@ -60,7 +60,7 @@ fn missing_field_is_reported_at_its_parent() {
 }
 
 #[test]
-fn an_alias_is_told_where_it_is_used_too() {
+fn alias_is_reported_with_its_use() {
     let source = source("a: &x wrong\nb: *x\n");
     let spot = source.documents[0].value_at("b");
     assert_eq!(
@@ -115,7 +115,7 @@ proptest! {
 
     /// What is marked for a path is the value that stands there, in block style and as JSON.
     #[test]
-    fn every_value_is_where_it_is_said_to_be(value in tree()) {
+    fn value_positions_are_correct(value in tree()) {
         let document = json!({"spec": value});
         let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
         let block = serde_saphyr::to_string_with_options(&document, options).unwrap();

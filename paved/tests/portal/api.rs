@@ -113,7 +113,7 @@ async fn change_by_an_operator_keeps_the_owner() {
 }
 
 #[tokio::test]
-async fn rules_that_are_not_all_that_counts_are_asked_for_once_and_not_believed() {
+async fn incomplete_access_rules_are_requested_once_and_not_trusted() {
     let (cluster, portal) = both().await;
     for namespace in ["team-vision", "team-sound"] {
         cluster.put(&at("stockpools", namespace, "spare"), environment("StockPool", "ada"));

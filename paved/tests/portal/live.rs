@@ -283,7 +283,7 @@ async fn lost_right_to_watch_resets_streams() {
 }
 
 #[tokio::test]
-async fn there_is_one_watch_for_each_kind_however_many_read() {
+async fn streams_share_one_watch_for_each_kind() {
     let (cluster, portal) = both().await;
     cluster.asked();
     let mut streams = Vec::new();

@@ -64,7 +64,7 @@ async fn mutations(portal: &Portal) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn no_other_site_makes_a_browser_change_anything() {
+async fn cross_site_changes_are_rejected() {
     let world = world().await;
     let origin = world.portal.url("");
     let origin = origin.as_str();
@@ -589,7 +589,7 @@ async fn rejected_preview_of_many_fields_is_short() {
 /// The client adds the kubeconfig's groups to those of the person, and the API server takes all of
 /// them.
 #[tokio::test]
-async fn kubeconfig_that_impersonates_is_rejected_where_people_sign_in() {
+async fn impersonating_kubeconfig_is_rejected_with_sign_in() {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
     let folder = tempfile::tempdir().unwrap();
     for (field, value) in [

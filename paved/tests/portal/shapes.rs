@@ -466,7 +466,7 @@ async fn the_same_key_means_the_same_job() {
 }
 
 #[tokio::test]
-async fn of_two_requests_under_one_key_at_once_one_counts() {
+async fn simultaneous_requests_with_one_key_count_once() {
     let (cluster, portal) = both().await;
     let ask = async |key: &str, name: &str| {
         let headers = [
@@ -512,7 +512,7 @@ async fn a_job_is_not_anothers_claim_that_says_so() {
 }
 
 #[tokio::test]
-async fn jobs_are_found_where_one_namespace_is_all_that_one_may_list() {
+async fn jobs_are_found_with_rights_in_one_namespace() {
     let cluster = ApiServer::start().await;
     let portal = Portal::start(&cluster, "ada", &["--auth", "none", "-n", "team-vision"]).await;
     let headers = [("content-type", "application/json"), ("idempotency-key", "k")];

@@ -63,7 +63,7 @@ async fn signed_in_user_is_the_user_of_the_provider() {
 }
 
 #[tokio::test]
-async fn a_portal_with_a_secret_tells_it_where_the_provider_takes_it() {
+async fn client_secret_is_sent_with_a_supported_method() {
     let cluster = ApiServer::start().await;
     for method in ["client_secret_basic", "client_secret_post"] {
         let provider = Provider::start().await;
@@ -483,7 +483,7 @@ async fn many_groups_are_one_question() {
 }
 
 #[tokio::test]
-async fn many_groups_are_rejected_where_each_would_be_a_question() {
+async fn many_groups_are_rejected_if_each_needs_an_access_review() {
     let World { cluster, provider, portal, .. } = &world().await;
     cluster.add_webhook("portal");
     cluster.asked();

@@ -6,6 +6,7 @@ pub mod s3;
 pub mod site;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anstream::StripStream;
@@ -84,6 +85,34 @@ pub fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 /// The path of a file in a folder.
 pub fn within(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
+}
+
+/// Printed JSON objects with a line for each field, and for each object of a list: so a golden file
+/// shows a change of one of them as one line.
+pub fn by_line(text: &str) -> String {
+    let (mut told, mut object) = (String::new(), String::new());
+    for line in text.lines() {
+        if object.is_empty() && line != "{" {
+            writeln!(told, "{line}").unwrap();
+            continue;
+        }
+        object.push_str(line);
+        if line != "}" {
+            continue;
+        }
+        let fields: serde_json::Map<String, Value> = serde_json::from_str(&object).unwrap();
+        object.clear();
+        for (field, value) in fields {
+            match value.as_array().filter(|list| list.first().is_some_and(Value::is_object)) {
+                Some(list) => {
+                    writeln!(told, "{field}:").unwrap();
+                    list.iter().for_each(|one| writeln!(told, "  {one}").unwrap());
+                }
+                None => writeln!(told, "{field}: {value}").unwrap(),
+            }
+        }
+    }
+    told
 }
 
 /// Compares with a golden file beside the tests, whatever the time is.

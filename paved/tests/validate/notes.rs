@@ -3,7 +3,7 @@
 use crate::support::{example, folder, paved, paved_with, within};
 
 #[test]
-fn a_claim_is_checked_without_the_platforms_settings_as_far_as_that_goes() {
+fn claim_is_checked_without_settings_with_a_note() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
     let elsewhere = claim.replace("    owner:", "    region: eu-west-1\n    owner:");
     let run = paved_with(&["validate", "-"], &elsewhere);
@@ -58,7 +58,7 @@ fn unknown_group_is_noted_as_unchecked() {
 }
 
 #[test]
-fn a_company_has_composites_in_a_group_of_its_own_that_are_called_as_claims_are() {
+fn composites_of_a_custom_group_may_have_the_names_of_claims() {
     let own = |path: &str| {
         std::fs::read_to_string(example(path))
             .unwrap()

@@ -165,7 +165,7 @@ impl ApplicationEnvironmentSettings {
         self.database_version.strip_prefix("POSTGRES_")?.split('_').next()?.parse().ok()
     }
 
-    /// What the schema of Settings says, and nobody checks before us.
+    /// Repeats the checks of the schema: Crossplane does not validate Settings.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.major_version().is_none() {
             let allowed = "POSTGRES_ and a version, for example POSTGRES_16";

@@ -95,7 +95,7 @@ impl GpuWorkspaceSettings {
         })
     }
 
-    /// What the schema of Settings says, and nobody checks before us.
+    /// Repeats the checks of the schema: Crossplane does not validate Settings.
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |path: String, error: Refused| {
             Error::settings(check::shown(&format!("gpuWorkspace.{path}")), error)

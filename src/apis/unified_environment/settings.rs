@@ -219,7 +219,7 @@ impl UnifiedEnvironmentSettings {
         (chosen.cpu.as_deref().unwrap_or(cpu), chosen.memory.as_deref().unwrap_or(memory))
     }
 
-    /// What the schema of Settings says, and nobody checks before us.
+    /// Repeats the checks of the schema: Crossplane does not validate Settings.
     pub(super) fn check(&self) -> Result<(), Error> {
         check::shape(&self.region, 32, is_region, REGIONS).map_err(wrong("region"))?;
         if let Some(group) = &self.rds.subnet_group {

@@ -39,7 +39,7 @@ fn the_namespaced_flavour_composes_it_natively() -> Result<(), Error> {
 }
 
 #[test]
-fn the_claims_flavour_wraps_it_and_looks_inside_for_readiness() -> Result<(), Error> {
+fn claims_api_wraps_the_object_and_reads_its_readiness() -> Result<(), Error> {
     let xr = json!({"kind": "X", "metadata": {"name": "a"}});
     for (phase, ready) in [("Active", true), ("Terminating", false)] {
         let wrapper = json!({
@@ -87,7 +87,7 @@ fn composed(
 }
 
 #[test]
-fn what_is_inside_goes_through_the_config_that_we_made() -> Result<(), Error> {
+fn object_inside_a_cluster_uses_its_provider_config() -> Result<(), Error> {
     let reference = [json!({"name": "inner"}), json!({"name": "inner", "kind": "ProviderConfig"})];
     for (namespaced, reference) in [false, true].into_iter().zip(reference) {
         let answer =

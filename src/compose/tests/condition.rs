@@ -29,7 +29,7 @@ fn line(answer: &Answer, slot: &str) -> Value {
 }
 
 #[test]
-fn what_is_being_created_comes_before_what_waits() {
+fn resource_in_creation_is_named_before_waiting_ones() {
     let answer = legacy().with("a", ready()).compose(|cx| {
         disks(cx)?;
         cx.managed("0", disk("here")).needs(false, "an image").add().map(|_| ())
@@ -52,7 +52,7 @@ fn all_ready_is_available() {
 }
 
 #[test]
-fn what_failed_first_is_named_with_its_providers_words() {
+fn earliest_failure_is_named_with_its_message() {
     let test = legacy()
         .with("a", refused("quota"))
         .with("b", ready())
@@ -92,7 +92,7 @@ fn a_time_changes_only_with_readiness_or_reason() {
 }
 
 #[test]
-fn what_the_api_server_did_not_accept_is_told() {
+fn resource_rejected_by_the_api_server_is_reported() {
     let mut test = legacy().with("a", ready()).with("b", ready());
     test.xr["spec"]["resourceRefs"] = json!([
         {"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}, {"kind": "Disk", "name": "c-name"},
@@ -161,7 +161,7 @@ fn cause_has_no_secret_and_is_not_in_older_schemas() {
 }
 
 #[test]
-fn what_core_has_not_yet_set_out_to_create_is_merely_new() {
+fn resource_without_a_reference_is_being_created() {
     let mut test = legacy().with("a", ready()).with("b", ready());
     test.xr["spec"]["resourceRefs"] =
         json!([{"kind": "Disk", "name": "a-name"}, {"kind": "Disk", "name": "b-name"}]);
@@ -194,7 +194,7 @@ fn status_fields_that_the_schema_does_not_know_yet_are_left_out() {
 }
 
 #[test]
-fn status_says_which_spec_it_is_of_in_words_that_the_claim_has_too() {
+fn spec_hash_in_the_status_matches_the_claims_spec() {
     let mut test = legacy();
     let told = |test: &Test| test.compose(|_| Ok(())).unwrap().status.get("specHash").cloned();
     test.xr["spec"]["size"] = json!(2.0);
@@ -222,7 +222,7 @@ fn a_resource_under_deletion_is_not_ready() {
 }
 
 #[test]
-fn a_release_that_finds_no_chart_has_failed_whatever_else_waits() {
+fn release_without_a_chart_fails_while_others_wait() {
     let release = json!({
         "apiVersion": "helm.crossplane.io/v1beta1", "kind": "Release", "metadata": {},
         "spec": {"forProvider": {"namespace": "a"}},

@@ -18,7 +18,7 @@ fn on_deletion(answer: &Answer) -> Value {
 }
 
 #[test]
-fn orphans_are_kept_and_everything_else_is_deleted() {
+fn orphans_are_kept_and_other_resources_are_deleted() {
     for test in [legacy(), namespaced()] {
         let told = told(test, |cx| {
             cx.managed("bucket", gcp::Bucket::default())
@@ -159,7 +159,7 @@ fn the_logs_of_an_eks_cluster_are_kept() {
 }
 
 #[test]
-fn soft_deleted_objects_of_a_bucket_are_kept_for_as_long_as_its_policy_says() {
+fn soft_deleted_objects_are_kept_as_long_as_the_bucket_policy() {
     let bucket = |status: Value| {
         json!({
             "apiVersion": "storage.gcp.upbound.io/v1beta2", "kind": "Bucket",

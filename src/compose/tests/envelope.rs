@@ -24,7 +24,7 @@ fn each_flavour_has_its_group_and_version() {
 }
 
 #[test]
-fn what_is_orphaned_says_so_in_its_flavours_words() {
+fn orphan_has_the_policy_of_its_api() {
     let policies = |test: &Test, orphan| {
         let spec = composed(test, orphan)["spec"].clone();
         (spec["deletionPolicy"].clone(), spec["managementPolicies"].clone())
@@ -71,7 +71,7 @@ fn read(xr: &Value) -> Result<Composite, String> {
 }
 
 #[test]
-fn a_composite_says_which_flavour_it_has() {
+fn scope_is_read_from_the_composite() {
     assert_eq!(read(&legacy().xr).unwrap().scope, Scope::LegacyCluster);
     assert_eq!(read(&legacy().xr).unwrap().user_namespace(), Some("team"));
     assert_eq!(read(&namespaced().xr).unwrap().scope, Scope::Namespaced);

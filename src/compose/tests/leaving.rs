@@ -42,7 +42,7 @@ fn usage(in_force: bool, is_owned: bool) -> Value {
 }
 
 #[test]
-fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
+fn orphan_becomes_deletable_once_its_usage_is_in_force() {
     for in_force in [false, true] {
         for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
             let observed = orphan(is_namespaced);
@@ -64,7 +64,7 @@ fn an_orphan_is_made_to_be_deleted_once_what_it_needs_is_kept() {
 }
 
 #[test]
-fn what_it_needs_is_kept_down_to_what_needs_nothing() {
+fn orphan_stays_until_all_indirect_usages_are_in_force() {
     for in_force in [false, true] {
         let test =
             legacy().with("server", ready()).with("config", ready()).with("disk", orphan(false));
@@ -92,7 +92,7 @@ fn usages_that_go_round_in_a_circle_are_seen_once() {
 }
 
 #[test]
-fn usages_of_others_are_waited_for_by_nobody() {
+fn usages_of_others_do_not_delay_a_removal() {
     let mut test = legacy().with("config", ready()).with("usage-config-by-disk", usage(true, true));
     test.observed.push(("usage-network-by-config".to_owned(), usage(false, true), BTreeMap::new()));
     let answer = test.compose(|cx| {
@@ -103,7 +103,7 @@ fn usages_of_others_are_waited_for_by_nobody() {
 }
 
 #[test]
-fn what_is_deleted_with_its_object_goes_once_its_usages_are_in_force() {
+fn removed_resource_stays_until_its_usages_are_in_force() {
     let test = || legacy().with("config", ready()).with("disk", ready());
     let answer = test().compose(without_disk).unwrap();
     assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "none yet");
@@ -116,7 +116,7 @@ fn what_is_deleted_with_its_object_goes_once_its_usages_are_in_force() {
 }
 
 #[test]
-fn usages_stay_until_their_user_is_gone_and_the_environment_is_not_ready_before() {
+fn usages_of_a_removed_resource_stay_until_its_deletion() {
     let is_gone = |cx: &mut Composition<'_>| -> Result<(), Error> {
         assert!(!cx.is_gone("disk"));
         without_disk(cx)
@@ -135,7 +135,7 @@ fn usages_stay_until_their_user_is_gone_and_the_environment_is_not_ready_before(
 }
 
 #[test]
-fn what_has_to_wait_for_another_to_go_stays_as_it_is() {
+fn kept_resource_is_unchanged() {
     for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
         let running = orphan(is_namespaced);
         let answer =
@@ -149,7 +149,7 @@ fn what_has_to_wait_for_another_to_go_stays_as_it_is() {
 }
 
 #[test]
-fn what_never_was_is_gone() {
+fn resource_that_never_existed_counts_as_gone() {
     legacy()
         .compose(|cx| {
             cx.dismiss::<Disk>("disk", &["config"])?;

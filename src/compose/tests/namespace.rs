@@ -83,7 +83,7 @@ fn namespace_that_runs_is_not_looked_up() {
 }
 
 #[test]
-fn composition_of_an_older_revision_looks_up_nothing() {
+fn older_composition_makes_no_lookup() {
     let (free, lookups, _) = compose(&since(1), &[]);
     assert_eq!((free, lookups), (Ok(true), vec![]));
 }

@@ -59,7 +59,7 @@ fn flavours() -> [(Test, &'static str); 2] {
 }
 
 #[test]
-fn only_what_is_the_users_follows() {
+fn only_the_users_fields_are_updated() {
     for (test, at) in flavours() {
         let answer = test.compose(web("small", deployment("web:2", "4", 3))).unwrap();
         let composed = object(&answer, "web").pointer(at).unwrap().clone();
@@ -83,7 +83,7 @@ fn another_choice_is_resolved_anew() {
 }
 
 #[test]
-fn what_runs_as_asked_for_is_ready() {
+fn deployment_that_matches_its_spec_is_ready() {
     for (test, at) in flavours() {
         let answer = test.compose(web("small", deployment("web:1", "1", 2))).unwrap();
         assert!(answer.resources["web"].1, "{at}");
@@ -91,7 +91,7 @@ fn what_runs_as_asked_for_is_ready() {
 }
 
 #[test]
-fn a_field_of_a_later_release_does_not_reach_what_runs() {
+fn later_field_is_not_added_to_a_running_deployment() {
     for (test, at) in flavours() {
         let mut later = deployment("web:1", "1", 2);
         later["spec"]["template"]["spec"]["hostNetwork"] = json!(false);
@@ -109,7 +109,7 @@ fn a_wrapped_deployment_tells_its_readiness_by_a_query() {
 }
 
 #[test]
-fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
+fn namespace_and_object_in_another_namespace_are_wrapped() {
     let elsewhere = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "other"}});
     for object in
         [json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}), elsewhere]
@@ -120,7 +120,7 @@ fn a_namespace_and_what_lies_in_another_one_are_wrapped_in_both_flavours() {
 }
 
 #[test]
-fn what_waits_is_told_by_its_own_kind() {
+fn waiting_object_is_reported_with_its_own_kind() {
     for test in [legacy(), namespaced()] {
         let answer = test
             .compose(|cx| {
@@ -137,7 +137,7 @@ fn what_waits_is_told_by_its_own_kind() {
 }
 
 #[test]
-fn a_deployment_that_gave_up_fails_with_the_reason_why_it_has_no_pods() {
+fn failed_deployment_reports_its_replica_failure() {
     let mut failed = running();
     failed["status"] = json!({"observedGeneration": 3, "conditions": [
         {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out progressing"},
@@ -192,7 +192,7 @@ fn answered(names: &'static [(&str, &str)], added: &[Value]) -> Value {
 }
 
 #[test]
-fn what_is_taken_away_is_waited_for_and_what_others_add_is_theirs() {
+fn removed_variable_is_awaited_and_foreign_ones_are_ignored() {
     const BOTH: &[(&str, &str)] = &[("A", "1"), ("B", "1Gi")];
     let proxy = json!({"name": "PROXY", "value": "http://proxy"});
     for added in [vec![], vec![proxy]] {

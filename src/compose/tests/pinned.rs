@@ -53,7 +53,7 @@ fn a_new_resource_is_as_it_is_wanted() {
 }
 
 #[test]
-fn what_runs_keeps_its_values_but_for_live_ones_and_tags() {
+fn running_resource_keeps_all_but_updatable_fields_and_tags() {
     let disk = composed(&legacy().with("disk", running()), "small");
     assert_eq!(
         disk["spec"]["forProvider"],
@@ -65,7 +65,7 @@ fn what_runs_keeps_its_values_but_for_live_ones_and_tags() {
 }
 
 #[test]
-fn what_changes_in_this_call_is_not_called_ready_but_tags_are_no_change() {
+fn changed_resource_is_not_ready_but_new_tags_do_not_count() {
     let mut same = running();
     same["spec"]["forProvider"]["size"] = json!(20);
     same["spec"]["forProvider"]["tags"] = json!({"Name": "other"});
@@ -78,7 +78,7 @@ fn what_changes_in_this_call_is_not_called_ready_but_tags_are_no_change() {
 }
 
 #[test]
-fn a_choice_is_resolved_anew_only_when_it_differs_from_the_noted_one() {
+fn resolved_field_changes_only_with_the_recorded_choice() {
     let disk = composed(&legacy().with("disk", running()), "large");
     assert_eq!(disk["spec"]["forProvider"]["machine"]["kind"], "new");
     assert_eq!(disk["metadata"]["annotations"]["paved-road.fn.crossplane.io/size"], "large");
@@ -120,7 +120,7 @@ fn an_external_name_that_is_not_there_is_not_invented() {
 }
 
 #[test]
-fn tags_of_settings_reach_what_runs_and_yield_to_the_apis_own() {
+fn tags_of_settings_reach_running_resources_below_api_tags() {
     let mut test = legacy().with("disk", running());
     test.settings.tags = [("Name", "settings"), ("Team", "vision")]
         .map(|(k, v)| (k.to_owned(), v.to_owned()))
@@ -129,6 +129,14 @@ fn tags_of_settings_reach_what_runs_and_yield_to_the_apis_own() {
         composed(&test, "small")["spec"]["forProvider"]["tags"],
         json!({"Name": "api", "Team": "vision"})
     );
+}
+
+#[test]
+fn tags_stay_while_the_environment_config_is_missing() {
+    let mut test = legacy().with("disk", running());
+    test.settings.tags = [("Team".to_owned(), "vision".to_owned())].into();
+    test.settings.config_not_found = true;
+    assert_eq!(composed(&test, "small")["spec"]["forProvider"]["tags"], json!({"gone": "x"}));
 }
 
 #[test]
@@ -168,7 +176,7 @@ fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
 }
 
 #[test]
-fn what_a_provider_wrote_into_the_entries_of_a_list_stays() {
+fn provider_values_in_list_entries_are_kept() {
     let site = || Distribution {
         origin: vec![Origin {
             domain_name: Some("a bucket".to_owned()),

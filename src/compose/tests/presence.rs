@@ -32,7 +32,7 @@ fn several_unmet_needs_report_the_first() {
 }
 
 #[test]
-fn what_exists_stays_whatever_it_needs() {
+fn existing_resource_stays_without_its_prerequisites() {
     let answer = legacy()
         .with("disk", ready())
         .compose(|cx| cx.managed("disk", disk("here")).needs(false, "an image").add().map(|_| ()))
@@ -42,7 +42,7 @@ fn what_exists_stays_whatever_it_needs() {
 }
 
 #[test]
-fn what_an_api_leaves_out_is_named_instead_of_deleted() {
+fn omitted_resource_is_an_error_instead_of_a_deletion() {
     let refused =
         legacy().with("old", ready()).with("older", ready()).compose(|_| Ok(())).err().unwrap();
     assert_eq!(refused, Error::WouldDelete(vec!["old".to_owned(), "older".to_owned()]));
@@ -56,14 +56,14 @@ fn what_an_api_leaves_out_is_named_instead_of_deleted() {
 }
 
 #[test]
-fn only_what_carries_our_mark_is_missed() {
+fn resource_without_our_label_may_be_omitted() {
     let mut test = legacy().with("theirs", ready());
     test.observed[0].1["metadata"]["labels"] = json!({"other": "true"});
     assert_eq!(slots(&test.compose(|_| Ok(())).unwrap()), [""; 0]);
 }
 
 #[test]
-fn what_is_retired_by_name_goes() {
+fn retired_slot_is_removed() {
     let answer = legacy().with("old", ready()).compose(|cx| cx.retire("old")).unwrap();
     assert_eq!(slots(&answer), [""; 0]);
 }
@@ -95,7 +95,7 @@ fn a_slot_is_composed_once() {
 }
 
 #[test]
-fn a_resource_carries_our_mark_and_gives_back_what_was_observed() {
+fn resource_has_our_label_and_returns_observed_values() {
     for test in [legacy(), namespaced()] {
         let mut seen = ready();
         seen["status"]["atProvider"] = json!({"id": "d-1", "count": "not a number"});
@@ -117,7 +117,7 @@ fn a_resource_carries_our_mark_and_gives_back_what_was_observed() {
 }
 
 #[test]
-fn what_a_slot_was_made_of_is_known_by_its_group() {
+fn observed_slot_returns_its_api_group() {
     let answer = legacy().with("disk", ready()).compose(|cx| {
         assert_eq!((cx.group("disk"), cx.group("other")), (Some("ec2.aws.upbound.io"), None));
         cx.managed("disk", disk("here")).add().map(|_| ())

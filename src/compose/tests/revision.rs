@@ -40,12 +40,12 @@ fn new_environment_records_its_revision_and_has_later_slots() {
 }
 
 #[test]
-fn composition_of_the_first_revision_brings_nothing_later() {
+fn composition_of_the_first_revision_adds_no_later_slot() {
     assert_eq!(compose(&legacy()), (vec!["first".into()], Value::Null));
 }
 
 #[test]
-fn upgrade_adds_nothing_to_an_environment_that_runs() {
+fn upgrade_adds_no_slot_to_a_running_environment() {
     let upgraded = under(2, legacy().with("first", ready()));
     assert_eq!(compose(&upgraded), (vec!["first".into()], Value::Null));
 }
@@ -64,7 +64,7 @@ fn later_slot_that_exists_is_kept_under_an_older_composition() {
 
 /// Otherwise the Usage would vanish with the note of its environment.
 #[test]
-fn later_slot_that_is_gone_returns_while_a_usage_by_it_is_there() {
+fn deleted_later_slot_returns_while_its_usage_exists() {
     let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage"});
     let test = under(2, legacy().with("first", ready()).with("usage-first-by-later", usage));
     let answer = test.compose(|cx| {

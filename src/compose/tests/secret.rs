@@ -66,7 +66,7 @@ fn namespaced_a_secret_is_made_composed_and_only_then_used() {
 }
 
 #[test]
-fn where_nobody_publishes_a_secret_nobody_waits_for_it_in_haste() {
+fn unpublished_secret_does_not_shorten_the_requeue() {
     let mut test = legacy();
     test.xr["spec"].as_object_mut().unwrap().remove("writeConnectionSecretToRef");
     let answer = test
@@ -89,7 +89,7 @@ fn a_consumer_that_exists_stays_when_its_secret_is_lost() {
 }
 
 #[test]
-fn connection_details_follow_what_is_known() {
+fn connection_details_contain_only_observed_values() {
     let mut seen = ready();
     seen["status"]["atProvider"] = json!({"id": "d-1"});
     for (details, host) in [(seen, Some("d-1")), (ready(), None)] {
@@ -108,7 +108,7 @@ fn connection_details_follow_what_is_known() {
 }
 
 #[test]
-fn a_connection_secret_that_exists_stays_when_nothing_is_known() {
+fn existing_connection_secret_stays_without_details() {
     let answer = namespaced()
         .with("connection", json!({"apiVersion": "v1", "kind": "Secret"}))
         .compose(|_| Ok(()))

@@ -39,7 +39,7 @@ fn a_usage_refers_to_both_ends_by_name() {
 }
 
 #[test]
-fn what_exists_is_referred_to_by_the_name_that_it_has() {
+fn usage_refers_to_the_observed_name() {
     let answer = legacy().with("group", ready()).compose(both).unwrap();
     assert_eq!(
         object(&answer, "usage-group-by-machine")["spec"]["of"]["resourceRef"]["name"],
@@ -79,7 +79,7 @@ fn running(usage: serde_json::Value) -> Test {
 }
 
 #[test]
-fn what_a_usage_protects_is_never_retired() {
+fn resource_of_a_desired_usage_is_never_retired() {
     let refused = legacy().with("group", ready()).compose(|cx| {
         both(cx)?;
         cx.retire("group")
@@ -92,7 +92,7 @@ fn what_a_usage_protects_is_never_retired() {
 }
 
 #[test]
-fn what_an_observed_usage_protects_is_never_retired_either() {
+fn resource_of_an_observed_usage_is_never_retired() {
     let usage =
         object(&legacy().with("group", ready()).compose(both).unwrap(), "usage-group-by-machine");
     let refused = running(usage).compose(|cx| {

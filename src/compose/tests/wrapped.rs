@@ -19,7 +19,7 @@ fn wrapper(at_provider: &Value) -> Value {
 }
 
 #[test]
-fn a_wrapper_whose_object_is_not_seen_is_not_ready_and_says_so() {
+fn wrapper_without_an_observed_object_is_not_ready() {
     let answer = legacy().with("service", wrapper(&json!({}))).compose(service).unwrap();
     assert!(!answer.resources["service"].1);
     let line = &answer.status["resources"][0];
@@ -44,7 +44,7 @@ fn a_wrapper_that_was_not_accepted_is_told() {
 }
 
 #[test]
-fn a_native_object_lives_in_the_composites_namespace_under_its_own_name() {
+fn native_object_keeps_its_name_in_the_composites_namespace() {
     let composed = object(&namespaced().compose(service).unwrap(), "service");
     assert_eq!(composed["kind"], "Service");
     assert_eq!(composed["metadata"]["name"], "web");
@@ -52,7 +52,7 @@ fn a_native_object_lives_in_the_composites_namespace_under_its_own_name() {
 }
 
 #[test]
-fn the_mark_is_on_the_wrapper_not_in_what_it_wraps() {
+fn label_is_on_the_wrapper_and_not_on_the_wrapped_object() {
     let composed = object(&legacy().compose(service).unwrap(), "service");
     assert_eq!(composed["metadata"]["labels"]["paved-road.fn.crossplane.io/composed"], "true");
     assert_eq!(composed["spec"]["forProvider"]["manifest"]["metadata"], json!({"name": "web"}));

@@ -27,17 +27,17 @@ export default function OperationsPage() {
   return (
     <Page
       title="Operations"
-      lead="Every environment that you may see, across all tenants: what fails now, and why."
+      lead="All environments you can see, across namespaces."
     >
       {!synced ? (
-        <Opening says="Reading every environment…" />
+        <Opening says="Loading environments…" />
       ) : (
         <>
           <Sums all={all} />
           <section aria-labelledby="failing">
-            <h2 id="failing">What fails now</h2>
+            <h2 id="failing">Failing</h2>
             {causes.length === 0 ? (
-              <AllWell words="Nothing fails." />
+              <AllWell words="None" />
             ) : (
               <ul className="causes">
                 {causes.map((group) => (
@@ -47,9 +47,9 @@ export default function OperationsPage() {
             )}
           </section>
           <section aria-labelledby="slow">
-            <h2 id="slow">Under way for more than half an hour</h2>
+            <h2 id="slow">In progress for over 30 minutes</h2>
             {slow.length === 0 ? (
-              <AllWell words="Nothing takes longer than it should." />
+              <AllWell words="None" />
             ) : (
               <Slow all={slow} />
             )}
@@ -66,7 +66,7 @@ export default function OperationsPage() {
 
 const MOODS: [Mood, string][] = [
   ['bad', 'failing'],
-  ['busy', 'under way'],
+  ['busy', 'in progress'],
   ['good', 'ready'],
   ['idle', 'paused or at zero'],
   ['leaving', 'being deleted'],

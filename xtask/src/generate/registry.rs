@@ -1,4 +1,4 @@
-//! The registry of the releases, in documents and in the chart's values.
+//! The registry and the version of the releases, in documents and in the chart's values.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,30 @@ const MENTION: &str = concat!(
     r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)"
 );
 
-/// The documents that name the registry, with today's registry, by their paths from the root.
+/// A version of ours behind the package, the archive or the variable that has it.
+const VERSION: &str = concat!(
+    r"(?<before>function-paved-road:v|configuration-[$a-zA-Z-]+:v|\$name:v|\.xpkg\):v",
+    r"|paved-portal(?::v|-)|/paved(?::|/v)|RELEASE=v|(?m:^paved ))",
+    r"[0-9]+\.[0-9]+\.[0-9]+"
+);
+
+/// The documents that name the registry or the version, with today's, by their paths from the root.
 ///
 /// # Errors
 /// A document is unreadable.
 pub(super) fn documents() -> Result<Vec<(String, String)>> {
     let root = workspace::root();
     let mention = Regex::new(MENTION).context("the pattern of a registry")?;
+    let version = Regex::new(VERSION).context("the pattern of a version")?;
     let mut found = Vec::new();
     for place in PLACES {
         for file in documents_below(&root.join(place))? {
             let text =
                 fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-            if mention.is_match(&text) {
+            if mention.is_match(&text) || version.is_match(&text) {
                 let path = file.strip_prefix(root)?.display().to_string();
-                found.push((path, with_registry(&text, &mention, REGISTRY)));
+                let text = with_registry(&text, &mention, REGISTRY);
+                found.push((path, with_version(&text, &version, env!("CARGO_PKG_VERSION"))));
             }
         }
     }
@@ -47,6 +56,12 @@ fn with_registry(text: &str, mention: &Regex, registry: &str) -> String {
         None => format!("REGISTRY={registry}"),
     };
     mention.replace_all(text, replacement).into_owned()
+}
+
+fn with_version(text: &str, pattern: &Regex, version: &str) -> String {
+    pattern
+        .replace_all(text, |found: &Captures<'_>| format!("{}{version}", &found["before"]))
+        .into_owned()
 }
 
 /// Documents, and the chart's default values. The values of its checks have a mirror on purpose.
@@ -88,6 +103,25 @@ mod tests {
             let found = with_registry(before, &mention, "ghcr.io/x");
             assert!(found.contains(after), "{found}");
             assert!(!found.contains("old."), "{found}");
+        }
+    }
+
+    #[test]
+    fn version_is_replaced_in_each_form() {
+        let pattern = Regex::new(VERSION).unwrap();
+        for before in [
+            "$REGISTRY/function-paved-road:v0.1.0",
+            "registry.example.org/a/configuration-$api-$FLAVOUR:v0.1.0",
+            "$(basename $package .xpkg):v0.1.0",
+            "RELEASE=v0.1.0",
+            "paved-portal-0.1.0.tgz",
+            "https://example.org/paved/v0.1.0/paved.tar.gz",
+            "paved 0.1.0\n",
+        ] {
+            assert_eq!(with_version(before, &pattern, "9.8.7"), before.replace("0.1.0", "9.8.7"));
+        }
+        for other in ["an upgrade from v0.1.0", "provider-helm:v1.0.6", "/paved-gateway:v1.2.3"] {
+            assert_eq!(with_version(other, &pattern, "9.8.7"), other);
         }
     }
 

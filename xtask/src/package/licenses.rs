@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn each_text_is_there_once_after_the_packages_that_it_came_with() {
+    fn each_license_text_follows_its_packages_once() {
         let home = tempfile::tempdir().unwrap();
         let files: [(&str, &[(&str, &str)]); 4] = [
             (

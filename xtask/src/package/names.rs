@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_is_one_that_crossplane_takes() {
+    fn registry_must_be_valid_for_crossplane() {
         for good in [
             Registry::DEFAULT,
             "xpkg.crossplane.io/paved-road",

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_something_does_not_matter() {
+    fn times_do_not_matter() {
         let status = |since: &str| [json!({ "kind": "XR", "status": { "since": since } })];
         let differ = |since: &str| {
             differences(

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn modelled_and_required_fields_stay_with_the_rules_that_speak_of_them() {
+    fn modelled_and_required_fields_stay_with_their_rules() {
         let mut gaps = Gaps::default();
         let cut = managed(&schema(), &model(&[("name", "string")]), &model(&[]), false, &mut gaps);
         let (name, role) = (json!({ "type": "string" }), json!({ "type": "string" }));

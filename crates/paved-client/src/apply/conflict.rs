@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conflict_names_each_field_and_whose_it_is() {
+    fn conflict_names_each_field_and_its_manager() {
         let status: Status = serde_json::from_value(json!({
             "code": 409, "reason": "Conflict", "message": "Apply failed with 1 conflict",
             "details": {"causes": [{

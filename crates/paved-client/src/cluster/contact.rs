@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_back_once_every_watch_is() {
+    async fn contact_returns_once_all_watches_have_synced() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         let broke = |contact: &mut Contact, watch| {
             contact.broke(watch, &api(503), true, "watch X", &cluster).unwrap().is_some()
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_that_a_start_takes_begins_when_it_starts() {
+    async fn start_time_counts_from_the_first_response() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         let goes_on = |contact: &mut Contact, code| {
             contact.broke(0, &api(code), true, "watch X", &cluster).is_ok()
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_never_allowed_ends_it_and_what_is_too_old_is_no_news() {
+    async fn denied_first_watch_is_an_error_and_expired_one_is_silent() {
         let (cluster, mut contact) = (nowhere(), Contact::default());
         assert!(contact.broke(0, &api(410), true, "watch X", &cluster).unwrap().is_none());
         for (code, words) in

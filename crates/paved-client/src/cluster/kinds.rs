@@ -267,7 +267,7 @@ mod tests {
     use crate::cluster::samples::kinds;
 
     #[test]
-    fn what_the_cluster_marks_is_ours_whatever_its_group() {
+    fn labelled_kinds_are_ours_in_any_group() {
         let names: Vec<String> = kinds().all().iter().map(Kind::full_name).collect();
         assert_eq!(
             names,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_to_be_ours_is_told_from_what_lies_beside_it() {
+    fn misspelled_kinds_are_distinguished_from_foreign_ones() {
         for (version, kind, meant) in [
             ("platform.acme.io/v1alpha1", "GpuDevWorkspaceClaim", true),
             ("other.example.org/v1", "Environment", true),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_group_suggests_the_right_ones_and_an_unknown_kind_lists_ours() {
+    fn wrong_group_lists_known_groups_and_unknown_kind_lists_ours() {
         let kinds = kinds();
         assert!(kinds.for_document("dev.example.org/v1alpha1", "Environment").is_ok());
         let wrong = |version: &str, kind: &str| kinds.for_document(version, kind).unwrap_err();

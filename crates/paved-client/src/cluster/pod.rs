@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pods_service_account_is_whom_one_is() {
+    fn config_in_a_pod_uses_its_service_account() {
         let files = files();
         for (host, server) in
             [("10.96.0.1", "https://10.96.0.1:6443/"), ("fd00::1", "https://[fd00::1]:6443/")]

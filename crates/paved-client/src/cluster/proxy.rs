@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contexts_cluster_says_which_proxy_is_its_own() {
+    fn proxy_url_is_read_from_the_contexts_cluster() {
         let text = "{contexts: [{name: a, context: {cluster: x}}, {name: b, context: {cluster: y}}], current-context: b, \
                     clusters: [{name: x, cluster: {server: s, proxy-url: http://own}}, {name: y, cluster: {server: s}}]}";
         let kubeconfig = Kubeconfig::from_yaml(text).unwrap();

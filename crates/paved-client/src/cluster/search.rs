@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_the_only_one_that_has_it() {
+    fn name_selects_its_only_environment() {
         assert_eq!(
             pick("team", "ada", vec![candidate("gpuws")], None).unwrap().kind.name(),
             "GpuDevWorkspaceClaim"
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_named_twice_is_one() {
+    fn environment_named_twice_is_returned_once() {
         let absent = || Err(Failure::Absent(String::new()));
         let named = ["gpuws", "environment.dev.example.org", "gpuws"].map(|kind| Ok(found(kind)));
         let each = once(named.into_iter().chain([absent(), absent()]).collect());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_a_mistake() {
+    fn invalid_name_is_a_usage_error() {
         for text in ["", "/", "gpuws/", "gpuws/a/b", "nokind/ada"] {
             assert!(matches!(candidates(&kinds(), text), Err(Failure::Usage(_))), "{text}");
         }

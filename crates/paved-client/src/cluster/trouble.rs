@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_says_what_to_check() {
+    fn api_errors_have_advice() {
         for (code, no_access, part) in [
             (401, true, "log in again"),
             (403, false, "it is so"),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lacks_a_right_is_told_which_and_a_quota_is_none() {
+    fn missing_right_has_advice_and_other_403_errors_do_not() {
         let told = |message: &str| {
             let failure =
                 explain(&api(json!({"code": 403, "message": message})), "https://c", "list X");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_plugin_is_shown_but_its_last_complaint() {
+    fn plugin_failure_shows_only_its_last_error_line() {
         let script = "echo token-on-stdout; echo first >&2; echo token has expired >&2; exit 1";
         let out = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
         let cmd = "aws --secret hunter2".to_owned();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers() {
+    fn refused_connection_is_reported_with_advice() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let failure = explain(&kube::Error::Service(Box::new(refused)), "https://c:1", "list X");
         assert_eq!(

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn after_an_error_it_begins_anew_and_waits_the_longer_the_more_often() {
+    async fn failed_watch_restarts_with_increasing_delays() {
         let begun = RefCell::new(Vec::new());
         let clock = tokio::time::Instant::now();
         let watch = || {

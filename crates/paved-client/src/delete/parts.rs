@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_a_part_is_told() {
+    fn reason_that_holds_a_resource_is_reported() {
         let going = "2026-01-01T10:00:00Z";
         for (metadata, conditions, told) in [
             (
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_needs_no_line() {
+    fn normal_deletion_has_no_line() {
         let under_way = part(
             &json!({"deletionTimestamp": "2026-01-01T10:00:00Z", "finalizers": ["finalizer.managedresource.crossplane.io"]}),
             &json!([]),
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_seen_is_said() {
+    fn unreadable_resources_are_reported() {
         let hidden = BTreeSet::from(["GpuDevWorkspace".to_owned()]);
         let parts = Parts { hidden, ..parts(Vec::new()) };
         assert!(parts.head().contains("you may not read its resources"), "{}", parts.head());

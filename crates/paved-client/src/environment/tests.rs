@@ -7,7 +7,7 @@ use super::samples::{
 use super::*;
 
 #[test]
-fn its_owner_is_whom_it_was_made_for_else_whom_its_spec_or_its_label_names() {
+fn owner_is_read_from_annotation_then_spec_then_label() {
     let mut object = ready();
     object["metadata"]["labels"] = json!({"owner": "4f2a"});
     assert_eq!(environment(&object).owner.as_deref(), Some("ada@acme.io"));
@@ -42,7 +42,7 @@ fn cluster_with_an_address_inside_names_the_command_that_connects() {
 }
 
 #[test]
-fn it_is_ready_when_crossplane_and_the_function_say_so() {
+fn environment_is_ready_only_with_all_conditions() {
     let all = environment(&ready());
     assert!(all.is_ready() && all.is_current());
     assert_eq!(
@@ -57,7 +57,7 @@ fn it_is_ready_when_crossplane_and_the_function_say_so() {
 }
 
 #[test]
-fn what_was_ready_and_cannot_be_composed_any_more_is_out_of_sync() {
+fn ready_environment_with_a_failed_compose_is_out_of_sync() {
     let mut object = ready();
     set(&mut object, "Synced", "False", "ReconcileError", "cannot select a Composition");
     let seen = environment(&object);
@@ -92,7 +92,7 @@ fn a_newer_spec_makes_the_status_old() {
 }
 
 #[test]
-fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
+fn environment_ready_for_an_older_spec_is_not_ready() {
     let mut object = ready();
     object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
     let seen = environment(&object);
@@ -112,7 +112,7 @@ fn what_is_ready_as_an_older_spec_asked_is_not_ready() {
 }
 
 #[test]
-fn what_was_just_edited_may_show_an_older_status() {
+fn recently_edited_environment_may_have_an_older_status() {
     let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
     let mut object = ready();
     let entry = |manager: &str, time: &str, status: bool| {
@@ -160,7 +160,7 @@ fn what_was_just_edited_may_show_an_older_status() {
 }
 
 #[test]
-fn what_was_refused_stands_in_the_way_and_what_is_made_does_not() {
+fn rejected_resource_blocks_and_resource_in_creation_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
@@ -207,7 +207,7 @@ fn cause_in_the_status_wins_over_the_table() {
 }
 
 #[test]
-fn waiting_environment_names_what_its_first_part_waits_for() {
+fn waiting_environment_names_its_first_prerequisite() {
     let leaf = json!({"slot": "instance", "kind": "Instance", "ready": false, "reason": "Waiting",
         "message": "waits for an image", "since": "2026-01-01T10:00:00Z",
         "cause": {"code": "WaitsFor", "params": {"for": "an image"}}});
@@ -237,7 +237,7 @@ fn uncomposed_environment_is_a_fault_after_three_minutes() {
 }
 
 #[test]
-fn a_claim_of_which_nothing_is_composed_says_what_it_waits_for() {
+fn claim_without_resources_reports_its_condition_message() {
     assert_eq!(
         environment(&uncomposed()).sentence(),
         "Claim is waiting for composite resource to become Ready"
@@ -260,7 +260,7 @@ fn no_object_is_too_strange_to_be_shown() {
 }
 
 #[test]
-fn what_providers_write_cannot_move_the_cursor() {
+fn control_characters_of_providers_are_removed() {
     let mut leaf = refused_leaf();
     leaf["message"] = json!("bad\u{1b}[2J");
     let seen = environment(&half_made(&leaf));

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_it_is_ready() {
+    fn wait_ends_when_the_environment_is_ready() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&creating())), None);
         assert_eq!(play.after(3600, &half_made(&creating())), None, "what is slow has not failed");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_refused_ends_it_after_patience_and_is_named() {
+    fn rejected_resource_ends_the_wait_after_patience() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(179, &half_made(&refused_leaf())), None);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_failed_for_long_before_is_given_its_time_too() {
+    fn earlier_failure_gets_the_full_patience() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(
             play.after(10, &half_made(&refused_leaf())),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_could_see_was_not_refused_meanwhile() {
+    fn patience_restarts_after_a_lost_connection() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_changed_is_believed_once_it_has_settled() {
+    fn recent_change_is_ready_only_after_a_delay() {
         let mut object = ready();
         object["metadata"]["managedFields"] =
             json!([{"manager": "paved", "operation": "Apply", "time": "2026-01-01T11:59:58Z"}]);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_nobody_composes_ends_in_failure_and_not_in_ready() {
+    fn uncomposed_edit_ends_the_wait_with_a_failure() {
         let mut object = ready();
         object["status"]["specHash"] = json!("0123456789abcdef");
         let mut play = Play::new(Goal::Ready);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_meanwhile_fails_and_what_should_be_gone_is_done() {
+    fn deletion_fails_a_wait_for_ready_and_ends_one_for_deleted() {
         let (code, told) = Play::new(Goal::Ready).look(0, &ready(), true);
         assert_eq!(code, Some(FAILED));
         assert!(told.contains("was deleted"), "{told}");
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_crossplane_cannot_compose_ends_it_after_patience() {
+    fn uncomposed_environment_ends_the_wait_after_patience() {
         for (object, words) in [
             (unsynced(), "Crossplane does not compose this environment. Ask the platform team"),
             (unsynced(), "cannot select a Composition"),

@@ -1,4 +1,4 @@
-//! The courses of all that are waited for together, and what followed when each was last judged.
+//! The courses of all environments of one wait, and the last verdict on each.
 
 use std::time::{Duration, Instant};
 

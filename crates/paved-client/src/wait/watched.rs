@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn at_first_all_is_news_and_then_what_has_changed() {
+    fn first_news_has_all_subjects_later_news_only_changed_ones() {
         let mut two = two();
         assert_eq!(two.news(), BTreeSet::from([0, 1]));
         two.change(0, Event::Apply(object("other", "3")));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_list_does_not_show_is_gone() {
+    fn subject_missing_in_a_new_list_is_gone() {
         let mut two = two();
         two.change(0, Event::Init);
         assert!(two.is_listing());
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_made_anew_is_not_the_one_that_is_waited_for() {
+    fn recreated_object_counts_as_gone() {
         let mut two = two();
         two.change(0, Event::Init);
         two.change(0, Event::InitApply(object("ada", "1")));

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_goes_on_where_the_last_one_ended() {
+    fn next_page_continues_after_the_last_key() {
         let key = Key { kind: "K.g".into(), namespace: "team".into(), name: "ada".into() };
         assert_eq!(after(&token(&key).unwrap()).unwrap(), key);
         for strange in ["", "x", "AAAA", "W10"] {

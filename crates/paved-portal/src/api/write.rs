@@ -447,7 +447,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_what_people_may_say() {
+    fn metadata_is_limited_to_allowed_fields() {
         for (metadata, fits) in [
             (json!({"name": "a", "labels": {"b": "c"}, "uid": "u", "managedFields": []}), true),
             (json!({"name": "a", "ownerReferences": []}), false),

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn known_causes_are_the_same_whatever_the_message() {
+    fn known_causes_are_grouped_for_any_message() {
         let one = group(Code::QuotaExceeded, "limit of 0", "ada");
         assert_eq!(one, group(Code::QuotaExceeded, "limit of 8 vCPUs", "grace"));
         assert_ne!(one, group(Code::AccessDenied, "limit of 0", "ada"));

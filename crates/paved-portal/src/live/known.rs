@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_knows_the_same_has_the_same_sum_by_whichever_way() {
+    fn sum_depends_on_content_and_not_on_order() {
         let [a, b, newer] = ["a", "b", "newer"].map(Known::new);
         assert_eq!(a.with(b), b.with(a));
         assert_eq!(a.with(b).with(newer.without(a)), newer.with(b));

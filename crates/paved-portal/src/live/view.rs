@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_ready_is_not_gone() {
+    fn progress_of_a_deletion_starts_at_zero() {
         let mut object: DynamicObject = serde_json::from_value(
             json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool", "metadata": {}, "status": {"progress": "3/7"}}),
         )

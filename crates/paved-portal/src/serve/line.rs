@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_does_not_say_what_they_speak_is_cut_off() {
+    async fn client_without_a_complete_preface_is_disconnected() {
         let limits = Limits::default();
         for said in ["", "PRI ", "PRI * HTTP/2.0\r\n"] {
             let (mut client, server) = duplex(64);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_has_said_it_may_pause() {
+    async fn client_may_pause_after_its_protocol_is_known() {
         let limits = Limits::default();
         for said in ["G", "PRINT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let (mut client, server) = duplex(64);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_nothing_is_cut_off() {
+    async fn client_that_reads_no_data_is_disconnected() {
         let limits = Limits::default();
         let (_client, server) = duplex(16);
         let (mut line, began) = (Line::new(server, &limits), Instant::now());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_a_little_now_and_then_goes_on() {
+    async fn client_that_reads_slowly_stays_connected() {
         let limits = Limits::default();
         let (mut client, server) = duplex(16);
         let mut line = Line::new(server, &limits);

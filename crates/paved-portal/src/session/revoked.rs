@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_heard_from_a_break_until_everything_was_read_again() {
+    fn time_since_a_break_counts_until_the_next_sync() {
         let revoked = Revoked::local();
         assert_eq!(revoked.unheard(), Duration::ZERO);
         revoked.is_interrupted();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_fills_the_list() {
+    async fn revoked_sessions_have_a_limit_for_each_person() {
         let revoked = Revoked::local();
         let later = Timestamp::now().as_second() + 3600;
         for number in 0..EACH {

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_ends_in_whose_it_is() {
+    fn environment_name_ends_in_its_owner() {
         let name = |asked: &str, login: &str| {
             environment_name(asked, &Person::for_tests(login, &[]).owner())
         };

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_gets_its_kind_and_what_has_it_stays() {
+    fn values_get_the_type_of_their_schema_and_valid_ones_stay() {
         let text = json!({"type": "string"});
         let schema = json!({"type": "object", "required": ["name", "size"], "properties": {
             "name": text,

@@ -1,4 +1,4 @@
-//! What the schema of Settings says, and nobody checks before us.
+//! Repeats the checks of the schema: Crossplane does not validate Settings.
 
 use std::sync::LazyLock;
 

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_and_no_more() {
+    fn portal_has_only_read_rights() {
         let rules = all(&both(), composed::all().unwrap()).unwrap().rules();
         let verbs = rules.iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
         assert!(

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_asks_to_go_is_told_after_a_while() {
+    fn resource_without_a_deletion_is_reported_after_a_delay() {
         let made = "2026-01-01T10:00:00Z";
         let state = |waited, kind, metadata: &Value, deleted: Option<&str>| {
             let mut metadata = metadata.clone();

@@ -34,7 +34,7 @@ fn known(live: &Live) -> Known {
 }
 
 #[test]
-fn what_is_seen_twice_is_told_once() {
+fn repeated_version_is_reported_once() {
     let live = Live::new("e".into());
     for version in ["1", "1", "2", "2"] {
         live.put(&object("ada", "u", version), &kind());
@@ -44,7 +44,7 @@ fn what_is_seen_twice_is_told_once() {
 }
 
 #[test]
-fn what_another_version_of_its_kind_shows_is_a_change() {
+fn new_version_of_the_kind_is_a_change() {
     let live = Live::new("e".into());
     let mut later = Arc::unwrap_or_clone(kind());
     later.resource.version = "v2".into();
@@ -65,7 +65,7 @@ fn another_of_the_same_name_is_another() {
 }
 
 #[test]
-fn what_went_while_a_watch_was_away_is_told_when_it_is_back() {
+fn object_missing_after_a_relist_is_reported_as_deleted() {
     let live = Live::new("e".into());
     live.put(&object("ada", "u", "1"), &kind());
     live.put(&object("bob", "v", "1"), &kind());
@@ -120,7 +120,7 @@ fn two_replicas_come_to_the_same() {
 }
 
 #[test]
-fn what_is_remembered_of_changes_has_a_bound() {
+fn backlog_of_changes_is_limited() {
     let (live, kind) = (Live::new("e".into()), kind());
     let mut object = object("ada", "u", "");
     for version in 0..=BACKLOG {
@@ -136,7 +136,7 @@ fn what_is_remembered_of_changes_has_a_bound() {
 }
 
 #[test]
-fn what_is_left_stays_shown_while_it_goes() {
+fn resources_of_an_environment_in_deletion_stay_visible() {
     let live = Live::new("e".into());
     let mut going = object("ada", "u", "1");
     going.metadata.deletion_timestamp =
@@ -169,7 +169,7 @@ fn what_is_left_stays_shown_while_it_goes() {
 }
 
 #[test]
-fn nothing_is_seen_while_no_watch_stands() {
+fn interruption_counts_only_while_all_watches_are_interrupted() {
     let live = Live::new("e".into());
     assert_eq!(live.unseen(), Duration::ZERO, "nothing is watched");
     live.watching(["A.g", "B.g"].map(str::to_owned).into());
@@ -185,7 +185,7 @@ fn nothing_is_seen_while_no_watch_stands() {
 }
 
 #[test]
-fn nothing_is_told_before_everything_was_seen_once() {
+fn store_is_unavailable_until_all_watches_have_synced() {
     let live = Live::new("e".into());
     let status = |live: &Live| live.seen_whole().map_err(|problem| problem.status());
     assert_eq!(
