@@ -16,6 +16,7 @@ mod crossplane;
 mod disturbances;
 mod gcp;
 mod helm;
+mod machines;
 mod manner;
 pub mod model;
 mod object;
@@ -33,12 +34,15 @@ use serde_json::{Value, json};
 use crate::core::World;
 use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
 use ::crossplane::json::{remove, text};
+use ::crossplane::names::PAUSED;
 use clouds::Clouds;
+use machines::Role;
 use manner::{Id, Manner};
 use time::{Look, RESULT_UNKNOWN, Work, is_result_unknown};
 use writes::{as_identified, finish, name, write_secret};
 
 pub use clouds::External;
+pub use machines::{Machine, Power};
 
 /// How fast the clouds are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +76,9 @@ pub struct Change {
     pub state: State,
 }
 
+/// The most rounds of one answer. Resources that undo each other's changes would never settle.
+const LIMIT: usize = 100;
+
 /// The providers of all kinds together.
 #[derive(Clone, Debug, Default)]
 pub struct Provider {
@@ -79,6 +86,8 @@ pub struct Provider {
     failing: BTreeMap<String, String>,
     /// Slots for which the clouds take longer than providers wait.
     stalled: BTreeSet<String>,
+    /// Slots for whose machines the clouds have no capacity.
+    exhausted: BTreeSet<String>,
     /// How long each slot has been worked on without waiting.
     work: BTreeMap<String, Work>,
     /// The last look at each slot, if the providers poll.
@@ -108,30 +117,34 @@ impl Provider {
         self.work.retain(|slot, _| world.resources().contains_key(slot));
         self.clouds.retain(|slot| world.resources().contains_key(slot));
         let mut changes = BTreeMap::new();
-        loop {
+        for _ in 0..LIMIT {
             let round = self.round(world);
-            let done = round.is_empty() || self.pace == Pace::Rounds;
+            let is_quiet = round.is_empty() && !self.clouds.is_at_work();
+            let done = is_quiet || self.pace == Pace::Rounds;
             changes.extend(round);
             if done {
-                return changes.into_iter().map(|(slot, state)| Change { slot, state }).collect();
+                break;
             }
         }
+        changes.into_iter().map(|(slot, state)| Change { slot, state }).collect()
     }
 
     /// Whether a cloud has begun something that it will finish by itself: the next answer can
     /// differ although nothing else changed.
     pub fn is_at_work(&self, world: &World) -> bool {
-        self.work.iter().any(|(slot, work)| {
-            let object = world.resources().get(slot).filter(|object| !is_ready(object));
-            object.is_some_and(|object| {
-                !self.failing.contains_key(slot)
-                    && work.rounds < registry::for_object(object).rounds
+        self.clouds.is_at_work()
+            || self.work.iter().any(|(slot, work)| {
+                let object = world.resources().get(slot).filter(|object| !is_ready(object));
+                object.is_some_and(|object| {
+                    !self.failing.contains_key(slot)
+                        && work.rounds < registry::for_object(object).rounds
+                })
             })
-        })
     }
 
     fn round(&mut self, world: &mut World) -> BTreeMap<String, State> {
         let before = world.clone();
+        self.clouds.settle_machines();
         let mut changes = BTreeMap::new();
         for slot in before.resources().keys() {
             let state = self.work(slot, &before, world);
@@ -148,16 +161,26 @@ impl Provider {
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
         let manner = registry::for_object(&object);
+        let has_changed = self.clouds.end_change(slot);
         if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
             return State::Creating;
         }
-        if self.is_between_looks(slot, &manner, &object, before.now()) {
+        if is_paused(&manner, &object) {
+            let now = before.now().to_string();
+            let why = "Reconciliation is paused via the pause annotation";
+            set_condition(&mut object, &now, "Synced", "False", "ReconcilePaused", why);
+            world.resources_mut().insert(slot.to_owned(), object);
+            return State::Waiting(why.to_owned());
+        }
+        if !has_changed && self.is_between_looks(slot, &manner, &object, before.now()) {
             return State::Ready;
         }
         let identity = self.clouds.identity(slot, &object);
         let state = as_identified(identity, &mut object, |object| {
             let state = self.state(slot, &manner, object, before);
             match state {
+                // Its provider follows a change.
+                State::Ready if self.clouds.is_changing(slot) => {}
                 State::Ready => {
                     finish(&manner, object, before, world);
                     self.clouds.show(slot, &manner, object);
@@ -199,9 +222,19 @@ impl Provider {
             return State::Waiting(why);
         }
         name(manner, object);
+        if manner.role == Role::Switch {
+            return self.switch(slot, manner, object, world);
+        }
         self.clouds.import(slot, manner, object, world);
         if self.clouds.has(slot) {
-            return self.clouds.update(slot, manner, object);
+            let no_capacity = self.no_capacity(slot, manner, object, "StartInstances");
+            return self.clouds.update(slot, manner, object, world, no_capacity.as_deref());
+        }
+        if self.clouds.presume(slot, manner, object, world) {
+            return State::Ready;
+        }
+        if let Some(why) = self.no_capacity(slot, manner, object, "RunInstances") {
+            return State::Failed(format!("creating EC2 Instance: {why}"));
         }
         if let Some(why) = self.clouds.forbids_creation(slot, manner, object, world.now()) {
             return State::Failed(why);
@@ -239,6 +272,12 @@ fn unlabelled(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, &["metadata", "labels"]);
     object
+}
+
+/// Whether a managed resource has the annotation that pauses its provider.
+fn is_paused(manner: &Manner, object: &Value) -> bool {
+    !matches!(manner.id, Id::None)
+        && text(object, &["metadata", "annotations", PAUSED]) == Some("true")
 }
 
 /// Whether a resource's Ready condition is True.

@@ -47,6 +47,9 @@ pub struct Rule {
     pub update: Option<String>,
     /// The cloud refuses to delete it, in these words.
     pub delete: Option<String>,
+    /// The cloud refuses to start a machine, in these words. The rule is about the Instance, if a
+    /// change of it needs a restart, and about the InstanceState that starts it.
+    pub start: Option<String>,
     /// It exists and is of no use, for this reason.
     pub unavailable: Option<String>,
     /// The state that its cloud reports in `status.atProvider`, such as CREATE_FAILED, although its
@@ -81,6 +84,7 @@ impl Behaviour {
                 create: all.create.or_else(|| rule.create.clone()),
                 update: all.update.or_else(|| rule.update.clone()),
                 delete: all.delete.or_else(|| rule.delete.clone()),
+                start: all.start.or_else(|| rule.start.clone()),
                 unavailable: all.unavailable.or_else(|| rule.unavailable.clone()),
                 reports: all.reports.or_else(|| rule.reports.clone()),
                 seconds: all.seconds.or(rule.seconds),

@@ -16,6 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use simulator::provider::Machine;
 
 use super::{NAMESPACE, Trouble, written};
 
@@ -49,6 +50,15 @@ pub struct External {
     pub gone_at: Option<Timestamp>,
     /// What it was made of, or last changed to: `spec.forProvider` without references.
     pub parameters: Value,
+    /// The power of a machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// When the start or the stop of a machine ends, or ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned_at: Option<Timestamp>,
+    /// When a change ends that its provider follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<Timestamp>,
     /// The managed resource that holds it.
     pub owner: Owner,
 }
@@ -198,6 +208,15 @@ impl External {
         key(&self.group, &self.kind, self.parent.as_deref(), &self.name)
     }
 
+    /// The power of a machine by now.
+    pub fn settled(&self) -> Option<Machine> {
+        let mut machine = self.machine.clone()?;
+        if self.turned_at.is_none_or(|turned_at| turned_at <= Timestamp::now()) {
+            machine.settle();
+        }
+        Some(machine)
+    }
+
     /// Whether it is being made or deleted.
     pub fn is_busy(&self) -> bool {
         self.gone_at.is_some() || self.ready_at > Timestamp::now()
@@ -208,7 +227,8 @@ impl External {
         serde_json::from_str(map["data"][ENTRY].as_str()?).ok()
     }
 
-    fn config_map(&self) -> anyhow::Result<ConfigMap> {
+    /// The same as a ConfigMap of [`NAMESPACE`].
+    pub fn config_map(&self) -> anyhow::Result<ConfigMap> {
         let mut labels = json!({KIND_LABEL: self.kind});
         if !self.owner.composite.is_empty() {
             labels[COMPOSITE_LABEL] = json!(self.owner.composite);
@@ -220,6 +240,22 @@ impl External {
         });
         serde_json::from_value(map).context("an external resource that is no ConfigMap")
     }
+}
+
+/// Changes what exists in a cloud, as its console would. `map` is the ConfigMap of it. Its provider
+/// notices at the next look.
+pub async fn edit(
+    client: &Client,
+    map: &Value,
+    change: impl FnOnce(&mut External),
+) -> anyhow::Result<()> {
+    let mut external = External::from_config_map(map).context("a ConfigMap of something else")?;
+    change(&mut external);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    api.replace(&external.key(), &written(), &external.config_map()?)
+        .await
+        .with_context(|| format!("cannot change {}", external.key()))?;
+    Ok(())
 }
 
 /// The ConfigMap's name for an external resource: its service and kind, its name, and a hash that

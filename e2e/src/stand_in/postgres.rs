@@ -69,7 +69,7 @@ impl Outside for Postgres {
         }
     }
 
-    async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
+    async fn update(&self, resource: &mut Resource, _: &Rule) -> Result<(), Trouble> {
         match resource.text("/kind") {
             "Role" => self.update_role(resource).await.map_err(doing("cannot alter role")),
             "Database" => {

@@ -29,7 +29,11 @@ pub trait Outside: Send + Sync + 'static {
         rule: &Rule,
     ) -> impl Future<Output = Result<(), Trouble>> + Send;
     /// Changes one to what the object says.
-    fn update(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
+    fn update(
+        &self,
+        resource: &mut Resource,
+        rule: &Rule,
+    ) -> impl Future<Output = Result<(), Trouble>> + Send;
     /// Deletes one, or begins to.
     fn delete(
         &self,
@@ -47,6 +51,8 @@ pub enum Seen {
     Making(Duration),
     /// It is being deleted, for so much longer.
     Going(Duration),
+    /// It is being changed, for so much longer. Its provider shows what it saw before.
+    Changing(Duration),
     /// It is there.
     Made {
         /// Whether it is another than the object asks for.
@@ -170,6 +176,10 @@ async fn settle(
             secrets.reserve(resource).await?;
             return Ok(Next::After(left));
         }
+        Seen::Changing(left) => {
+            resource.condition("Synced", "True", "ReconcileSuccess", "");
+            return Ok(Next::After(left));
+        }
         Seen::Made { outdated } => outdated,
     };
     match &rule.unavailable {
@@ -179,14 +189,18 @@ async fn settle(
     if outdated && policies.update {
         let updated = match &rule.update {
             Some(why) => Err(Trouble::Refused(why.clone())),
-            None => outside.update(resource).await,
+            None => outside.update(resource, rule).await,
         };
         if let Err(refused) = updated {
             secrets.publish(resource).await?;
             return refuse(resource, Operation::Update, refused);
         }
-        outside.observe(resource).await.map_err(told("observe failed"))?;
+        let seen = outside.observe(resource).await.map_err(told("observe failed"))?;
         resource.save().await?;
+        if let Seen::Changing(left) = seen {
+            resource.condition("Synced", "True", "ReconcileSuccess", "");
+            return Ok(Next::After(left));
+        }
     }
     if let Some(state) = &rule.reports {
         resource.report(state);
@@ -213,7 +227,7 @@ async fn delete(
     // Only a CRD that dropped what was resolved has anything left to resolve.
     let _ = resource.model.prepare(&mut resource.object, &resource.world);
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
-    if matches!(seen, Seen::Making(_) | Seen::Made { .. }) {
+    if matches!(seen, Seen::Making(_) | Seen::Changing(_) | Seen::Made { .. }) {
         let deleted = match &rule.delete {
             Some(why) => Err(Trouble::Refused(why.clone())),
             None => outside.delete(resource, rule).await,

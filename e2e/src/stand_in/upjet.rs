@@ -8,7 +8,7 @@ use crossplane::api_version::group_of;
 use crossplane::names;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use simulator::provider::model::{Existing, differs, parameters};
+use simulator::provider::model::{Existing, differs, parameters, terminated};
 
 use super::cloud::{Cloud, External, Owner, key};
 use super::reconcile::{Outside, Seen};
@@ -25,7 +25,7 @@ pub struct Upjet {
 
 impl Outside for Upjet {
     async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
-        let Some(external) = self.find(resource) else { return Ok(Seen::Missing) };
+        let Some(mut external) = self.find(resource) else { return Ok(Seen::Missing) };
         if let Some(gone_at) = external.gone_at {
             if let Some(left) = until(gone_at) {
                 return Ok(Seen::Going(left));
@@ -42,11 +42,29 @@ impl Outside for Upjet {
             return Ok(Seen::Making(left));
         }
         resource.name_externally(&external.name);
+        if let Some(left) = external.changed_at.and_then(until) {
+            return Ok(Seen::Changing(left));
+        }
         if resource.is_deleted() {
             return Ok(Seen::Made { outdated: false });
         }
+        let switched = resource.model.switched(&resource.object).map(|(id, _)| self.machine(id));
+        if let Some(machine) = &switched {
+            let Some(machine) = machine.as_ref().and_then(External::settled) else {
+                self.cloud.remove(&external).await?;
+                return Ok(Seen::Missing);
+            };
+            external.parameters["state"] = json!(machine.power);
+        }
         as_identified(&external.identity, resource, show);
         let outdated = differs(&external.parameters, &parameters(&resource.object));
+        let seen = &mut resource.object["status"]["atProvider"];
+        if switched.is_some() {
+            seen["state"] = external.parameters["state"].clone();
+        }
+        if let Some(machine) = external.settled() {
+            machine.show(seen);
+        }
         Ok(Seen::Made { outdated })
     }
 
@@ -68,25 +86,41 @@ impl Outside for Upjet {
         if let Some(why) = resource.model.forbids_creation(&wanted) {
             return Err(Trouble::Refused(why));
         }
-        let external = self.made(resource, name, identity, parameters, rule);
+        let mut external = self.made(resource, name, identity, parameters, rule);
+        if let Some(turned_at) = self.switch(resource, rule).await? {
+            external.ready_at = external.ready_at.max(turned_at);
+        }
         self.cloud.put(&external).await
     }
 
-    async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
+    async fn update(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
         let wanted = parameters(&resource.object);
         if let Some(why) = resource.model.forbids_change(&external.parameters, &wanted) {
             return Err(Trouble::Refused(why));
         }
-        for (field, value) in resource.model.effective(&wanted).as_object().into_iter().flatten() {
-            external.parameters[field] = value.clone();
+        external.changed_at = self.switch(resource, rule).await?;
+        let before = external.settled();
+        let mut machine = before.clone();
+        let with_id = machine.as_mut().map(|machine| (machine, external.name.as_str()));
+        let no_capacity = rule.start.as_deref();
+        let changed =
+            resource.model.change(&mut external.parameters, with_id, &wanted, no_capacity);
+        if machine != before {
+            external.turned_at = Some(later(self.round));
+            external.changed_at = external.turned_at.filter(|_| changed.is_ok());
         }
+        external.machine = machine;
         resource.name().clone_into(&mut external.owner.name);
-        self.cloud.put(&external).await
+        self.cloud.put(&external).await?;
+        changed.map_err(Trouble::Refused)
     }
 
     async fn delete(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
         let Some(mut external) = self.find(resource) else { return Ok(()) };
+        if external.changed_at.and_then(until).is_some() {
+            return Err(Trouble::Busy("update operation is still running".to_owned()));
+        }
         if resource.model.is_asynchronous() && self.is_making(&external, resource, rule) {
             let since = resource.create_began();
             return Err(Trouble::Busy(format!(
@@ -115,6 +149,33 @@ impl Upjet {
             let name = Some(resource.external_name()).filter(|name| !name.is_empty())?;
             self.cloud.get(&key(&group(resource), resource.text("/kind"), parent(resource), name))
         })
+    }
+
+    /// The machine with an id.
+    fn machine(&self, id: &str) -> Option<External> {
+        self.cloud.get(&key("ec2.aws.upbound.io", "Instance", None, id))
+    }
+
+    /// Starts or stops the machine that a resource names, if the resource does that. Says when the
+    /// machine has the wanted power.
+    async fn switch(&self, resource: &Resource, rule: &Rule) -> Result<Option<Timestamp>, Trouble> {
+        let Some((id, wanted)) = resource.model.switched(&resource.object) else { return Ok(None) };
+        let gone = || Trouble::Refused(terminated(id));
+        let mut external = self.machine(id).filter(|one| one.gone_at.is_none()).ok_or_else(gone)?;
+        let mut machine = external.machine.clone().ok_or_else(gone)?;
+        let Some(wanted) = wanted.filter(|wanted| *wanted != machine.power) else {
+            return Ok(external.turned_at);
+        };
+        // A machine that is being started or stopped is waited for.
+        let waited = external.turned_at.and_then(until).unwrap_or_default();
+        machine.settle();
+        machine
+            .turn(wanted, id, &external.parameters, rule.start.as_deref())
+            .map_err(Trouble::Refused)?;
+        external.machine = Some(machine);
+        external.turned_at = Some(later(waited + self.round));
+        self.cloud.put(&external).await?;
+        Ok(external.turned_at)
     }
 
     /// Whether a provider is still at the making of something, and can do nothing else with it.
@@ -148,6 +209,9 @@ impl Upjet {
             ready_at: later(takes),
             gone_at: None,
             parameters,
+            machine: resource.model.machine(),
+            turned_at: None,
+            changed_at: None,
             owner: Owner {
                 api_version: resource.text("/apiVersion").to_owned(),
                 namespace: resource.text("/metadata/namespace").to_owned(),

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use e2e::control_plane::postgres::Postgres;
-use e2e::stand_in::cloud::{COMPOSITE_LABEL, KIND_LABEL};
+use e2e::stand_in::cloud::{COMPOSITE_LABEL, External, KIND_LABEL, edit};
 use e2e::stand_in::{NAMESPACE, Options, behaviour, configs, run, schema};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,6 +20,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use simulator::provider::Power;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -194,6 +195,23 @@ impl Bench {
     pub async fn vanish(&self, external: &Value) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         api.delete(name(external), &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Lets the machine of a composite power itself off.
+    pub async fn power_off(&self, composite: &str) {
+        let all = self.cloud(composite).await;
+        let map = all.iter().find(|map| map["metadata"]["labels"][KIND_LABEL] == "Instance");
+        let power_off = |machine: &mut External| {
+            machine.machine.as_mut().unwrap().power = Power::Stopped;
+        };
+        edit(&self.client, map.unwrap(), power_off).await.unwrap();
+    }
+
+    /// Waits until a field of `status.atProvider` has this value.
+    pub async fn shows(&self, object: &Value, field: &str, value: &str) -> Value {
+        let has = |found: &Value| found["status"]["atProvider"][field] == *value;
+        let what = format!("{field}={value}");
+        self.fits(object, &what, |found| found.is_some_and(has)).await.unwrap()
     }
 
     /// Sets a rule; without one it is withdrawn.

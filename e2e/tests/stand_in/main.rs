@@ -8,6 +8,7 @@
 mod bench;
 mod examples;
 mod postgres;
+mod power;
 mod server;
 
 use std::time::Duration;
@@ -36,6 +37,9 @@ async fn resources_live_and_die_as_with_a_real_provider() {
             connection_details_go_into_a_secret_of_the_resource(bench),
             vanished_resource_comes_back_under_another_name(bench),
             a_namespaced_resource_answers_too(bench),
+            power::machine_is_stopped_and_started(bench),
+            power::start_without_capacity_recovers(bench),
+            power::instance_state_of_a_deleted_machine_fails(bench),
             examples::every_example_becomes_ready_and_goes(bench),
             postgres_answers(bench),
         );

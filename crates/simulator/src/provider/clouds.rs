@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::machines::{Machine, Power, Role};
 use super::manner::{Facts, Manner};
 use super::rules::{self, differs};
-use super::writes::{EXTERNAL_NAME, as_identified, finish, identify, late_initialise, wanted};
+use super::writes::{
+    EXTERNAL_NAME, as_identified, finish, identify, late_initialise, may_update, wanted,
+};
 use super::{State, is_ready, set_condition};
 use crate::core::World;
 use ::crossplane::json::{at, overlay, set, text};
@@ -15,10 +18,14 @@ use ::crossplane::json::{at, overlay, set, text};
 /// A resource in its cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub struct External {
+    /// Its name in the cloud, once its provider knows it.
+    pub name: String,
     /// What it is: `spec.forProvider` without references, and the fields that the cloud chose.
     pub parameters: Value,
     /// The state that the cloud reports, such as `CREATE_FAILED`, where it is not the usual one.
     pub state: Option<String>,
+    /// The power of a machine.
+    pub machine: Option<Machine>,
 }
 
 /// How long Cloud SQL reserves the name of a server that was deleted.
@@ -38,6 +45,10 @@ pub(super) struct Clouds {
     gone: BTreeMap<String, Timestamp>,
     /// How many updates each slot's provider has sent.
     updates: BTreeMap<String, u32>,
+    /// Slots whose providers follow a change, and do not look until it ends.
+    changing: BTreeSet<String>,
+    /// Slots that count as created without a look, because their server is stopped.
+    presumed: BTreeSet<String>,
     /// The names of buckets that other accounts have.
     foreign: BTreeSet<String>,
     /// The names of resources that no object knows.
@@ -50,6 +61,8 @@ impl Clouds {
         self.externals.retain(|slot, _| is_filled(slot));
         self.vanished.retain(|slot| is_filled(slot));
         self.unnoticed.retain(|slot| is_filled(slot));
+        self.changing.retain(|slot| is_filled(slot));
+        self.presumed.retain(|slot| is_filled(slot));
     }
 
     pub(super) fn has(&self, slot: &str) -> bool {
@@ -65,12 +78,80 @@ impl Clouds {
         self.vanished.remove(slot);
         if manner.mirrors {
             let parameters = completed(manner, object, world);
-            self.externals.insert(slot.to_owned(), External { parameters, state: None });
+            let machine = (manner.role == Role::Machine).then(|| Machine::observed(object));
+            let name = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
+            let external = External { name, parameters, state: None, machine };
+            self.externals.insert(slot.to_owned(), external);
         }
     }
 
-    pub(super) fn vanish(&mut self, slot: &str) {
+    /// Forgets the resource of a slot.
+    pub(super) fn forget(&mut self, slot: &str) {
         self.externals.remove(slot);
+        self.changing.remove(slot);
+    }
+
+    /// Whether the resource of a slot was deleted without its provider, and is not there again.
+    pub(super) fn is_gone(&self, slot: &str) -> bool {
+        self.vanished.contains(slot)
+    }
+
+    /// The slot of the machine with an id.
+    pub(super) fn machine(&self, id: &str) -> Option<&str> {
+        let mut machines = self.externals.iter().filter(|(_, external)| external.machine.is_some());
+        machines.find(|(_, external)| external.name == id).map(|(slot, _)| slot.as_str())
+    }
+
+    /// The power of the machine in a slot.
+    pub(super) fn power(&self, slot: &str) -> Option<Power> {
+        Some(self.externals.get(slot)?.machine.as_ref()?.power)
+    }
+
+    /// Begins to start or stop the machine in a slot.
+    pub(super) fn turn(
+        &mut self,
+        slot: &str,
+        to: Power,
+        no_capacity: Option<&str>,
+    ) -> Result<(), String> {
+        match self.externals.get_mut(slot) {
+            Some(External { name, parameters, machine: Some(machine), .. }) => {
+                machine.turn(to, name, parameters, no_capacity)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the starts and stops of machines that were begun.
+    pub(super) fn settle_machines(&mut self) {
+        let machines = self.externals.values_mut().filter_map(|external| external.machine.as_mut());
+        machines.for_each(Machine::settle);
+    }
+
+    /// Begins a change that takes its time. The provider shows what it saw before.
+    pub(super) fn begin_change(&mut self, slot: &str, manner: &Manner, object: &mut Value) {
+        self.show(slot, manner, object);
+        self.changing.insert(slot.to_owned());
+        self.count_update(slot);
+    }
+
+    /// Ends the change of a slot's resource, and says whether there was one.
+    pub(super) fn end_change(&mut self, slot: &str) -> bool {
+        self.changing.remove(slot)
+    }
+
+    pub(super) fn is_changing(&self, slot: &str) -> bool {
+        self.changing.contains(slot)
+    }
+
+    /// Whether a change was begun that will end by itself.
+    pub(super) fn is_at_work(&self) -> bool {
+        let mut machines = self.externals.values().filter_map(|external| external.machine.as_ref());
+        !self.changing.is_empty() || machines.any(Machine::is_turning)
+    }
+
+    pub(super) fn vanish(&mut self, slot: &str) {
+        self.forget(slot);
         self.vanished.insert(slot.to_owned());
         self.unnoticed.insert(slot.to_owned());
         *self.former.entry(slot.to_owned()).or_default() += 1;
@@ -149,11 +230,30 @@ impl Clouds {
             {
                 annotations.remove(EXTERNAL_NAME[2]);
             }
-            set(object, &["status", "atProvider"], json!({}));
-            set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
+            lose(object, world);
+        } else if self.presumed.contains(slot) {
+            if !self.is_whole_stopped(manner, object, world) {
+                self.presumed.remove(slot);
+                lose(object, world);
+            }
         } else if manner.mirrors && is_ready(object) && !self.has(slot) {
             self.put(slot, manner, object, world);
         }
+    }
+
+    /// Whether a resource counts as created without a look, because its server is stopped.
+    pub(super) fn presume(
+        &mut self,
+        slot: &str,
+        manner: &Manner,
+        object: &Value,
+        world: &World,
+    ) -> bool {
+        let is_presumed = !self.has(slot) && self.is_whole_stopped(manner, object, world);
+        if is_presumed {
+            self.presumed.insert(slot.to_owned());
+        }
+        is_presumed
     }
 
     /// Reads the resource; an error is the provider's if it cannot. Another account may have the
@@ -178,14 +278,20 @@ impl Clouds {
 
     /// The name of the resource that this one belongs to, if that was deleted without its provider.
     fn gone_whole<'o>(&self, manner: &Manner, object: &'o Value, world: &World) -> Option<&'o str> {
-        let field = manner.rules.part_of?;
-        let whole = text(object, &["spec", "forProvider", field])?;
-        let reference = manner.references.iter().find(|reference| reference.field == field)?;
-        let mut vanished = self.vanished.iter().filter_map(|slot| world.resources().get(slot));
-        let is_whole = |one: &Value| {
-            one["kind"] == reference.target && text(one, &EXTERNAL_NAME) == Some(whole)
-        };
-        vanished.any(is_whole).then_some(whole)
+        let whole = text(object, &["spec", "forProvider", manner.rules.part_of?])?;
+        self.vanished.contains(whole_slot(manner, object, world)?).then_some(whole)
+    }
+
+    /// Whether the database server that the resource belongs to is stopped.
+    fn is_whole_stopped(&self, manner: &Manner, object: &Value, world: &World) -> bool {
+        let server = manner
+            .rules
+            .refused_while_stopped
+            .and_then(|_| whole_slot(manner, object, world))
+            .and_then(|slot| self.externals.get(slot));
+        let policy =
+            server.and_then(|one| text(&one.parameters, &["settings", "activationPolicy"]));
+        policy.is_some_and(|policy| policy != "ALWAYS")
     }
 
     /// Why the resource cannot be created, if so.
@@ -206,8 +312,16 @@ impl Clouds {
     }
 
     /// Changes the resource of a slot to what its object asks for, if there is a difference. What
-    /// the cloud chose or changed is copied into the spec first.
-    pub(super) fn update(&mut self, slot: &str, manner: &Manner, object: &mut Value) -> State {
+    /// the cloud chose or changed is copied into the spec first. `no_capacity` has the cloud's words
+    /// if it cannot start the machine again.
+    pub(super) fn update(
+        &mut self,
+        slot: &str,
+        manner: &Manner,
+        object: &mut Value,
+        world: &World,
+        no_capacity: Option<&str>,
+    ) -> State {
         let Some(external) = self.externals.get_mut(slot) else { return State::Creating };
         let mut late = json!({});
         for field in manner.facts.iter().flat_map(|facts| facts.copied()) {
@@ -218,6 +332,7 @@ impl Clouds {
         }
         late_initialise(manner, object, &late);
         identify(manner, object);
+        text(object, &EXTERNAL_NAME).unwrap_or_default().clone_into(&mut external.name);
         let wanted = wanted(object);
         if !differs(&external.parameters, &wanted) || !may_update(object) {
             return State::Ready;
@@ -226,11 +341,25 @@ impl Clouds {
         {
             return State::Failed(why);
         }
-        *self.updates.entry(slot.to_owned()).or_default() += 1;
-        for (field, value) in manner.rules.effective(&wanted).as_object().into_iter().flatten() {
-            external.parameters[field] = value.clone();
+        let is_slow = manner.rules.is_slow(&external.parameters, &wanted);
+        let refusal = manner.rules.refused_while_stopped;
+        if let Some(why) = refusal.filter(|_| self.is_whole_stopped(manner, object, world)) {
+            return State::Failed(why.to_owned());
         }
-        State::Ready
+        if is_slow {
+            self.begin_change(slot, manner, object);
+        } else {
+            self.count_update(slot);
+        }
+        let Some(external) = self.externals.get_mut(slot) else { return State::Creating };
+        let machine = external.machine.as_mut().map(|machine| (machine, external.name.as_str()));
+        match manner.rules.change(&mut external.parameters, machine, &wanted, no_capacity) {
+            Ok(()) => State::Ready,
+            Err(why) => {
+                self.end_change(slot);
+                State::Failed(why)
+            }
+        }
     }
 
     /// Shows in `status.atProvider` what the resource of a slot is, whatever its object asks for.
@@ -240,6 +369,9 @@ impl Clouds {
         overlay(&mut seen, &external.parameters);
         if let (Some(state), Some(field)) = (&external.state, manner.rules.state) {
             seen[field] = json!(state);
+        }
+        if let Some(machine) = external.machine.as_ref().filter(|_| external.state.is_none()) {
+            machine.show(&mut seen);
         }
         set(object, &["status", "atProvider"], seen);
     }
@@ -264,9 +396,22 @@ pub(super) fn completed(manner: &Manner, object: &Value, world: &World) -> Value
     known
 }
 
-fn may_update(object: &Value) -> bool {
-    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
-    policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "Update"))
+/// Shows that a resource is not there.
+fn lose(object: &mut Value, world: &World) {
+    set(object, &["status", "atProvider"], json!({}));
+    set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
+}
+
+/// The slot of the resource that this one belongs to.
+fn whole_slot<'w>(manner: &Manner, object: &Value, world: &'w World) -> Option<&'w str> {
+    let field = manner.rules.part_of?;
+    let whole = text(object, &["spec", "forProvider", field])?;
+    let reference = manner.references.iter().find(|reference| reference.field == field)?;
+    let mut all = world.resources().iter();
+    let (slot, _) = all.find(|(_, one)| {
+        one["kind"] == reference.target && text(one, &EXTERNAL_NAME) == Some(whole)
+    })?;
+    Some(slot)
 }
 
 /// Whether Terraform takes a value for unset.

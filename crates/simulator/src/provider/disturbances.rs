@@ -1,8 +1,9 @@
-//! Disturbances of providers: refusals, deletions by hand, restarts, slow clouds, and names that
-//! others have.
+//! Disturbances of providers: refusals, deletions by hand, restarts, slow clouds, names that others
+//! have, missing capacity, and machines that stop.
 
 use serde_json::json;
 
+use super::machines::stops_when_interrupted;
 use super::{External, Provider, is_ready, registry};
 use crate::core::World;
 use crossplane::json::set;
@@ -14,9 +15,10 @@ impl Provider {
         self.failing.insert(slot.into(), message.into());
     }
 
-    /// The cloud takes the resource in `slot` again.
+    /// The cloud takes the resource in `slot` again, and has capacity for it.
     pub fn mend(&mut self, slot: &str) {
         self.failing.remove(slot);
+        self.exhausted.remove(slot);
     }
 
     /// The cloud's resource of a slot, to change it as its console would. Resources of providers
@@ -81,5 +83,41 @@ impl Provider {
     /// How many updates the provider of the resource in `slot` has sent.
     pub fn updates(&self, slot: &str) -> u32 {
         self.clouds.updates(slot)
+    }
+
+    /// From here on the cloud has no capacity to create or start the machine of a slot, until
+    /// [`Provider::mend`].
+    pub fn exhaust(&mut self, slot: impl Into<String>) {
+        self.exhausted.insert(slot.into());
+    }
+
+    /// Lets the machine of a slot power itself off, as a `shutdown` in it does. By
+    /// `instanceInitiatedShutdownBehavior` that stops or terminates it.
+    pub fn power_off(&mut self, slot: &str) {
+        let Some(external) = self.clouds.get_mut(slot) else { return };
+        if external.parameters["instanceInitiatedShutdownBehavior"] == "terminate" {
+            self.vanish(slot);
+        } else if let Some(machine) = &mut external.machine {
+            machine.stop_at_once(false);
+        }
+    }
+
+    /// Lets AWS interrupt the spot machine of a slot. By its options that stops or terminates it.
+    pub fn reclaim(&mut self, slot: &str) {
+        let Some(external) = self.clouds.get_mut(slot) else { return };
+        if !stops_when_interrupted(&external.parameters) {
+            self.vanish(slot);
+        } else if let Some(machine) = &mut external.machine {
+            machine.stop_at_once(true);
+        }
+    }
+
+    /// Lets AWS start the spot machine again that it interrupted.
+    pub fn resume(&mut self, slot: &str) {
+        let machine = self.clouds.get_mut(slot).and_then(|external| external.machine.as_mut());
+        if let Some(machine) = machine.filter(|machine| machine.is_interrupted) {
+            machine.is_interrupted = false;
+            machine.start();
+        }
     }
 }

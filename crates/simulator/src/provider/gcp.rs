@@ -19,6 +19,10 @@ const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected.
      the deletion protection and try again. To disable deletion protection, update the instance \
      settings with deletionProtectionEnabled set to false., failedPrecondition";
 
+/// The words about a change inside a server that is stopped.
+const STOPPED_SERVER: &str = "googleapi: Error 400: Invalid request: Invalid request since \
+     instance is not running., invalid";
+
 pub(super) fn manner(service: &str, kind: &str) -> Manner {
     match (service, kind) {
         ("container", "Cluster") => CLUSTER,
@@ -28,6 +32,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             rules: Rules {
                 part_of: Some("cluster"),
                 immutable: &["location", "project", "cluster"],
+                slow: &["nodeCount"],
                 ..RULES
             },
             ..KIND
@@ -35,7 +40,11 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
         ("sql", "DatabaseInstance") => DATABASE_INSTANCE,
         ("sql", "Database") => Manner {
             references: INSTANCE,
-            rules: Rules { part_of: Some("instance"), ..RULES },
+            rules: Rules {
+                part_of: Some("instance"),
+                refused_while_stopped: Some(STOPPED_SERVER),
+                ..RULES
+            },
             ..KIND
         },
         ("sql", "User") => Manner {
@@ -45,6 +54,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             rules: Rules {
                 part_of: Some("instance"),
                 unreadable: Some("server gone"),
+                refused_while_stopped: Some(STOPPED_SERVER),
                 immutable: &["project", "instance"],
                 ..RULES
             },
@@ -146,6 +156,7 @@ const DATABASE_INSTANCE: Manner = Manner {
     },
     rules: Rules {
         grows: &[("settings.diskSize", SMALLER)],
+        slow: &["settings.activationPolicy"],
         protected: Some(protection),
         reserved: Some("name used within a week"),
         ..RULES

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::behaviour::{self, Behaviour};
+use super::machines::Role;
 use super::rules::Rules;
 use super::{State, is_ready, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
@@ -41,6 +42,8 @@ pub(super) struct Manner {
     pub(super) tell: fn(&mut Value, &State, &World, &Self),
     /// What its cloud refuses, beyond the facts.
     pub(super) rules: Rules,
+    /// What it has to do with the power of machines.
+    pub(super) role: Role,
     /// The facts about the kind, where there are any.
     pub(super) facts: Option<&'static Behaviour>,
 }
@@ -48,7 +51,7 @@ pub(super) struct Manner {
 impl Manner {
     /// Whether the cloud assigns the name of a resource when it creates it.
     pub(super) fn assigns_names(&self) -> bool {
-        matches!(self.id, Id::Assigned(_) | Id::Capital(_))
+        matches!(self.id, Id::Assigned(_) | Id::Capital(_) | Id::Of(_))
     }
 
     /// Whether the provider writes nothing to a resource whose provider config does not exist.
@@ -78,6 +81,8 @@ pub(super) enum Id {
     Capital(&'static str),
     /// The same, in place of the name that the annotation had before the resource was there.
     Replaced(&'static str),
+    /// The id of another resource, in this field of `spec.forProvider`.
+    Of(&'static str),
 }
 
 /// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other
@@ -133,6 +138,7 @@ pub(super) const MANAGED: Manner = Manner {
     effects: |_, _, _, _| {},
     tell: tell_managed,
     rules: Rules::NONE,
+    role: Role::None,
     facts: None,
 };
 
@@ -221,6 +227,9 @@ impl Id {
             Self::None => String::new(),
             Self::Name => text(object, &["metadata", "name"]).unwrap_or_default().to_owned(),
             Self::Assigned(prefix) => format!("{prefix}{}", hash.get(..17).unwrap_or_default()),
+            Self::Of(field) => {
+                text(object, &["spec", "forProvider", field]).unwrap_or_default().to_owned()
+            }
             Self::Capital(prefix) | Self::Replaced(prefix) => {
                 format!("{prefix}{}", hash.get(..13).unwrap_or_default().to_uppercase())
             }

@@ -3,12 +3,14 @@
 
 use serde_json::{Map, Value, json};
 
+use super::machines::Role;
 use super::manner::{Facts, Manner, Reference};
 use super::writes::{self, finish, identify};
 use super::{State, clouds, references, registry};
 use crate::core::World;
 use crossplane::json::{overlay, set, text};
 
+pub use super::machines::{Machine, Power, terminated};
 pub use super::manner::Operation;
 pub use super::missing_config;
 pub use super::rules::{Existing, differs};
@@ -68,6 +70,34 @@ impl Model {
     /// The changes of `wanted` that take effect at once; others wait for a maintenance window.
     pub fn effective(&self, wanted: &Value) -> Value {
         self.0.rules.effective(wanted)
+    }
+
+    /// Makes the changes of `there` that take effect at once; others wait for a maintenance window.
+    /// A machine, with its id, is stopped and started for some of them. `no_capacity` has the
+    /// cloud's words if it cannot start. Changes before the error are made.
+    pub fn change(
+        &self,
+        there: &mut Value,
+        machine: Option<(&mut Machine, &str)>,
+        wanted: &Value,
+        no_capacity: Option<&str>,
+    ) -> Result<(), String> {
+        self.0.rules.change(there, machine, wanted, no_capacity)
+    }
+
+    /// A new machine, if the kind is one.
+    pub fn machine(&self) -> Option<Machine> {
+        (self.0.role == Role::Machine).then_some(Machine::NEW)
+    }
+
+    /// The id of the machine that `object` starts or stops, if its kind does that, and the wanted
+    /// power.
+    pub fn switched<'o>(&self, object: &'o Value) -> Option<(&'o str, Option<Power>)> {
+        let parameter = |field| text(object, &["spec", "forProvider", field]);
+        (self.0.role == Role::Switch).then(|| {
+            let id = parameter("instanceId").unwrap_or_default();
+            (id, parameter("state").and_then(Power::named))
+        })
     }
 
     /// Why `external` cannot be deleted among `all` that exists, in the cloud's words, if so.

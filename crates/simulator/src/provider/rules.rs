@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::behaviour::Behaviour;
+use super::machines::Machine;
 
 /// What the table says of a kind, beyond the facts.
 #[derive(Clone, Copy)]
@@ -21,6 +22,15 @@ pub(super) struct Rules {
     pub(super) grows: &'static [(&'static str, &'static str)],
     /// Paths of versions that the cloud also raises by itself and never lowers, and the refusal.
     pub(super) rises: &'static [(&'static str, &'static str)],
+    /// Fields whose changes stop and start a machine, in the order in which they are changed.
+    pub(super) restarts: &'static [&'static str],
+    /// Paths whose changes take their time.
+    pub(super) slow: &'static [&'static str],
+    /// The refusal of parameters that contradict each other.
+    pub(super) contradiction: Option<fn(&Value) -> Option<String>>,
+    /// The refusal of a change while the server that the resource belongs to is stopped. Until then
+    /// the resource counts as created, because providers do not ask a stopped server.
+    pub(super) refused_while_stopped: Option<&'static str>,
     /// Fields whose changes wait for a maintenance window, unless `applyImmediately` is set.
     pub(super) windowed: &'static [&'static str],
     /// Fields that change only by way of another one.
@@ -102,6 +112,10 @@ impl Rules {
         computed: &[],
         grows: &[],
         rises: &[],
+        restarts: &[],
+        slow: &[],
+        contradiction: None,
+        refused_while_stopped: None,
         windowed: &[],
         replaced: &[],
         needed_by: &[],
@@ -121,8 +135,11 @@ impl Rules {
         facts: Option<&Behaviour>,
         parameters: &Value,
     ) -> Option<String> {
-        let (refusal, name) = self.refused?(parameters)?;
-        Some(words(facts, refusal, &name))
+        let contradiction = self.contradiction.and_then(|contradiction| contradiction(parameters));
+        contradiction.or_else(|| {
+            let (refusal, name) = self.refused?(parameters)?;
+            Some(words(facts, refusal, &name))
+        })
     }
 
     /// Why `external` cannot be deleted among `all` that exists, if so.
@@ -170,6 +187,9 @@ impl Rules {
                  to {new:?}"
             ));
         }
+        if let Some(why) = self.contradiction.and_then(|contradiction| contradiction(wanted)) {
+            return Some(why);
+        }
         let is_stuck = |one: &&Replaced| {
             at(wanted, one.path).is_some_and(|new| Some(new) != at(there, one.path))
                 && at(wanted, one.by).is_none()
@@ -184,6 +204,32 @@ impl Rules {
         let mut monotonic = self.rises.iter().chain(self.grows);
         let (_, refusal) = monotonic.find(|(path, _)| lowered(path))?;
         Some(words(facts, refusal, ""))
+    }
+
+    /// Whether a change of `there` to what is `wanted` takes its time.
+    pub(super) fn is_slow(&self, there: &Value, wanted: &Value) -> bool {
+        let mut paths = self.slow.iter().chain(self.restarts);
+        paths.any(|path| at(wanted, path).is_some_and(|new| Some(new) != at(there, path)))
+    }
+
+    /// Makes the changes of `there` that take effect now. A machine, with its id, is stopped and
+    /// started for some of them. `no_capacity` has the cloud's words if it cannot start. Changes
+    /// before the error are made.
+    pub(super) fn change(
+        &self,
+        there: &mut Value,
+        machine: Option<(&mut Machine, &str)>,
+        wanted: &Value,
+        no_capacity: Option<&str>,
+    ) -> Result<(), String> {
+        let changes = self.effective(wanted);
+        for (field, value) in changes.as_object().into_iter().flatten() {
+            if machine.is_none() || !self.restarts.contains(&field.as_str()) {
+                there[field] = value.clone();
+            }
+        }
+        let Some((machine, id)) = machine else { return Ok(()) };
+        machine.restart_with(self.restarts, there, &changes, id, no_capacity)
     }
 
     /// The changes that take effect now: all, or those that wait for no window.

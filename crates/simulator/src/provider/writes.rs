@@ -76,6 +76,12 @@ pub(super) fn late_initialise(manner: &Manner, object: &mut Value, late: &Value)
     }
 }
 
+/// Whether the policies let the provider change the resource.
+pub(super) fn may_update(object: &Value) -> bool {
+    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
+    policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "Update"))
+}
+
 /// Connection details go where the resource says; keys are added to what is there.
 pub(super) fn write_secret(object: &Value, details: &ConnectionDetails, world: &mut World) {
     let Some((namespace, name)) = secret_ref(object) else { return };

@@ -18,15 +18,20 @@ pub fn namespaced(resources: Value) -> World {
 pub fn world_of(metadata: Value, resources: Value) -> World {
     let composite =
         json!({"apiVersion": "acme.io/v1", "kind": "XDemo", "metadata": metadata, "spec": {}});
+    let mut world = World::new(composite);
+    desire(&mut world, resources);
+    world
+}
+
+/// Applies these resources as desired, and deletes the others.
+pub fn desire(world: &mut World, resources: Value) {
     let mut desired = json!({});
     for (slot, resource) in resources.as_object().unwrap() {
         desired[slot] = json!({"resource": resource});
     }
     let response: RunFunctionResponse =
         serde_json::from_value(json!({"desired": {"resources": desired}})).unwrap();
-    let mut world = World::new(composite);
     world.apply(&response).unwrap();
-    world
 }
 
 pub fn aws(kind: &str, params: Value) -> Value {

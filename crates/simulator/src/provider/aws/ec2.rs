@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::machines::{Role, is_spot, public_dns};
 use super::super::manner::{Facts, Id, Manner, Reference, many, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES, arn};
@@ -16,6 +17,18 @@ const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, 
 pub(super) fn manner(kind: &str) -> Manner {
     match kind {
         "Instance" => INSTANCE,
+        "InstanceState" => Manner {
+            id: Id::Of("instanceId"),
+            references: const { &[one("instanceId", "Instance")] },
+            at_provider: |f| json!({"state": f.param("state").unwrap_or("running")}),
+            rules: Rules {
+                part_of: Some("instanceId"),
+                immutable: &["region", "instanceId"],
+                ..RULES
+            },
+            role: Role::Switch,
+            ..KIND
+        },
         "SecurityGroup" => Manner {
             id: Id::Assigned("sg-"),
             references: const { &[one("vpcId", "VPC")] },
@@ -81,9 +94,12 @@ const INSTANCE: Manner = Manner {
         });
         if f.object["spec"]["forProvider"]["associatePublicIpAddress"] != Value::Bool(false) {
             let public = public_ip(f);
-            let name = format!("ec2-{}.compute-1.amazonaws.com", public.replace('.', "-"));
-            seen["publicDns"] = json!(name);
+            seen["publicDns"] = json!(public_dns(&public));
             seen["publicIp"] = json!(public);
+        }
+        if is_spot(&f.object["spec"]["forProvider"]) {
+            seen["instanceLifecycle"] = json!("spot");
+            seen["spotInstanceRequestId"] = json!(format!("sir-{}", f.hex(8)));
         }
         seen
     },
@@ -92,8 +108,10 @@ const INSTANCE: Manner = Manner {
         grows: &[("rootBlockDevice.volumeSize", SMALLER)],
         refused: Some(former_interface),
         state: Some("instanceState"),
+        restarts: &["instanceType", "userData", "userDataBase64"],
         ..RULES
     },
+    role: Role::Machine,
     ..KIND
 };
 

@@ -1,6 +1,6 @@
 //! Kubernetes clusters of AWS.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::kubeconfig;
 use super::super::manner::{Id, Manner, details, one};
@@ -14,7 +14,12 @@ pub(super) fn manner(kind: &str) -> Manner {
             rounds: 2,
             references: const { &[one("clusterName", "Cluster"), one("nodeRoleArn", "Role")] },
             at_provider: |f| json!({"arn": arn(f, "eks", "nodegroup"), "status": "ACTIVE"}),
-            rules: Rules { state: Some("status"), ..RULES },
+            rules: Rules {
+                state: Some("status"),
+                slow: &["scalingConfig"],
+                contradiction: Some(more_than_desired),
+                ..RULES
+            },
             ..KIND
         },
         "Addon" => Manner {
@@ -43,6 +48,19 @@ pub(super) fn manner(kind: &str) -> Manner {
         },
         _ => KIND,
     }
+}
+
+/// EKS refuses more nodes at least than are desired.
+fn more_than_desired(parameters: &Value) -> Option<String> {
+    let size = |field: &str| parameters["scalingConfig"][field].as_i64();
+    let (least, desired) = (size("minSize")?, size("desiredSize")?);
+    (least > desired).then(|| {
+        format!(
+            "operation error EKS: UpdateNodegroupConfig, https response error StatusCode: 400, \
+             InvalidParameterException: Minimum capacity {least} can't be greater than desired \
+             size {desired}"
+        )
+    })
 }
 
 const CLUSTER: Manner = Manner {
