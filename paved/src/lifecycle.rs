@@ -17,7 +17,7 @@ pub(crate) async fn extend(args: &Extend, console: &mut Console<'_>) -> Result<(
     let expiry = match (args.length, args.until) {
         (Some(length), _) => Expiry::After(length),
         (None, Some(until)) => Expiry::At(until),
-        // One of the three flags is required.
+        // Without a time, --max is required.
         (None, None) => Expiry::Maximum,
     };
     let title = subject.environment.title();

@@ -338,15 +338,17 @@ async fn request_without_effect_is_an_error_and_writes_nothing() {
 async fn invalid_flag_names_the_allowed_values() {
     let world = World::with(&[&workspace()]).await;
     for (args, words) in [
-        (&["extend", "ada"][..], "<NAME> <TIME|--until <TIME>|--max>"),
+        (&["extend", "ada"][..], "Usage: paved extend --kubeconfig <FILE> <NAME> <TIME>"),
         (&["extend", "ada", "4"], "allowed: a whole number with a unit (s, m, h, d or w)"),
         (&["extend", "ada", "1h30m"], "allowed: a whole number with a unit (s, m, h, d or w)"),
         (&["extend", "ada", "never"], "use paved keep for an environment that never expires"),
         (&["extend", "ada", "--until", "18:00"], "allowed: a time (RFC 3339), for example"),
         (&["extend", "ada", "4h", "--max"], "cannot be used with"),
+        (&["extend", "ada", "--until", "2099-01-01T00:00:00Z", "--max"], "cannot be used with"),
         (&["stop"], "<NAME>..."),
         (&["stop", "ada", "--select", "a=b"], "cannot be used with"),
-        (&["stop", "ada", "-A"], "--select <LABELS>"),
+        (&["stop", "ada", "-A"], "cannot be used with"),
+        (&["stop", "-A"], "--select <LABELS>"),
         (&["start", "ada", "--timeout", "1m"], "--wait"),
         (&["list", "--sort", "power", "-o", "name"], "--sort sorts rows; allowed: -o wide"),
     ] {

@@ -4,9 +4,6 @@
 //! Git does not remove it. [`Subject`] computes the effect of a request before it is sent, and
 //! refuses a request that the function would ignore.
 
-#[cfg(test)]
-mod tests;
-
 use function_paved_road::apis::{self, Flavour};
 use function_paved_road::compose::{PowerState, StopReason};
 use function_paved_road::lifecycle::{
@@ -357,3 +354,6 @@ fn before_end(end: Timestamp, span: Span) -> Option<Timestamp> {
     let end = Timestamp::from_second(end.as_second()).ok()?;
     end.checked_sub(span.length()?).ok()
 }
+
+#[cfg(test)]
+mod tests;

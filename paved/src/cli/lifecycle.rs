@@ -1,6 +1,6 @@
 //! Flags of the commands that change the lifecycle of environments.
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use function_paved_road::lifecycle::Span;
 use jiff::Timestamp;
 
@@ -73,18 +73,18 @@ Exit codes:
 
 /// Flags of `paved extend`.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("expiry").required(true).args(["length", "until", "max"]))]
 pub(crate) struct Extend {
     /// Environment: NAME, or KIND/NAME if the name is ambiguous.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
     /// Time from now to the expiry, for example 30m, 4h or 14d.
-    #[arg(value_name = "TIME", value_parser = span)]
+    #[arg(value_name = "TIME", value_parser = span, required_unless_present_any = ["until", "max"],
+        conflicts_with_all = ["until", "max"])]
     pub(crate) length: Option<Span>,
 
     /// Expiry (RFC 3339), for example 2026-11-25T18:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max")]
     pub(crate) until: Option<Timestamp>,
 
     /// Expire as late as Settings allow.
@@ -118,7 +118,7 @@ pub(crate) struct Stop {
     pub(crate) select: Option<String>,
 
     /// Select environments in all namespaces.
-    #[arg(short = 'A', long, requires = "select", conflicts_with = "namespace")]
+    #[arg(short = 'A', long, requires = "select", conflicts_with_all = ["names", "namespace"])]
     pub(crate) all_namespaces: bool,
 
     #[command(flatten)]
