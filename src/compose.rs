@@ -101,6 +101,7 @@ pub struct Composition<'r> {
     first_slots: &'static [&'static str],
     stoppable: &'static [&'static str],
     course: Option<lifecycle::Course>,
+    power: Option<PowerState>,
 }
 
 /// A resource that this call asks for.
@@ -171,6 +172,7 @@ impl<'r> Composition<'r> {
             first_slots: &[],
             stoppable: &[],
             course: None,
+            power: None,
         }
     }
 

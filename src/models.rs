@@ -291,6 +291,7 @@ impl KindInfo {
 /// fields exist there) follows from this list.
 pub static KINDS: &[KindInfo] = &[
     KindInfo::for_model::<aws::ec2::Instance>(),
+    KindInfo::for_model::<aws::ec2::InstanceState>(),
     KindInfo::for_model::<aws::ec2::SecurityGroup>(),
     KindInfo::for_model::<aws::ec2::SecurityGroupIngressRule>(),
     KindInfo::for_model::<aws::ec2::SecurityGroupEgressRule>(),

@@ -7,6 +7,7 @@ use crossplane::object::merge;
 use function_paved_road::apis::{APIS, AnyApi, Info, Tagged, find as today, sections};
 use function_paved_road::compose::{Addition, Composition};
 use function_paved_road::error::Error;
+use function_paved_road::lifecycle::CannotStop;
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::settings::Settings;
 use function_paved_road::value::Object;
@@ -20,7 +21,7 @@ pub const REVISION: u32 = SCHEMA_REVISION + 1;
 pub const FIELD: &str = "later";
 
 /// What the revision added to the status of every API.
-const ADDITIONS: &[Addition] = &[Addition::field(FIELD, REVISION)];
+const ADDITION: Addition = Addition::field(FIELD, REVISION);
 
 /// The image of its workspaces' machines in us-east-1.
 pub const IMAGE: &str = "ami-0fedcba9876543210";
@@ -83,8 +84,10 @@ struct Later {
 
 impl Later {
     fn new(today: &'static dyn AnyApi) -> Self {
-        let info = Info { since_revision: ADDITIONS, ..*today.info() };
+        let additions: Vec<_> =
+            today.info().since_revision.iter().copied().chain([ADDITION]).collect();
         // As long-lived as those of the other APIs, which are constants.
+        let info = Info { since_revision: Vec::leak(additions), ..*today.info() };
         Self { today, info: Box::leak(Box::new(info)) }
     }
 }
@@ -98,6 +101,10 @@ impl AnyApi for Later {
         let mut status = self.today.compose(&decided(settings, self.info.settings)?, cx)?;
         status.insert(FIELD.to_owned(), "what the later release says".into());
         Ok(status)
+    }
+
+    fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop {
+        self.today.cannot_stop(spec, settings)
     }
 
     fn check_settings(&self, settings: &Settings) -> Result<(), Error> {

@@ -23,6 +23,7 @@ use crate::models::aws::ec2::{
     Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
+use crate::value::at;
 use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
@@ -161,7 +162,10 @@ impl Api for GpuDevWorkspace {
         cx.usage("security-group", "instance")?;
         cx.usage("role", "instance-profile")?;
 
-        let status = p.status(machine, &cidrs, &instance);
+        let mut status = p.status(machine, &cidrs, &instance);
+        if is_off(cx) {
+            status.connection = None;
+        }
         cx.connection("host", p.host(&status, &cidrs));
         cx.connection("user", Some(cloud_init::USER));
         cx.connection("instanceId", status.instance_id.clone());
@@ -233,6 +237,13 @@ impl Parameters {
         let known = || status.public_ip.as_deref().or(status.private_ip.as_deref());
         self.ssh_address(status, cidrs).or_else(known).map(str::to_owned)
     }
+}
+
+/// Whether the machine was seen to be off: it has another address after its next start.
+fn is_off(cx: &Composition<'_>) -> bool {
+    let state =
+        cx.seen("instance").and_then(|seen| at(seen, &["status", "atProvider", "instanceState"]));
+    state.is_some_and(|state| state != "running" && state != "pending")
 }
 
 /// The keys of the tags that every resource of a workspace has, beside those of Settings.

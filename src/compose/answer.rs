@@ -65,6 +65,8 @@ impl Composition<'_> {
     /// retired.
     pub fn complete(&mut self) -> Result<(), Error> {
         self.compose_connection_secret()?;
+        self.tell_changes();
+        self.apply_power()?;
         self.account_for_everything()
     }
 
@@ -76,9 +78,8 @@ impl Composition<'_> {
         additions: &[Addition],
         wrong: Option<&Error>,
     ) -> Answer {
-        self.tell_changes();
-        let power = self.course.is_some().then(|| self.power(self.stop()));
         self.keep_note();
+        let power = self.power;
         let leaves = self.leaves();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&leaves, exists);

@@ -83,6 +83,7 @@ pub(super) struct Course {
     ignored: Vec<String>,
     cannot_stop: CannotStop,
     on_expiry: OnExpiry,
+    wakes_in: Option<std::time::Duration>,
 }
 
 /// The part of an answer that is about the lifecycle.
@@ -141,6 +142,7 @@ impl Composition<'_> {
             plan,
             ignored: requests.ignored,
             cannot_stop,
+            wakes_in: None,
         });
         wishes.map(drop)
     }
@@ -156,6 +158,25 @@ impl Composition<'_> {
     /// Why the environment is to be stopped; `None` if it is to run.
     pub fn stop(&self) -> Option<Stop> {
         self.course.as_ref()?.plan.stop
+    }
+
+    /// The time of the request to start that is still open.
+    pub(super) fn opened(&self) -> Option<Timestamp> {
+        self.course.as_ref()?.plan.opened()
+    }
+
+    /// Closes the request to start.
+    pub(super) fn close_request(&mut self) {
+        if let Some(course) = &mut self.course {
+            course.plan.note.opened = None;
+        }
+    }
+
+    /// Asks for a call within a time.
+    pub(super) fn wakes_in(&mut self, time: std::time::Duration) {
+        if let Some(course) = &mut self.course {
+            course.wakes_in = Some(course.wakes_in.map_or(time, |other| other.min(time)));
+        }
     }
 
     /// The name by which a user knows the environment.
@@ -211,6 +232,7 @@ impl Composition<'_> {
 impl Course {
     /// How soon Crossplane should call again.
     pub fn requeue(&self, now: Timestamp, usual: std::time::Duration) -> std::time::Duration {
+        let usual = self.wakes_in.map_or(usual, |time| usual.min(time));
         self.plan.requeue(now, usual)
     }
 

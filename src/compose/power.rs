@@ -4,12 +4,15 @@
 //! has while it runs are noted on it. What was observed of a stopped resource is read with these
 //! values, so that nothing else in the engine has to know of the stop.
 
+mod machine;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::health::{self, Health, State};
 use super::{Composition, Desired, observed};
+use crate::error::Error;
 use crate::lifecycle::Stop;
 use crate::reason::Reason;
 use crate::value::{Object, at, put, text};
@@ -131,25 +134,43 @@ impl Desired {
 }
 
 impl Composition<'_> {
-    /// Stops the environment, or lets it run, and says how far that is.
-    pub(super) fn power(&mut self, stop: Option<Stop>) -> PowerState {
+    /// Stops the environment, or lets it run, as the plan says.
+    ///
+    /// # Errors
+    /// [`Error::Defect`]: a slot that was used twice.
+    pub fn apply_power(&mut self) -> Result<(), Error> {
+        if self.course.is_some() {
+            self.power = Some(self.power(self.stop())?);
+        }
+        Ok(())
+    }
+
+    fn power(&mut self, stop: Option<Stop>) -> Result<PowerState, Error> {
         let slots: Vec<&'static str> = self
             .stoppable
             .iter()
             .copied()
             .filter(|slot| self.desired.contains_key(*slot))
             .collect();
-        let states: Vec<PowerState> =
-            slots.iter().map(|slot| self.power_of(slot, stop.is_some())).collect();
+        let mut states = Vec::new();
+        for slot in slots {
+            let is_machine =
+                self.desired.get(slot).is_some_and(|desired| machine::is_machine(&desired.object));
+            states.push(if is_machine {
+                self.machine(slot, stop.is_some())?
+            } else {
+                self.power_of(slot, stop.is_some())
+            });
+        }
         let waits = self.stoppable.iter().any(|slot| self.waiting.contains_key(*slot));
         if stop.is_some() {
             self.rest();
         }
-        [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running]
-            .into_iter()
-            .find(|state| states.contains(state))
-            .filter(|_| !waits)
-            .unwrap_or(if stop.is_some() { PowerState::Stopped } else { PowerState::Unknown })
+        let order =
+            [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
+        let state = order.into_iter().find(|state| states.contains(state)).filter(|_| !waits);
+        let unknown = if stop.is_some() { PowerState::Stopped } else { PowerState::Unknown };
+        Ok(state.unwrap_or(unknown))
     }
 
     /// Stops the resource in a slot, or lets it run.

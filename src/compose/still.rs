@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{Composition, Desired, is_common, observed};
+use crate::error::Error;
 use crate::value::Object;
 
 /// Prefixes of the labels and annotations that Crossplane, Kubernetes and kubectl write.
@@ -13,7 +14,10 @@ const FOREIGN: [&str; 3] =
 impl Composition<'_> {
     /// Asks for every observed resource of ours as it runs, and for nothing else. The API's own
     /// status stays as it was.
-    pub fn stand_still(&mut self) -> Object {
+    ///
+    /// # Errors
+    /// [`Error::Defect`]: a slot that was used twice.
+    pub fn stand_still(&mut self) -> Result<Object, Error> {
         self.waiting.clear();
         self.retired.clear();
         self.changing.clear();
@@ -24,8 +28,9 @@ impl Composition<'_> {
             .filter(|(_, resource)| resource.is_ours())
             .map(|(slot, resource)| (slot.clone(), as_it_runs(resource)))
             .collect();
+        self.apply_power()?;
         let own = self.xr.status.iter().filter(|(field, _)| !is_common(field));
-        own.map(|(field, value)| (field.clone(), value.clone())).collect()
+        Ok(own.map(|(field, value)| (field.clone(), value.clone())).collect())
     }
 }
 

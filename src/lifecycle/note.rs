@@ -35,6 +35,16 @@ pub struct Note {
     /// The last change of `spec.lifecycle.power`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<PowerChange>,
+    /// The latest request to start that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    /// The time of the request to start that is still open: see
+    /// [`Plan::opened`](super::Plan::opened).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Timestamp>,
+    /// Whether the environment was to be stopped in the last call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopping: bool,
     /// The time of the stop by expiry that is in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expired_at: Option<Timestamp>,

@@ -86,6 +86,7 @@ impl Plan {
             Some(Stop::Expired(_)) => note.expired_at.or(Some(situation.now)),
             _ => None,
         };
+        situation.note_start(&mut note, stop);
         let keep = wishes.keep_stopped_for.or(note.defaults.keep_stopped_for);
         let deletes_at = match expires_at {
             Some(at) if is_deleted => Some(at),
@@ -115,6 +116,12 @@ impl Plan {
             .into_iter()
             .filter(move |before| *before < whole)
             .filter_map(move |before| Some((expires_at?.checked_sub(before).ok()?, before)))
+    }
+
+    /// The time of the request to start that is still open. A machine that stopped by itself is
+    /// started only for such a request.
+    pub fn opened(&self) -> Option<Timestamp> {
+        self.note.opened
     }
 
     /// How soon Crossplane should call again, if `usual` is the time without a lifecycle: soon
@@ -203,20 +210,37 @@ impl Situation<'_> {
         if let Some((at, span)) = self.requests.renewed {
             note.renewal = grant(at, span, note.renewal);
         }
-        let by_claim =
-            note.power.filter(|change| change.to == Power::Running).map(|change| change.at);
-        let started = self.requests.started.max(by_claim);
-        if let Some((at, ttl)) = started.zip(note.ttl) {
+        if let Some((at, ttl)) = self.started(note).zip(note.ttl) {
             note.start = grant(at, ttl, note.start);
         }
+    }
+
+    /// The time of the latest request to start.
+    fn started(&self, note: &Note) -> Option<Timestamp> {
+        let by_claim =
+            note.power.filter(|change| change.to == Power::Running).map(|change| change.at);
+        self.requests.started.max(by_claim)
+    }
+
+    /// Opens a request to start when a stop ends, and for each new request.
+    fn note_start(&self, note: &mut Note, stop: Option<Stop>) {
+        let started = self.started(note);
+        let is_new = started > note.started && self.exists;
+        note.started = started.max(note.started);
+        note.opened = match stop {
+            Some(_) => None,
+            None if note.stopping || is_new => Some(self.now),
+            None => note.opened,
+        };
+        note.stopping = stop.is_some();
     }
 
     /// The latest request or expiry decides. At the same time, running wins.
     fn stop(&self, note: &Note, expired: Option<Timestamp>) -> Option<Stop> {
         let by_claim =
-            |power| note.power.filter(|change| change.to == power).map(|change| change.at);
-        let started = self.requests.started.max(by_claim(Power::Running));
-        let stopped = self.requests.stopped.max(by_claim(Power::Stopped));
+            note.power.filter(|change| change.to == Power::Stopped).map(|change| change.at);
+        let started = self.started(note);
+        let stopped = self.requests.stopped.max(by_claim);
         let stop = match (stopped, expired) {
             (Some(stopped), Some(expired)) if stopped > expired => Stop::Requested(stopped),
             (_, Some(expired)) => Stop::Expired(expired),

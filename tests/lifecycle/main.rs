@@ -185,7 +185,10 @@ fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
         assert_eq!(world::is_fatal(&response), cannot, "{}", case.name());
         if cannot {
             let told = &response.results[0].message;
-            assert!(told.starts_with("spec.lifecycle.power: found Stopped; allowed: Running, because"), "{told}");
+            assert!(
+                told.starts_with("spec.lifecycle.power: found Stopped; allowed: Running, because"),
+                "{told}"
+            );
         }
     }
 }

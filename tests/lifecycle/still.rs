@@ -51,17 +51,26 @@ fn expired_environment_with_wrong_fields_stops_and_nothing_else_changes() {
             assert!(["InvalidSpec", "InvalidSettings"].contains(&reason), "{name}: {reason}");
             let desired = world::desired(&response);
             for (slot, seen) in environment.world.resources() {
-                let asked = desired.get(slot).unwrap_or_else(|| panic!("{name}: {slot} is missing"));
+                let asked =
+                    desired.get(slot).unwrap_or_else(|| panic!("{name}: {slot} is missing"));
                 let mut changed = Vec::new();
                 differences("", &Value::Object(asked.clone()), seen, &mut changed);
-                changed.retain(|path| {
-                    !OF_A_STOP.contains(&path.as_str()) && !path.ends_with(NOTE)
-                });
+                changed.retain(|path| !OF_A_STOP.contains(&path.as_str()) && !path.ends_with(NOTE));
                 assert!(changed.is_empty(), "{name}: {slot}: {changed:?}");
             }
             let own = world::status(&response);
             for (field, value) in environment.status().as_object().unwrap() {
-                let is_ours = !["conditions", "phase", "progress", "power", "lifecycle", "resources", "specHash", "lastSyncTime"].contains(&field.as_str());
+                let is_ours = ![
+                    "conditions",
+                    "phase",
+                    "progress",
+                    "power",
+                    "lifecycle",
+                    "resources",
+                    "specHash",
+                    "lastSyncTime",
+                ]
+                .contains(&field.as_str());
                 assert!(!is_ours || own[field] == *value, "{name}: {field}");
             }
         }

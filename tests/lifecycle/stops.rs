@@ -14,7 +14,11 @@ fn stopped_environment_is_ready_and_starts_as_it_was() {
         environment.wish("power", json!("Stopped"));
         let response = environment.settle();
         let status = environment.status();
-        assert_eq!((&status["phase"], &status["power"]), (&json!("Stopped"), &json!("Stopped")), "{name}: {status}");
+        assert_eq!(
+            (&status["phase"], &status["power"]),
+            (&json!("Stopped"), &json!("Stopped")),
+            "{name}: {status}"
+        );
         assert_eq!(status["lifecycle"]["stopReason"], "Requested", "{name}");
         let (told, reason, _) = condition(&response, "Provisioned").unwrap();
         assert_eq!((told, reason), (2, "Stopped"), "{name}");
@@ -23,10 +27,17 @@ fn stopped_environment_is_ready_and_starts_as_it_was() {
         environment.wish("power", json!("Running"));
         environment.settle();
         let status = environment.status();
-        assert_eq!((&status["phase"], &status["power"]), (&json!("Ready"), &json!("Running")), "{name}: {status}");
+        assert_eq!(
+            (&status["phase"], &status["power"]),
+            (&json!("Ready"), &json!("Running")),
+            "{name}: {status}"
+        );
         for (slot, running) in environment.world.resources() {
             assert_eq!(running["spec"], before[slot]["spec"], "{name}: {slot}");
-            assert_eq!(running["metadata"]["uid"], before[slot]["metadata"]["uid"], "{name}: {slot}");
+            assert_eq!(
+                running["metadata"]["uid"], before[slot]["metadata"]["uid"],
+                "{name}: {slot}"
+            );
         }
         assert_eq!(environment.world.resources().len(), before.len(), "{name}");
     }
@@ -35,21 +46,30 @@ fn stopped_environment_is_ready_and_starts_as_it_was() {
 #[test]
 fn expired_environment_stops_and_a_start_renews_it() {
     for case in stoppable() {
-        let mut environment = Environment::ready(case, json!({"ttl": "8h", "keepStoppedFor": "14d"}));
+        let mut environment =
+            Environment::ready(case, json!({"ttl": "8h", "keepStoppedFor": "14d"}));
         let name = environment.name();
         environment.wait(9);
         environment.settle();
         let status = environment.status().clone();
-        assert_eq!((&status["phase"], &status["lifecycle"]["stopReason"]), (&json!("Stopped"), &json!("Expired")), "{name}: {status}");
+        assert_eq!(
+            (&status["phase"], &status["lifecycle"]["stopReason"]),
+            (&json!("Stopped"), &json!("Expired")),
+            "{name}: {status}"
+        );
         assert!(status["lifecycle"]["deletesAt"].is_string(), "{name}");
 
         environment.wait(24);
         let now = environment.world.now().to_string();
-        environment.world.composite_mut()["metadata"]["annotations"]
-            ["paved-road.fn.crossplane.io/started-at"] = now.into();
+        environment.world.composite_mut()["metadata"]["annotations"]["paved-road.fn.crossplane.io/started-at"] =
+            now.into();
         environment.settle();
         let status = environment.status();
-        assert_eq!((&status["phase"], &status["power"]), (&json!("Ready"), &json!("Running")), "{name}: {status}");
+        assert_eq!(
+            (&status["phase"], &status["power"]),
+            (&json!("Ready"), &json!("Running")),
+            "{name}: {status}"
+        );
         assert!(status["lifecycle"]["stopReason"].is_null(), "{name}");
     }
 }

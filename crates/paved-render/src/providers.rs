@@ -17,8 +17,11 @@ type Service = (Provider, &'static str);
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
 /// Kinds of those packages that an API does not compose.
-const NOT_COMPOSED: [(&str, &str); 2] =
-    [("virtual-environment", "InstanceProfile"), ("virtual-environment", "RolePolicy")];
+const NOT_COMPOSED: [(&str, &str); 3] = [
+    ("gpu-workspace", "InstanceState"),
+    ("virtual-environment", "InstanceProfile"),
+    ("virtual-environment", "RolePolicy"),
+];
 
 /// Kinds that only environments of an earlier schema revision have.
 const EARLIER: [(&str, &str); 1] = [("gpu-workspace", "RolePolicyAttachment")];

@@ -167,6 +167,7 @@ impl Parameters {
             vpc_security_group_id_selector: Some(SIBLING),
             user_data,
             user_data_replace_on_change: Some(false),
+            instance_initiated_shutdown_behavior: cx.is_since(3).then(|| "stop".to_owned()),
             root_block_device: Some(RootBlockDevice {
                 volume_size: Some(self.disk_gb),
                 volume_type: Some("gp3".to_owned()),

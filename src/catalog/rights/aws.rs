@@ -72,6 +72,7 @@ pub const BOUNDED: &[&str] = &["iam:CreateRole", "iam:PutRolePolicy"];
 /// The rights of each kind.
 pub static RIGHTS: &[Rights<Scope>] = &[
     ec2::INSTANCE,
+    ec2::INSTANCE_STATE,
     ec2::SECURITY_GROUP,
     ec2::INGRESS_RULE,
     ec2::EGRESS_RULE,

@@ -9,6 +9,11 @@ impl Managed for Instance {
     type Status = InstanceStatus;
 }
 
+impl Managed for InstanceState {
+    const KIND: Kind = Kind::aws("ec2", "InstanceState").untagged().since(3);
+    type Status = InstanceStateStatus;
+}
+
 impl Managed for SecurityGroup {
     const KIND: Kind = Kind::aws("ec2", "SecurityGroup");
     type Status = SecurityGroupStatus;
@@ -46,6 +51,8 @@ model! {
         /// Whether changed user data makes a new machine. Upjet never replaces anything, so `true`
         /// would make a change an error, and `false` makes it a stop and a start.
         pub user_data_replace_on_change: Option<bool>,
+        /// Effect of a shutdown from inside: `stop` or `terminate`.
+        pub instance_initiated_shutdown_behavior: Option<String>,
         /// The disk that the machine boots from.
         pub root_block_device: Option<RootBlockDevice>,
         /// Who can ask the machine's metadata service for credentials.
@@ -91,6 +98,27 @@ model! {
         pub ipv6_addresses: Vec<String>,
         /// Subnet that the machine is in.
         pub subnet_id: Option<String>,
+    }
+}
+
+model! {
+    /// Starts or stops a machine. Its external name is the id of the machine, so each machine needs
+    /// a resource of its own. Its deletion leaves the machine as it is. The provider reports it
+    /// ready after its creation, and also while it changes the machine again: compare
+    /// [`InstanceStateStatus::state`].
+    pub struct InstanceState {
+        /// AWS region.
+        pub region: Option<String>,
+        /// Id of the machine, `i-…`; it cannot change.
+        pub instance_id: Option<String>,
+        /// The wanted state: `running` or `stopped`.
+        pub state: Option<String>,
+    }
+
+    /// The state of a machine.
+    pub struct InstanceStateStatus {
+        /// The state at the provider's last look: `pending`, `running`, `stopping` or `stopped`.
+        pub state: Option<String>,
     }
 }
 

@@ -64,6 +64,16 @@ pub(super) const INSTANCE: Rights<Scope> = Rights {
     ],
 };
 
+/// Its deletion changes no machine.
+pub(super) const INSTANCE_STATE: Rights<Scope> = Rights {
+    kind: ec2::InstanceState::KIND,
+    grants: &[
+        observe(&["ec2:DescribeInstanceStatus", "ec2:DescribeInstances"], ANYTHING),
+        create(&["ec2:StartInstances", "ec2:StopInstances"], on(INSTANCES, Condition::Tagged)),
+        update(&["ec2:StartInstances", "ec2:StopInstances"], on(INSTANCES, Condition::Tagged)),
+    ],
+};
+
 pub(super) const SECURITY_GROUP: Rights<Scope> = Rights {
     kind: ec2::SecurityGroup::KIND,
     grants: &[

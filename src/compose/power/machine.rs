@@ -1,0 +1,213 @@
+//! Machines: an EC2 machine is stopped and started by an InstanceState beside it.
+//!
+//! The InstanceState exists only while a change is wanted: one that says `running` fights a machine
+//! that powers itself off. Its external name is fixed, so each machine has a slot of its own.
+//! Source: provider-upjet-aws, and `internal/service/ec2/ec2_instance_state.go` of
+//! terraform-provider-aws.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::super::health::{Health, State};
+use super::super::status::seconds;
+use super::{Composition, PowerState};
+use crate::diagnosis::{Cause, Code};
+use crate::error::Error;
+use crate::models::aws::ec2::InstanceState;
+use crate::reason::Reason;
+use crate::value::{at, put, text};
+
+/// Prefix of the slots of InstanceStates. The rest of a slot is the id of the machine.
+const SLOT: &str = "power-";
+
+/// The note of a request to start on the InstanceState that was made for it.
+const REQUEST: &str = "request";
+
+/// The annotation on a machine whose change makes its provider look at once. A provider looks at a
+/// ready resource each ten minutes only.
+const LOOK: &str = "paved-road.fn.crossplane.io/look";
+
+/// The times between two looks: a look costs some eight calls of EC2.
+const LOOKS: [Duration; 4] = [
+    Duration::from_secs(15),
+    Duration::from_secs(30),
+    Duration::from_secs(60),
+    Duration::from_secs(120),
+];
+
+/// The longest time of a request to start.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// A machine as its provider saw it last.
+struct Machine {
+    id: String,
+    region: Option<String>,
+    state: String,
+}
+
+impl Composition<'_> {
+    /// Stops the machine in a slot, or starts it for an open request.
+    pub(super) fn machine(&mut self, slot: &str, stop: bool) -> Result<PowerState, Error> {
+        // Those of an answer that stands still.
+        self.desired.retain(|slot, _| !slot.starts_with(SLOT));
+        let Some(machine) = self.machine_in(slot) else {
+            self.retire_rest(SLOT)?;
+            return Ok(PowerState::Starting);
+        };
+        let switch = format!("{SLOT}{}", machine.id);
+        let opened = self.opened().filter(|_| !stop);
+        let is_done = match (stop, opened) {
+            (true, _) => machine.state == "stopped",
+            (false, Some(opened)) => self.has_started(&switch, opened),
+            (false, None) => true,
+        };
+        if is_done {
+            self.close_request();
+        } else {
+            self.switch(&switch, &machine, opened)?;
+            self.look(slot);
+        }
+        self.retire_rest(SLOT)?;
+        if stop && machine.state != "stopped" {
+            self.keep_type(slot);
+        }
+        Ok(self.tell_power(slot, &machine, stop, opened.filter(|_| !is_done)))
+    }
+
+    /// The machine in a slot, if it exists.
+    fn machine_in(&self, slot: &str) -> Option<Machine> {
+        let seen = self.observed.get(slot)?.seen();
+        let state = text(seen, &["status", "atProvider", "instanceState"])?;
+        if ["terminated", "shutting-down"].contains(&state) {
+            return None;
+        }
+        Some(Machine {
+            id: self.external_name(slot)?,
+            region: text(seen, &["spec", "forProvider", "region"]).map(str::to_owned),
+            state: state.to_owned(),
+        })
+    }
+
+    /// Asks for the InstanceState of a machine.
+    fn switch(
+        &mut self,
+        slot: &str,
+        machine: &Machine,
+        opened: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let state = if opened.is_some() { "running" } else { "stopped" };
+        let model = InstanceState {
+            region: machine.region.clone(),
+            instance_id: Some(machine.id.clone()),
+            state: Some(state.to_owned()),
+        };
+        let request = opened.map(seconds).unwrap_or_default();
+        self.managed(slot, model).live(&["state"]).note(REQUEST, request).add()?;
+        if let Some(switch) = self.desired.get_mut(slot) {
+            switch.counted = false;
+        }
+        Ok(())
+    }
+
+    /// Whether an InstanceState that was made for a request to start has started the machine.
+    fn has_started(&self, switch: &str, opened: Timestamp) -> bool {
+        let Some(seen) = self.observed.get(switch) else { return false };
+        self.noted(switch, REQUEST) == Some(seconds(opened).as_str())
+            && seen.health().ready
+            && text(seen.seen(), &["status", "atProvider", "state"]) == Some("running")
+    }
+
+    /// Makes the provider look at a machine that is being stopped or started.
+    fn look(&mut self, slot: &str) {
+        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK));
+        let last = seen.and_then(|noted| {
+            let (count, time) = noted.split_once(' ')?;
+            Some((count.parse::<usize>().ok()?, time.parse::<Timestamp>().ok()?))
+        });
+        let wait = |count: usize| LOOKS[count.min(LOOKS.len() - 1)];
+        let (count, time) = match last {
+            Some((count, time)) if self.now.duration_since(time).unsigned_abs() < wait(count) => {
+                (count, time)
+            }
+            Some((count, _)) => (count.saturating_add(1), self.now),
+            None => (0, self.now),
+        };
+        let note = format!("{count} {}", seconds(time));
+        if let Some(machine) = self.desired.get_mut(slot) {
+            put(&mut machine.object, &["metadata", "annotations", LOOK], Some(note.into()));
+        }
+        self.wakes_in(wait(count));
+    }
+
+    /// Keeps the type of a machine that is to stay stopped: a change of it would start the machine.
+    fn keep_type(&mut self, slot: &str) {
+        let path = ["spec", "forProvider", "instanceType"];
+        let seen = self.observed.get(slot).and_then(|seen| at(seen.seen(), &path)).cloned();
+        if let Some(machine) = self.desired.get_mut(slot).filter(|_| seen.is_some()) {
+            put(&mut machine.object, &path, seen);
+        }
+    }
+
+    /// The power of a machine, and its health.
+    fn tell_power(
+        &mut self,
+        slot: &str,
+        machine: &Machine,
+        stop: bool,
+        opened: Option<Timestamp>,
+    ) -> PowerState {
+        let state = machine.state.as_str();
+        let has_waited = opened.is_some_and(|opened| {
+            Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > PATIENCE)
+        });
+        let (power, health) = match (stop, state) {
+            (true, "stopped") => (PowerState::Stopped, Some(Health::available())),
+            (true, _) => {
+                let message = "is being stopped";
+                (
+                    PowerState::Stopping,
+                    Some(Health::pending(State::Creating, Reason::Creating, message)),
+                )
+            }
+            (false, _) if has_waited => {
+                let health = Health {
+                    cause: Some(Cause::new(Code::NoCapacity, [])),
+                    ..Health::pending(
+                        State::Failed,
+                        Reason::Failed,
+                        "has not started within 30 minutes",
+                    )
+                };
+                (PowerState::Starting, Some(health))
+            }
+            (false, _) if opened.is_some() => {
+                let message = "is being started";
+                (
+                    PowerState::Starting,
+                    Some(Health::pending(State::Creating, Reason::Creating, message)),
+                )
+            }
+            (false, "stopped") => (PowerState::Stopped, None),
+            (false, "stopping") => (PowerState::Stopping, None),
+            (false, "pending") => (PowerState::Starting, None),
+            (false, _) => (PowerState::Running, None),
+        };
+        if let Some((machine, health)) = self.desired.get_mut(slot).zip(health) {
+            let is_worse = matches!(machine.health.state, State::Failed);
+            if !is_worse || health.state == State::Available {
+                machine.health = health;
+            }
+        }
+        power
+    }
+}
+
+/// The value of a machine's state that says whether it is stopped.
+pub(super) fn is_machine(object: &crate::value::Object) -> bool {
+    let group = text(object, &["apiVersion"]).unwrap_or_default();
+    text(object, &["kind"]) == Some("Instance")
+        && group.starts_with("ec2.")
+        && at(object, &["spec", "forProvider"]).is_some_and(Value::is_object)
+}
