@@ -154,7 +154,7 @@ mod tests {
             "expiresAt": "2026-01-01T09:00:00Z", "deletesAt": "2026-01-15T09:00:00Z",
             "stoppedAt": "2026-01-01T09:00:00Z", "stopReason": "Expired"});
         let now = "2026-01-01T12:30:00Z".parse().unwrap();
-        let told = |object| {
+        let told = |object: &Value| {
             let lines = lifecycle(&environment(object), now);
             lines.iter().map(|(field, text)| format!("{field}: {text}\n")).collect::<String>()
         };
