@@ -101,12 +101,12 @@ pub(crate) async fn start(args: &Start, console: &mut Console<'_>) -> Result<(),
     let (cluster, subject) = subject(&args.access, &args.name).await?;
     let title = subject.environment.title();
     let change = subject.start().map_err(|refusal| refused(&title, refusal))?;
-    let Some(change) = change else {
-        writeln!(console.out, "{title} already runs")?;
-        return Ok(());
-    };
     let found = send(&cluster, &subject, change, console).await?;
-    writeln!(console.out, "{title} is being started")?;
+    if subject.is_running() {
+        writeln!(console.out, "{title} already runs. The start renews its time to live")?;
+    } else {
+        writeln!(console.out, "{title} is being started")?;
+    }
     if args.wait {
         let found = vec![found.read(|object| Environment::from_object(&object))];
         wait::until(&cluster, found, &Goal::Running, args.patience, console).await?;
@@ -122,10 +122,8 @@ pub(crate) async fn start_now(
 ) -> Result<Found, Failure> {
     let subject = Subject::new(found, Timestamp::now());
     let title = subject.environment.title();
-    match subject.start().map_err(|refusal| refused(&title, refusal))? {
-        Some(change) => send(cluster, &subject, change, console).await,
-        None => Ok(subject.into_found()),
-    }
+    let change = subject.start().map_err(|refusal| refused(&title, refusal))?;
+    send(cluster, &subject, change, console).await
 }
 
 /// Finds the environment of a command.

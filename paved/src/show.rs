@@ -156,7 +156,11 @@ mod tests {
         let now = "2026-01-01T12:30:00Z".parse().unwrap();
         let told = |object: &Value| {
             let lines = lifecycle(&environment(object), now);
-            lines.iter().map(|(field, text)| format!("{field}: {text}\n")).collect::<String>()
+            lines
+                .iter()
+                .map(|(field, text)| format!("{field}: {text}"))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         insta::assert_snapshot!(told(&object), @r"
         power: Stopped

@@ -55,7 +55,9 @@ impl World {
         let kubeconfig = server.kubeconfig("c", "team", &json!({})).to_string();
         let home = folder(&[("kubeconfig", kubeconfig.as_str())]);
         let world = Self { cluster, home, _server: server };
-        objects.iter().for_each(|object| world.put(object));
+        for object in objects {
+            world.put(object);
+        }
         world
     }
 
@@ -124,7 +126,7 @@ impl World {
             object["status"] = status;
             self.put(&object);
         };
-        let react = timeout(Duration::from_secs(60), react);
+        let react = timeout(Duration::from_mins(1), react);
         tokio::join!(self.paved(args), react).0
     }
 }
@@ -414,15 +416,15 @@ async fn selection_skips_environments_that_cannot_be_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reached_power_state_changes_nothing() {
-    for (object, command, words) in
-        [(stopped(), "stop", "is already stopped\n"), (workspace(), "start", "already runs\n")]
-    {
-        let world = World::with(&[&object]).await;
-        let told = world.paved(&[command, "ada"]).await;
-        assert_eq!((told.code, world.writes()), (0, 0), "{}", told.told());
-        assert_eq!(told.out, format!("GpuDevWorkspaceClaim team/ada {words}"));
-    }
+async fn reached_power_state_is_told() {
+    let world = World::with(&[&stopped()]).await;
+    let told = world.paved(&["stop", "ada"]).await;
+    assert_eq!((told.code, world.writes()), (0, 0), "{}", told.told());
+    assert_eq!(told.out, "GpuDevWorkspaceClaim team/ada is already stopped\n");
+    let world = World::with(&[&workspace()]).await;
+    let told = world.paved(&["start", "ada"]).await;
+    let words = "GpuDevWorkspaceClaim team/ada already runs. The start renews its time to live\n";
+    assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,26 +4,28 @@
 //! Git does not remove it. [`Subject`] computes the effect of a request before it is sent, and
 //! refuses a request that the function would ignore.
 
+mod refusal;
+mod times;
+
 use function_paved_road::apis::{self, Flavour};
 use function_paved_road::compose::{PowerState, StopReason};
 use function_paved_road::lifecycle::{
-    CannotStop, RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT, Span, Unit,
+    CannotStop, RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT, Span,
 };
 use function_paved_road::settings::Settings;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::cluster::{Cluster, Found, Kind, lacks_rights, refusal};
 use crate::environment::{Environment, Lifecycle, spell};
+pub use refusal::Refusal;
+use times::{after, begin_of, covering, end_of};
 
 /// The field manager of requests. It differs from that of `paved apply`, which would remove fields
 /// that a file does not have.
 pub const MANAGER: &str = "paved-lifecycle";
-
-/// The largest number of a [`Span`].
-const MOST: u32 = 99_999;
 
 /// The expiry that a user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,47 +65,6 @@ pub struct Renewal {
     pub expires_at: Timestamp,
     /// The maximum in Settings, if it shortened the renewal.
     pub capped_by: Option<Span>,
-}
-
-/// The reason why a change would have no effect. The text follows the title of the environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The environment is being deleted.
-    #[error("is being deleted, and this request does not stop the deletion")]
-    Deleting,
-    /// The claim is paused: Crossplane does not copy the request to the composite.
-    #[error(
-        "is paused by the annotation crossplane.io/paused, so the request does not reach its \
-         composite. The composite continues, and can expire. Remove the annotation first"
-    )]
-    PausedClaim,
-    /// The composite is paused: Crossplane does not call the function.
-    #[error(
-        "is paused by the annotation crossplane.io/paused, so Crossplane does not act on the \
-         request. Remove the annotation first"
-    )]
-    PausedComposite,
-    /// The status has no lifecycle.
-    #[error(
-        "has no lifecycle in its status. Crossplane has not composed it yet, or its Composition is \
-         older than schema revision 3"
-    )]
-    NoLifecycle,
-    /// The environment never expires.
-    #[error("has no time to live, so there is nothing to renew")]
-    NoTtl,
-    /// Settings have no maximum.
-    #[error("has no maximum in Settings. Use a duration instead, for example 4h")]
-    NoMaximum,
-    /// The expiry is not ahead of now.
-    #[error("cannot expire at {0}; allowed: a time after now")]
-    NotAhead(Timestamp),
-    /// The API cannot stop this environment.
-    #[error("cannot be stopped, because {0}")]
-    CannotStop(&'static str),
-    /// Settings have a maximum, which forbids `never`.
-    #[error("spec.lifecycle.ttl: found never; allowed: at most {0}, the maximum in Settings")]
-    Maximum(Span),
 }
 
 /// An environment whose lifecycle a user changes.
@@ -168,7 +129,7 @@ impl Subject {
         let capped_by = maximum.filter(|maximum| asked.exceeds(*maximum));
         let span = capped_by.unwrap_or(asked);
         // A span has whole units, so a point in time is the end of a span that begins before now.
-        let begin = end.filter(|_| capped_by.is_none()).and_then(|end| before_end(end, span));
+        let begin = end.filter(|_| capped_by.is_none()).and_then(|end| begin_of(end, span));
         let at = after(begin.unwrap_or(self.now), [self.requests.renewed.map(|(at, _)| at)]);
         let until = end_of(at, span).ok_or(Refusal::NoTtl)?;
         let change = (until > before).then_some(Change::Renew { at, span });
@@ -190,19 +151,21 @@ impl Subject {
         Ok((!is_stopped).then(|| Change::Stop(self.newest())))
     }
 
-    /// A start; `None` if the environment runs already.
+    /// A start. It also renews the environment by its time to live.
     ///
     /// # Errors
     /// A request has no effect at this time.
-    pub fn start(&self) -> Result<Option<Change>, Refusal> {
+    pub fn start(&self) -> Result<Change, Refusal> {
         self.check()?;
-        let is_running = self.environment.power == Some(PowerState::Running)
+        Ok(Change::Start(self.newest()))
+    }
+
+    /// Whether the environment runs, as far as its status shows. A machine that stopped itself is
+    /// noticed up to ten minutes later.
+    pub fn is_running(&self) -> bool {
+        self.environment.power == Some(PowerState::Running)
             && self.requests.stopped <= self.requests.started
-            && self.lifecycle().is_some_and(|lifecycle| {
-                lifecycle.stopped_at.is_none()
-                    && lifecycle.expires_at.is_none_or(|at| at > self.now)
-            });
-        Ok((!is_running).then(|| Change::Start(self.newest())))
+            && self.lifecycle().is_some_and(|lifecycle| lifecycle.stopped_at.is_none())
     }
 
     /// The removal of the time to live; `None` if the claim says `never` already.
@@ -216,11 +179,6 @@ impl Subject {
         }
         let ttl = self.object.data.pointer("/spec/lifecycle/ttl").and_then(Value::as_str);
         Ok((ttl != Some("never")).then_some(Change::Keep))
-    }
-
-    /// The environment as it was found.
-    pub fn into_found(self) -> Found {
-        Found { kind: self.kind, object: self.object, listed: None }
     }
 
     /// Whether a later expiry starts the environment: it is stopped only because it expired.
@@ -320,39 +278,6 @@ fn cannot_stop(environment: &Environment, object: &DynamicObject) -> CannotStop 
         parameters.entry("type").or_insert_with(|| found.clone());
     }
     apis::for_environment_kind(&environment.kind)?.cannot_stop(&spec, &Settings::default())
-}
-
-/// A time, or one second after the last of others.
-fn after<const N: usize>(time: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {
-    let last = others.into_iter().flatten().max();
-    let next = last.and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
-    next.filter(|next| *next > time).unwrap_or(time)
-}
-
-/// The shortest span in the smallest unit that is at least as long; `None` if the length is not
-/// positive, or too long for a span.
-fn covering(length: SignedDuration) -> Option<Span> {
-    let units = [
-        (1, Unit::Seconds),
-        (60, Unit::Minutes),
-        (3_600, Unit::Hours),
-        (86_400, Unit::Days),
-        (604_800, Unit::Weeks),
-    ];
-    units.into_iter().find_map(|(seconds, unit)| {
-        let amount = (length.as_secs() + seconds - 1).div_euclid(seconds);
-        let amount = u32::try_from(amount).ok()?;
-        (1..=MOST).contains(&amount).then_some(Span::For(amount, unit))
-    })
-}
-
-fn end_of(begin: Timestamp, span: Span) -> Option<Timestamp> {
-    begin.checked_add(span.length()?).ok()
-}
-
-fn before_end(end: Timestamp, span: Span) -> Option<Timestamp> {
-    let end = Timestamp::from_second(end.as_second()).ok()?;
-    end.checked_sub(span.length()?).ok()
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ Examples:
   paved start ada --wait --timeout 15m        and wait until it runs
 
 Exit codes:
-  0    done, or the environment runs already
+  0    done; with --wait, the environment runs
   1    usage: a bad flag, a name that does not exist, or an environment that cannot be changed
   2    rejected by the API server, with every reason
   3    rejected by the composition: the spec or the platform's Settings are invalid

@@ -1,4 +1,8 @@
 #![allow(clippy::unwrap_used)]
+use function_paved_road::lifecycle::{
+    Lifecycle as Wishes, LifecycleSettings, Note, Plan, Situation, Stop, Unit,
+};
+use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -109,10 +113,10 @@ fn request_is_later_than_earlier_requests_of_faster_clocks() {
     let object = annotated(workspace(), STARTED_AT, fast);
     assert_eq!(subject(&object).stop(), Ok(Some(Change::Stop(next))));
     let object = annotated(stopped("Requested"), STOPPED_AT, fast);
-    assert_eq!(subject(&object).start(), Ok(Some(Change::Start(next))));
+    assert_eq!(subject(&object).start(), Ok(Change::Start(next)));
     // The function ignores a time that is too far ahead.
     let object = annotated(stopped("Requested"), STOPPED_AT, "2026-01-01T13:00:00Z");
-    assert_eq!(subject(&object).start(), Ok(Some(Change::Start(time(NOW)))));
+    assert_eq!(subject(&object).start(), Ok(Change::Start(time(NOW))));
 }
 
 #[test]
@@ -132,14 +136,13 @@ fn stopped_environment_is_not_stopped_again() {
 }
 
 #[test]
-fn running_environment_is_not_started_again() {
-    assert_eq!(subject(&workspace()).start(), Ok(None));
-    assert!(subject(&stopped("Expired")).start().unwrap().is_some());
+fn running_environment_is_started_again() {
+    assert!(subject(&workspace()).is_running());
+    // Its machine may have stopped itself meanwhile.
+    assert_eq!(subject(&workspace()).start(), Ok(Change::Start(time(NOW))));
+    assert!(!subject(&stopped("Expired")).is_running());
     let stops = annotated(workspace(), STOPPED_AT, "2026-01-01T11:59:59Z");
-    assert!(subject(&stops).start().unwrap().is_some(), "it is about to stop");
-    let mut expired = workspace();
-    expired["status"]["lifecycle"]["expiresAt"] = json!("2026-01-01T11:00:00Z");
-    assert!(subject(&expired).start().unwrap().is_some(), "a start renews it");
+    assert!(!subject(&stops).is_running());
 }
 
 #[test]
@@ -214,7 +217,130 @@ fn fast_clock_is_noticed() {
     assert_eq!(clock_ahead(&object, time("2026-01-01T12:10:00Z")).as_deref(), Some("10m"));
 }
 
+/// An environment of the function, in seconds after its creation.
+struct World {
+    wishes: Wishes,
+    settings: LifecycleSettings,
+    annotations: Value,
+    note: Option<Note>,
+}
+
+impl World {
+    fn new(ttl: Option<u32>, maximum: Option<u32>) -> Self {
+        let minutes = |count: u32| Span::For(count, Unit::Minutes);
+        let ttl = ttl.map(|ttl| maximum.map_or(ttl, |maximum| ttl.min(maximum)));
+        let wishes = Wishes { ttl: ttl.map(minutes), ..Wishes::default() };
+        let settings =
+            LifecycleSettings { maximum: maximum.map(minutes), ..LifecycleSettings::default() };
+        let mut world = Self { wishes, settings, annotations: json!({}), note: None };
+        world.note = Some(world.plan(0).note);
+        world
+    }
+
+    fn time(second: i64) -> Timestamp {
+        time(NOW) + SignedDuration::from_secs(second)
+    }
+
+    /// The plan of the function at this time.
+    fn plan(&self, second: i64) -> Plan {
+        let now = Self::time(second);
+        let requests = Requests::read(|name| self.annotations[name].as_str(), now);
+        assert!(requests.ignored.is_empty(), "{:?}", requests.ignored);
+        Plan::new(&Situation {
+            now,
+            created: Some(Self::time(0)),
+            exists: self.note.is_some(),
+            wishes: Some(&self.wishes),
+            settings: Some(&self.settings),
+            requests: &requests,
+            note: self.note.as_ref(),
+            cannot_stop: None,
+        })
+    }
+
+    /// The environment as a user sees it, with the status of the last call.
+    fn subject(&self, status: &Plan, second: i64) -> Subject {
+        let mut object = workspace();
+        object["metadata"]["annotations"] = self.annotations.clone();
+        object["status"]["lifecycle"] = json!({
+            "expiresAt": status.expires_at,
+            "maximum": status.maximum,
+            "stoppedAt": status.stop.map(|stop| stop.at()),
+            "stopReason": status.stop.map(|stop| match stop {
+                Stop::Requested(_) => "Requested",
+                Stop::Expired(_) => "Expired",
+            }),
+        });
+        let kind = kinds().called("gpuws").unwrap().remove(0);
+        let object = serde_json::from_value(object).unwrap();
+        Subject::new(Found { kind, object, listed: None }, Self::time(second))
+    }
+
+    fn send(&mut self, change: Option<Change>) {
+        let Some(change) = change else { return };
+        let patch = change.patch();
+        let annotations = patch["metadata"]["annotations"].as_object().unwrap();
+        for (name, value) in annotations {
+            self.annotations[name] = value.clone();
+        }
+    }
+}
+
 proptest! {
+    /// The function computes the expiry that a user is told, whether or not it saw an earlier
+    /// renewal meanwhile.
+    #[test]
+    fn announced_expiry_is_the_real_one(
+        ttl in 1_u32..5_000,
+        maximum in proptest::option::of(1_u32..5_000),
+        first in 1_u32..5_000,
+        second in 1_u32..5_000,
+        (begin, pause, delay) in (1_i64..400_000, 0_i64..400_000, 0_i64..60),
+        is_seen in any::<bool>(),
+    ) {
+        let mut world = World::new(Some(ttl), maximum);
+        let status = world.plan(begin);
+        let expiry = Expiry::After(Span::For(first, Unit::Minutes));
+        let renewal = world.subject(&status, begin).renew(expiry).unwrap();
+        world.send(renewal.change);
+        let mut status = status;
+        if is_seen {
+            status = world.plan(begin + delay);
+            world.note = Some(status.note.clone());
+            prop_assert_eq!(status.expires_at, Some(renewal.expires_at));
+        }
+        let now = begin + delay + pause;
+        let end = Expiry::At(World::time(now + i64::from(second) * 60 - 7));
+        let renewal = world.subject(&status, now).renew(end).unwrap();
+        world.send(renewal.change);
+        prop_assert_eq!(world.plan(now + delay).expires_at, Some(renewal.expires_at));
+    }
+
+    /// A stop stops and a start starts, although the status may be old and clocks differ by almost
+    /// five minutes. Each time to live is longer than this.
+    #[test]
+    fn last_request_decides_on_all_clocks(
+        ttl in proptest::option::of(10_u32..200),
+        steps in proptest::collection::vec((any::<bool>(), 0_i64..9_000, -145_i64..145), 1..8),
+        sees in any::<u8>(),
+    ) {
+        let mut world = World::new(ttl, None);
+        let mut status = world.plan(0);
+        let mut now = 600;
+        for (step, (stops, pause, skew)) in steps.into_iter().enumerate() {
+            now += pause;
+            let subject = world.subject(&status, now + skew);
+            let change = if stops { subject.stop().unwrap() } else { subject.start().ok() };
+            world.send(change);
+            let plan = world.plan(now);
+            prop_assert_eq!(plan.stop.is_some(), stops, "{:?}", plan);
+            if sees >> step & 1 == 1 {
+                world.note = Some(plan.note.clone());
+                status = plan;
+            }
+        }
+    }
+
     /// A span covers a length, and exceeds it by less than one of its units.
     #[test]
     fn span_covers_its_length(seconds in 1_i64..99_999 * 604_800) {
