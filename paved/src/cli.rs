@@ -3,6 +3,7 @@
 mod cluster;
 mod connect;
 mod help;
+mod lifecycle;
 mod offline;
 mod portal;
 mod publish;
@@ -12,9 +13,10 @@ use std::path::PathBuf;
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use cluster::{
-    Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Status, Wait,
+    Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Sort, Status, Wait,
 };
 pub(crate) use connect::{Connect, Export};
+pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
 pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
 pub(crate) use portal::Portal;
 pub(crate) use publish::Publish;
@@ -34,14 +36,14 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// All flags. Of `apply`, the flags `--timeout` and `--patience` require `--wait`.
+    /// All flags. Of `apply` and `start`, the flags `--timeout` and `--patience` require `--wait`.
     pub(crate) fn whole() -> clap::Command {
         let waits = |flag: Arg| match flag.get_id().as_str() {
             "timeout" | "patience" => flag.requires("wait"),
             _ => flag,
         };
         Self::command().mut_subcommands(|one| {
-            if one.get_name() == "apply" { one.mut_args(waits) } else { one }
+            if ["apply", "start"].contains(&one.get_name()) { one.mut_args(waits) } else { one }
         })
     }
 }
@@ -91,6 +93,18 @@ pub(crate) enum Command {
     /// List environments of all kinds.
     #[command(visible_alias = "ls", after_help = help::EXIT_CODES)]
     List(List),
+    /// Renew an environment, so that it expires later.
+    #[command(after_help = lifecycle::EXTEND_HELP)]
+    Extend(Extend),
+    /// Remove the time to live of an environment, so that it does not expire.
+    #[command(after_help = lifecycle::KEEP_HELP)]
+    Keep(Keep),
+    /// Stop environments, and keep their data.
+    #[command(after_help = lifecycle::STOP_HELP)]
+    Stop(Stop),
+    /// Start a stopped environment. With --wait, also wait until it runs.
+    #[command(after_help = lifecycle::START_HELP)]
+    Start(Start),
     /// Delete environments. With --wait, also show the progress of the deletion.
     #[command(after_help = help::EXIT_CODES)]
     Delete(Delete),

@@ -15,16 +15,18 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use function_paved_road::apis::{self, ConnectionTarget};
+use function_paved_road::compose::PowerState;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
 use paved_client::environment::Environment;
 use paved_client::wait::Goal;
 use serde_json::Value;
 
+use crate::ask::agrees;
 use crate::cli::Connect;
 use crate::failure::Failure;
-use crate::wait;
 use crate::{Console, Stream};
+use crate::{lifecycle, wait};
 use details::Details;
 
 /// Connects to what the flags name.
@@ -54,12 +56,18 @@ async fn ready(
     console: &mut Console<'_>,
 ) -> Result<DynamicObject, Failure> {
     let environment = Environment::from_object(&found.object);
-    if environment.is_ready() && environment.is_current() {
+    let is_stopped = matches!(environment.power, Some(PowerState::Stopped | PowerState::Stopping));
+    if environment.is_ready() && environment.is_current() && !is_stopped {
         return Ok(found.object);
     }
     let api = found.kind.api(&cluster.client, Some(&environment.namespace));
-    let (goal, patience) = (Goal::Ready, args.patience);
-    let found = vec![found.read(|_| environment.clone())];
+    let (found, goal, patience) = if is_stopped {
+        allow_start(&environment.title(), args, console)?;
+        (lifecycle::start_now(cluster, found, console).await?, Goal::Running, args.patience)
+    } else {
+        (found, Goal::Ready, args.patience)
+    };
+    let found = vec![found.read(|object| Environment::from_object(&object))];
     if console.terminal.is_some() {
         wait::until(cluster, found, &goal, patience, console).await?;
     } else {
@@ -76,6 +84,15 @@ async fn ready(
     // Others have written to it meanwhile, its spec as well.
     let act = || format!("read {}", environment.title());
     Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
+}
+
+/// Asks whether a stopped environment may be started, unless a flag says so.
+fn allow_start(title: &str, args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
+    let unanswered = format!("{title} is stopped. Use --start to start it");
+    if args.start || agrees(&format!("{title} is stopped. Start it?"), &unanswered, console)? {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("cancelled. {title} stays stopped")))
 }
 
 /// The part of an environment of this kind to connect to. Flags for another part are an error.

@@ -16,6 +16,7 @@ use paved_client::wait::Watched;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
+use crate::ask::agrees;
 use crate::cli::Delete;
 use crate::failure::Failure;
 use crate::live::Live;
@@ -140,22 +141,9 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
             writeln!(console.err, "  {line}")?;
         }
     }
-    write!(console.err, "Delete? [y/N] ")?;
-    console.err.flush()?;
-    let Some(answer) = &mut console.answer else { return Ok(true) };
-    let line = answer()?;
-    if !line.ends_with('\n') {
-        // Whoever closed it has not ended the line.
-        writeln!(console.err)?;
-    }
-    if line.is_empty() {
-        return Err(Failure::Usage(
-            "no terminal to ask for confirmation. Use --yes to delete \
-             without a question. Nothing was deleted"
-                .to_owned(),
-        ));
-    }
-    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+    let unanswered = "no terminal to ask for confirmation. Use --yes to delete without a question. \
+                      Nothing was deleted";
+    agrees("Delete?", unanswered, console)
 }
 
 async fn until_gone(

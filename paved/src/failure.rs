@@ -11,7 +11,7 @@ use paved_render::subject::step::NoStep;
 use crate::paint;
 
 /// The exit codes and their meanings.
-pub(crate) const CODES: [(u8, &str); 8] = [
+pub(crate) const CODES: [(u8, &str); 9] = [
     (0, "done"),
     (1, "usage: a bad flag, an unreadable file, invalid YAML, or a name that does not exist"),
     (2, "rejected by the API server, validate or preview; or a field belongs to another manager"),
@@ -19,6 +19,7 @@ pub(crate) const CODES: [(u8, &str); 8] = [
     (4, "provisioning failed, or doctor found a broken component"),
     (5, "timed out"),
     (6, "no access: the cluster does not answer, or denies access"),
+    (7, "no capacity: the cloud cannot start the environment now"),
     (130, "stopped by Ctrl-C or SIGTERM; 143 if SIGTERM stops connect or delete before they act"),
 ];
 
@@ -107,6 +108,14 @@ pub(crate) enum Failure {
         /// The cause and the remediation.
         message: String,
     },
+    /// The cloud has no capacity to start the environment.
+    #[error("{what} {message}")]
+    NoCapacity {
+        /// Kind, namespace and name.
+        what: String,
+        /// The cause and the remediation.
+        message: String,
+    },
     /// The time limit was exceeded.
     #[error("timed out: {0}")]
     TimedOut(String),
@@ -144,6 +153,7 @@ impl Failure {
             Self::Stuck { .. } | Self::Provisioning { .. } => 4,
             Self::TimedOut(_) => 5,
             Self::NoAccess { .. } => 6,
+            Self::NoCapacity { .. } => 7,
             // The code that shells use for SIGINT.
             Self::Interrupted(_) => 130,
             Self::Several(failures) => failures.iter().map(Self::code).max().unwrap_or(1),
@@ -217,6 +227,7 @@ impl From<&Ending> for Failure {
         match ending.clone() {
             Ending::Invalid { what, message } => Self::Fatal { what, message },
             Ending::Provisioning { what, message } => Self::Provisioning { what, message },
+            Ending::NoCapacity { what, message } => Self::NoCapacity { what, message },
         }
     }
 }
@@ -252,6 +263,7 @@ mod tests {
             Failure::Absent(text()),
             Failure::Declined { what: text(), message: text() },
             Failure::Provisioning { what: text(), message: text() },
+            Failure::NoCapacity { what: text(), message: text() },
             Failure::TimedOut(text()),
             Failure::NoAccess { message: text(), check: text() },
             Failure::Interrupted(text()),

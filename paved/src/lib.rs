@@ -4,6 +4,7 @@
 //! its process.
 
 mod apply;
+mod ask;
 mod changes;
 mod cli;
 mod connect;
@@ -14,6 +15,7 @@ mod failure;
 mod files;
 mod init;
 mod kinds;
+mod lifecycle;
 mod list;
 mod live;
 mod outputs;
@@ -128,6 +130,20 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
                 stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await
             }
             Command::Apply(args) => apply::run(&args, console).await,
+            Command::Extend(args) => {
+                stop::unless_asked(Box::pin(lifecycle::extend(&args, console)), "").await
+            }
+            Command::Keep(args) => {
+                stop::unless_asked(Box::pin(lifecycle::keep(&args, console)), "").await
+            }
+            Command::Stop(args) => {
+                let told = "check with paved list which environments are being stopped";
+                stop::unless_asked(Box::pin(lifecycle::stop(&args, console)), told).await
+            }
+            Command::Start(args) => {
+                let told = "the cluster continues";
+                stop::unless_asked(Box::pin(lifecycle::start(&args, console)), told).await
+            }
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
                 stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")

@@ -5,6 +5,7 @@ mod rows;
 
 use std::pin::pin;
 
+use function_paved_road::lifecycle::Span;
 use futures::stream;
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use paved_client::cluster::{Cluster, Kind, Kinds, is_denied, pages};
 use paved_client::environment::Environment;
 
 use crate::Console;
-use crate::cli::{List, Listing};
+use crate::cli::{List, Listing, Sort};
 use crate::documents::{self, Packed};
 use crate::failure::Failure;
 pub(crate) use rows::name;
@@ -30,9 +31,15 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
         Some(kind) => kinds.called(kind)?,
         None => kinds.all().to_vec(),
     };
+    let is_table = matches!(args.output, None | Some(Listing::Wide));
+    if !is_table && args.sort != Sort::Name {
+        return Err(Failure::Usage("--sort sorts rows; allowed: -o wide".to_owned()));
+    }
     let namespace = (!args.all_namespaces).then(|| cluster.namespace.clone());
-    let place = Place { cluster, kinds, namespace };
-    let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide));
+    let expiring = args.expiring.and_then(Span::length);
+    let expiring = expiring.and_then(|time| Timestamp::now().checked_add(time).ok());
+    let place = Place { cluster, kinds, namespace, labels: None, expiring };
+    let table = Table::new(args.all_namespaces, args.output == Some(Listing::Wide), args.sort);
     match args.output {
         None | Some(Listing::Wide) if args.watch => follow::run(&place, table, console).await,
         Some(_) if args.watch => {
@@ -56,18 +63,22 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     }
 }
 
-/// What is looked at.
-struct Place {
-    cluster: Cluster,
-    kinds: Vec<Kind>,
-    /// All namespaces where none is named.
-    namespace: Option<String>,
+/// Selects environments of a cluster.
+pub(crate) struct Place {
+    pub(crate) cluster: Cluster,
+    pub(crate) kinds: Vec<Kind>,
+    /// The namespace; all namespaces if there is none.
+    pub(crate) namespace: Option<String>,
+    /// The labels, as kubectl reads a selector.
+    pub(crate) labels: Option<String>,
+    /// The time before which a running environment expires.
+    pub(crate) expiring: Option<Timestamp>,
 }
 
 impl Place {
     /// Everything there, in the form that is asked for. Kinds that the caller may not list are
     /// named, and left out.
-    async fn all<T>(
+    pub(crate) async fn all<T>(
         &self,
         console: &mut Console<'_>,
         form: impl Fn(&Kind, DynamicObject) -> T,
@@ -97,11 +108,20 @@ impl Place {
         form: impl Fn(&Kind, DynamicObject) -> T,
     ) -> kube::Result<Vec<T>> {
         let mut all = Vec::new();
-        let mut pages = pin!(pages(&self.cluster, kind, self.namespace.as_deref()));
+        let (namespace, labels) = (self.namespace.as_deref(), self.labels.as_deref());
+        let mut pages = pin!(pages(&self.cluster, kind, namespace, labels));
         while let Some(page) = pages.try_next().await? {
-            all.extend(page.into_iter().map(|object| form(kind, object)));
+            let selected = page.into_iter().filter(|object| self.has(object));
+            all.extend(selected.map(|object| form(kind, object)));
         }
         Ok(all)
+    }
+
+    /// Whether an environment is one of those that expire, if only those are selected.
+    fn has(&self, object: &DynamicObject) -> bool {
+        let Some(last) = self.expiring else { return true };
+        let lifecycle = Environment::from_object(object).lifecycle.unwrap_or_default();
+        lifecycle.stopped_at.is_none() && lifecycle.expires_at.is_some_and(|at| at <= last)
     }
 
     /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
@@ -120,12 +140,17 @@ impl Place {
     }
 
     /// That there are none.
-    fn nothing(&self) -> String {
+    pub(crate) fn nothing(&self) -> String {
         let place = self
             .namespace
             .as_ref()
             .map_or_else(String::new, |name| format!(" in namespace {name}"));
-        format!("no environments{place}")
+        let labels = self
+            .labels
+            .as_ref()
+            .map_or_else(String::new, |labels| format!(" with labels {labels}"));
+        let end = self.expiring.map_or_else(String::new, |at| format!(" expire before {at}"));
+        format!("no environments{place}{labels}{end}")
     }
 
     fn explain(&self, error: &kube::Error, kind: &Kind) -> Failure {

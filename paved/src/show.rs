@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use function_paved_road::compose::ResourceStatus;
+use function_paved_road::compose::{ResourceStatus, StopReason};
 use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
-use paved_client::environment::{Diagnosis, Environment, age};
+use paved_client::environment::{Diagnosis, Environment, Lifecycle, age, power_word, until};
 use serde_json::Value;
 
 use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
@@ -25,7 +25,7 @@ pub(crate) fn tree(
             writeln!(out, "  {BOLD}{}:{BOLD:#} {}", part.slot, message.replace('\n', " "))?;
         }
     }
-    outcome(seen, out)
+    outcome(seen, now, out)
 }
 
 /// Kind, name, phase, progress and age. Below: the cause and what helps, then what it waits for or
@@ -81,21 +81,51 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
     seen.parts.iter().map(leaf).collect()
 }
 
-/// The API's own status fields.
-pub(crate) fn outcome(seen: &Environment, out: &mut dyn Write) -> io::Result<()> {
-    let width = seen.fields.keys().map(|field| field.chars().count() + 1).max().unwrap_or(0);
-    for (field, value) in &seen.fields {
+/// Power and end of the environment, and the API's own status fields.
+pub(crate) fn outcome(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
+    let fields = seen.fields.iter().map(|(field, value)| {
         let shown = match value {
             Value::String(text) => harmless(text),
             Value::Object(_) | Value::Array(_) => harmless(&value.to_string()),
             value => value.to_string(),
         };
+        (field.as_str(), shown)
+    });
+    let lines: Vec<(&str, String)> = lifecycle(seen, now).into_iter().chain(fields).collect();
+    let width = lines.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
+    for (field, shown) in lines {
         writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
     }
     if let Some(command) = seen.connect() {
         writeln!(out, "  {DIM}from your machine:{DIM:#} {command}")?;
     }
     Ok(())
+}
+
+/// Power state, last stop, expiry and deletion. All times are in UTC.
+fn lifecycle(seen: &Environment, now: Timestamp) -> Vec<(&'static str, String)> {
+    let mut lines: Vec<_> =
+        seen.power.map(|power| ("power", power_word(power).to_owned())).into_iter().collect();
+    let Some(Lifecycle { expires_at, deletes_at, stopped_at, stop_reason, .. }) = seen.lifecycle
+    else {
+        return lines;
+    };
+    let time = |at: Timestamp| match until(at, now) {
+        Some(left) => format!("{at}, in {left}"),
+        None => format!("{at}, {} ago", age(Some(at), now)),
+    };
+    let reason = stop_reason.map(|reason| match reason {
+        StopReason::Requested => ", by request",
+        StopReason::Expired => ", because it expired",
+        StopReason::Idle => ", because it was idle",
+        StopReason::Interrupted => ", because the cloud interrupted its spot machine",
+        StopReason::Unknown => ", for an unknown reason",
+    });
+    let reason = reason.unwrap_or_default();
+    lines.extend(stopped_at.map(|at| ("stopped", time(at) + reason)));
+    lines.extend(expires_at.map(|at| ("expires", time(at))));
+    lines.extend(deletes_at.map(|at| ("deletion", time(at))));
+    lines
 }
 
 #[cfg(test)]
@@ -112,7 +142,38 @@ mod tests {
         object["kind"] = json!("Environment");
         object["status"]["url"] = json!("https://ada.team-vision.svc:443");
         let mut told = Vec::new();
-        outcome(&environment(&object), &mut told).unwrap();
+        outcome(&environment(&object), Timestamp::UNIX_EPOCH, &mut told).unwrap();
         assert!(String::from_utf8(told).unwrap().contains("paved connect ada -n team-vision"));
+    }
+
+    #[test]
+    fn lifecycle_has_absolute_times_and_the_time_left() {
+        let mut object = ready();
+        object["status"]["power"] = json!("Stopped");
+        object["status"]["lifecycle"] = json!({
+            "expiresAt": "2026-01-01T09:00:00Z", "deletesAt": "2026-01-15T09:00:00Z",
+            "stoppedAt": "2026-01-01T09:00:00Z", "stopReason": "Expired"});
+        let now = "2026-01-01T12:30:00Z".parse().unwrap();
+        let told = |object: &Value| {
+            let lines = lifecycle(&environment(object), now);
+            lines
+                .iter()
+                .map(|(field, text)| format!("{field}: {text}"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        insta::assert_snapshot!(told(&object), @r"
+        power: Stopped
+        stopped: 2026-01-01T09:00:00Z, 3h30m ago, because it expired
+        expires: 2026-01-01T09:00:00Z, 3h30m ago
+        deletion: 2026-01-15T09:00:00Z, in 13d
+        ");
+        object["status"]["power"] = json!("Running");
+        object["status"]["lifecycle"] = json!({"expiresAt": "2026-01-01T18:00:00Z"});
+        insta::assert_snapshot!(told(&object), @r"
+        power: Running
+        expires: 2026-01-01T18:00:00Z, in 5h30m
+        ");
+        assert_eq!(told(&ready()), "", "a schema revision before 3 has no lifecycle");
     }
 }

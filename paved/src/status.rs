@@ -11,7 +11,7 @@ use paved_client::wait::{Seen, Watched};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
-use crate::cli::{List, Listing, Status};
+use crate::cli::{List, Listing, Sort, Status};
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 use crate::list;
@@ -26,6 +26,8 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
             kind: None,
             output: args.output,
             watch: args.watch,
+            sort: Sort::default(),
+            expiring: None,
             access: args.access.clone(),
         };
         return list::run(&all, console).await;

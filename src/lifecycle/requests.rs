@@ -18,7 +18,7 @@ pub const STARTED_AT: &str = "paved-road.fn.crossplane.io/started-at";
 pub const STOPPED_AT: &str = "paved-road.fn.crossplane.io/stopped-at";
 
 /// How far a request's time may lie ahead of the function's clock.
-const SKEW: SignedDuration = SignedDuration::from_mins(5);
+pub const SKEW: SignedDuration = SignedDuration::from_mins(5);
 
 /// The requests of an environment's user.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,6 +3,7 @@
 
 mod age;
 mod diagnosis;
+mod lifecycle;
 #[cfg(any(test, feature = "test-util"))]
 pub(crate) mod samples;
 
@@ -12,7 +13,7 @@ use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, Info};
 use function_paved_road::compose::{
-    Deleted, Kept, OnDeletion, ResourceStatus, is_common, spec_hash,
+    Deleted, Kept, OnDeletion, PowerState, ResourceStatus, is_common, spec_hash,
 };
 use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
@@ -21,8 +22,9 @@ use kube::api::DynamicObject;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use age::{age, spell};
+pub use age::{age, spell, until};
 pub use diagnosis::{Blocker, Diagnosis, with_causes};
+pub use lifecycle::{Lifecycle, power_word};
 
 /// Status fields of some APIs that change only because another field changes.
 const BOOKKEEPING: [&str; 2] = ["observedGeneration", "lastSyncTime"];
@@ -80,6 +82,10 @@ pub struct Environment {
     pub parts: Vec<ResourceStatus>,
     /// What a deletion deletes and keeps; schema revisions before 2 do not say it.
     pub on_deletion: Option<OnDeletion>,
+    /// The power state; `None` in schema revisions before 3.
+    pub power: Option<PowerState>,
+    /// The end and the last stop; `None` in schema revisions before 3.
+    pub lifecycle: Option<Lifecycle>,
     conditions: Vec<Condition>,
     /// The API's own status fields.
     pub fields: BTreeMap<String, Value>,
@@ -146,6 +152,8 @@ impl Environment {
                 .pointer("/status/onDeletion")
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
                 .map(harmless_plan),
+            power: lifecycle::power(data),
+            lifecycle: Lifecycle::from_data(data),
             conditions: lenient::<Condition>(data, "/status/conditions")
                 .map(harmless_condition)
                 .collect(),
@@ -203,6 +211,22 @@ impl Environment {
         all && self.deleted.is_none() && !self.paused && !self.is_overdue
     }
 
+    /// Whether the environment is ready, and is neither stopped nor being stopped or started.
+    pub fn is_running(&self) -> bool {
+        use PowerState::{Starting, Stopped, Stopping};
+        self.is_ready() && !matches!(self.power, Some(Stopped | Stopping | Starting))
+    }
+
+    /// Whether the annotation `crossplane.io/paused` stops its reconciliation.
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether the function has composed the environment at least once.
+    pub fn is_composed(&self) -> bool {
+        !self.phase.is_empty()
+    }
+
     /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
     pub fn is_current(&self) -> bool {
         self.condition("Synced").is_some_and(|synced| {
@@ -241,7 +265,9 @@ impl Environment {
         match self.phase.as_str() {
             "" => "Pending",
             // It works as it did, and is not what it is asked to be.
-            "Ready" | "ScaledToZero" if !self.is_ready() && self.hindrance().is_some() => {
+            "Ready" | "ScaledToZero" | "Stopped"
+                if !self.is_ready() && self.hindrance().is_some() =>
+            {
                 "OutOfSync"
             }
             phase => phase,

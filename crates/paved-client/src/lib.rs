@@ -7,6 +7,7 @@ pub mod connection;
 pub mod delete;
 pub mod environment;
 mod failure;
+pub mod lifecycle;
 pub mod names;
 pub mod owner;
 #[cfg(any(test, feature = "test-util"))]

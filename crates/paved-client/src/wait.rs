@@ -16,6 +16,8 @@ pub use watched::{Seen, Watched};
 pub enum Goal {
     /// The environment is ready, and has its newest spec.
     Ready,
+    /// The environment is ready, and runs. A stopped environment can be ready.
+    Running,
     /// The environment and all its resources are deleted.
     Deleted,
     /// A condition has this status.

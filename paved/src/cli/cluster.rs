@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
+use function_paved_road::lifecycle::Span;
 use jiff::SignedDuration;
 use paved_client::cluster::{self, Cluster};
 use paved_client::wait::Goal;
@@ -78,8 +79,30 @@ pub(crate) struct List {
     #[arg(short, long)]
     pub(crate) watch: bool,
 
+    /// Order of the rows.
+    #[arg(long, value_name = "COLUMN", default_value = "name")]
+    pub(crate) sort: Sort,
+
+    /// List only running environments that expire within this time, for example 24h.
+    #[arg(long, value_name = "TIME", value_parser = super::lifecycle::span, conflicts_with = "watch")]
+    pub(crate) expiring: Option<Span>,
+
     #[command(flatten)]
     pub(crate) access: Access,
+}
+
+/// Order of environments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// By namespace, name and kind.
+    #[default]
+    Name,
+    /// By age, the youngest first.
+    Age,
+    /// By time left, the shortest first. Environments that do not expire are last.
+    TimeLeft,
+    /// By power state.
+    Power,
 }
 
 /// Flags of `paved status`.

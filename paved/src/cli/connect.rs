@@ -15,6 +15,8 @@ The effect depends on the kind of the environment:
                            while the command runs, if it is reachable only from inside
   unified environment      prints the command for its PostgreSQL database
 
+If the environment is stopped, paved asks whether to start it. In scripts, use --start.
+
 --kubeconfig selects the platform's cluster. --into selects the kubeconfig to change.
 
 Examples:
@@ -28,10 +30,12 @@ Exit codes:
   0    done, also if Ctrl-C stops a forwarding. With ssh or aws, their exit code, which is the
        exit code of COMMAND. SSM on a terminal does not report the exit code of COMMAND.
   1    usage: a bad flag, an environment that has no connection, or a foreign context of that name
+  2    rejected by the API server: the environment cannot be started
   3    rejected by the composition: the spec or the platform's Settings are invalid
   4    provisioning failed
   5    timed out
   6    no access: the cluster does not answer, or denies access
+  7    no capacity: the cloud cannot start the environment now
   130  stopped by Ctrl-C";
 
 /// Flags of `paved connect`.
@@ -54,6 +58,10 @@ pub(crate) struct Connect {
     /// Connect by SSM even if the workspace has a public address.
     #[arg(long, help_heading = "Workspaces")]
     pub(crate) ssm: bool,
+
+    /// Start a stopped environment without confirmation.
+    #[arg(long)]
+    pub(crate) start: bool,
 
     /// Connect without waiting for the workspace to answer and to be prepared.
     #[arg(long, help_heading = "Workspaces")]

@@ -1,14 +1,16 @@
 //! Rows of a table of environments.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::cluster::Kind;
-use paved_client::environment::{Environment, age};
+use paved_client::environment::{Environment, age, power_word, until};
 
 use crate::Console;
+use crate::cli::Sort;
 use crate::paint::{self, Column, Mark, Row, one_line};
 
 /// What a row shows of an environment.
@@ -22,6 +24,10 @@ pub(super) struct Line {
     mark: Mark,
     progress: String,
     created: Option<Timestamp>,
+    power: &'static str,
+    /// Whether the status has a lifecycle.
+    has_lifecycle: bool,
+    expires: Option<Timestamp>,
     owner: String,
     endpoint: String,
     composition: String,
@@ -39,6 +45,9 @@ impl Line {
             mark: seen.mark(),
             progress: seen.progress.clone(),
             created: seen.created,
+            power: seen.power.map(power_word).unwrap_or_default(),
+            has_lifecycle: seen.lifecycle.is_some(),
+            expires: seen.lifecycle.as_ref().and_then(|lifecycle| lifecycle.expires_at),
             owner: seen.owner.clone().unwrap_or_default(),
             endpoint: seen.connect().or_else(|| seen.endpoint()).unwrap_or_default(),
             composition: seen.composition.clone().unwrap_or_default(),
@@ -49,6 +58,15 @@ impl Line {
     /// The same, once it does not exist any more.
     pub(super) fn gone(self) -> Self {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
+    }
+
+    /// The time until the expiry.
+    fn time_left(&self, now: Timestamp) -> String {
+        match self.expires {
+            Some(at) => until(at, now).unwrap_or_else(|| "expired".to_owned()),
+            None if self.has_lifecycle => "never".to_owned(),
+            None => String::new(),
+        }
     }
 
     /// What it is, whatever becomes of it.
@@ -64,14 +82,15 @@ pub(super) type Key = (String, String, String, String);
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
+    sort: Sort,
     painted: paint::Table,
     printed: HashMap<Key, Line>,
 }
 
 impl Table {
-    pub(super) fn new(all_namespaces: bool, wide: bool) -> Self {
-        let columns = columns(all_namespaces, wide);
-        Self { all_namespaces, wide, painted: paint::Table::new(columns), printed: HashMap::new() }
+    pub(super) fn new(all_namespaces: bool, wide: bool, sort: Sort) -> Self {
+        let painted = paint::Table::new(columns(all_namespaces, wide));
+        Self { all_namespaces, wide, sort, painted, printed: HashMap::new() }
     }
 
     /// Prints the lines that say something new, sorted, with the heads above the first.
@@ -83,6 +102,13 @@ impl Table {
     ) -> io::Result<()> {
         lines.retain(|line| self.printed.get(&line.key()) != Some(line));
         lines.sort_by_key(Line::key);
+        // The order by name stays among equal rows.
+        match self.sort {
+            Sort::Name => {}
+            Sort::Age => lines.sort_by_key(|line| Reverse(line.created)),
+            Sort::TimeLeft => lines.sort_by_key(|line| line.expires.unwrap_or(Timestamp::MAX)),
+            Sort::Power => lines.sort_by_key(|line| line.power),
+        }
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
         let room =
             console.terminal.as_ref().map(|terminal| (terminal.size)().1).filter(|room| *room > 0);
@@ -100,11 +126,13 @@ impl Table {
     }
 
     fn row(&self, line: &Line, now: Timestamp) -> Row {
+        let (power, left) = (line.power.to_owned(), line.time_left(now));
         let line = line.clone();
         let mut cells = if self.all_namespaces { vec![line.namespace] } else { Vec::new() };
         cells.extend([line.name, line.kind, line.word]);
         let mark = Some((cells.len() - 1, line.mark));
-        cells.extend([line.progress, age(line.created, now), line.owner, line.endpoint]);
+        cells.extend([line.progress, age(line.created, now), left, power]);
+        cells.extend([line.owner, line.endpoint]);
         if self.wide {
             cells.extend([line.group, line.composition, one_line(&line.summary)]);
         }
@@ -115,7 +143,7 @@ impl Table {
 fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     let mut columns = if all_namespaces { vec![Column::fixed("NAMESPACE")] } else { Vec::new() };
     columns.extend(["NAME", "KIND", "PHASE", "PROGRESS", "AGE"].map(Column::fixed));
-    columns.extend(["OWNER", "ENDPOINT"].map(Column::free));
+    columns.extend(["LEFT", "POWER", "OWNER", "ENDPOINT"].map(Column::free));
     if wide {
         columns.extend(["GROUP", "COMPOSITION", "MESSAGE"].map(Column::free));
     }
@@ -132,7 +160,7 @@ pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use paved_client::samples::{environment, half_made, ready, refused_leaf};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::Stream;
@@ -150,29 +178,62 @@ mod tests {
         anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
     }
 
+    fn table() -> Table {
+        Table::new(false, false, Sort::Name)
+    }
+
+    /// An environment of this name, with this expiry.
+    fn expiring(name: &str, lifecycle: Value) -> Line {
+        let mut object = ready();
+        object["metadata"]["name"] = json!(name);
+        object["status"]["lifecycle"] = lifecycle;
+        Line::from_environment(&environment(&object), Timestamp::UNIX_EPOCH)
+    }
+
     fn lines() -> Vec<Line> {
         let mut failed = half_made(&refused_leaf());
         failed["metadata"]["name"] = json!("grace");
         failed["status"]["phase"] = json!("Failed");
+        let mut runs = ready();
+        runs["status"]["power"] = json!("Running");
+        runs["status"]["lifecycle"] = json!({"expiresAt": "2026-01-01T18:00:00Z"});
         let now = "2026-01-01T12:00:00Z".parse().unwrap();
         vec![
             Line::from_environment(&environment(&failed), now),
-            Line::from_environment(&environment(&ready()), now),
+            Line::from_environment(&environment(&runs), now),
         ]
     }
 
     #[test]
     fn a_row_shows_phase_age_owner_and_endpoint() {
-        insta::assert_snapshot!(print(&mut Table::new(false, false), lines()), @r"
-        NAME   KIND                  PHASE   PROGRESS  AGE   OWNER        ENDPOINT
-        ada    GpuDevWorkspaceClaim  Ready   3/3       120m  ada@acme.io  ssh developer@203.0.113.7
-        grace  GpuDevWorkspaceClaim  Failed  2/3       120m  ada@acme.io
+        insta::assert_snapshot!(print(&mut table(), lines()), @r"
+        NAME   KIND                  PHASE   PROGRESS  AGE   LEFT  POWER    OWNER        ENDPOINT
+        ada    GpuDevWorkspaceClaim  Ready   3/3       120m  6h    Running  ada@acme.io  ssh developer@203.0.113.7
+        grace  GpuDevWorkspaceClaim  Failed  2/3       120m                 ada@acme.io
         ");
     }
 
     #[test]
+    fn rows_by_time_left_begin_with_the_shortest() {
+        let lines = vec![
+            expiring("a", json!({})),
+            expiring("b", json!({"expiresAt": "2026-01-02T12:00:00Z"})),
+            expiring("c", json!({"expiresAt": "2026-01-01T13:00:00Z"})),
+            expiring("d", json!({"expiresAt": "2026-01-01T11:00:00Z"})),
+        ];
+        let told = print(&mut Table::new(false, false, Sort::TimeLeft), lines);
+        let words: Vec<(&str, bool)> = told
+            .lines()
+            .skip(1)
+            .zip(["expired", "60m", "24h", "never"])
+            .map(|(line, left)| (&line[..1], line.contains(left)))
+            .collect();
+        assert_eq!(words, [("d", true), ("c", true), ("b", true), ("a", true)], "{told}");
+    }
+
+    #[test]
     fn only_changed_rows_are_printed_again() {
-        let mut table = Table::new(true, true);
+        let mut table = Table::new(true, true, Sort::Name);
         print(&mut table, lines());
         assert_eq!(print(&mut table, lines()), "");
         let gone = print(&mut table, vec![lines().remove(0).gone()]);

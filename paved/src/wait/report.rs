@@ -84,6 +84,7 @@ impl Report {
         for Seen { environment: one, .. } in seen {
             let is = match goal {
                 Goal::Ready => "is ready".to_owned(),
+                Goal::Running => "runs".to_owned(),
                 Goal::Deleted => "is gone".to_owned(),
                 Goal::Condition { kind, status } => format!("has {kind}={status}"),
             };
@@ -94,7 +95,7 @@ impl Report {
             }
             self.say(&[line], Timestamp::now(), now, console)?;
             if *goal != Goal::Deleted {
-                show::outcome(one, &mut console.out)?;
+                show::outcome(one, Timestamp::now(), &mut console.out)?;
             }
         }
         console.out.flush()

@@ -171,7 +171,7 @@ async fn named<O>(
     read: &impl Fn(DynamicObject) -> O,
 ) -> kube::Result<BTreeMap<String, Found<O>>> {
     let mut found = BTreeMap::new();
-    let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace)));
+    let mut pages = pin!(pages(cluster, kind, Some(&cluster.namespace), None));
     while let Some(page) = pages.try_next().await? {
         let listed = page.metadata.resource_version;
         for object in page.items {
@@ -187,23 +187,28 @@ async fn named<O>(
 }
 
 /// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one
-/// version.
+/// version. `labels` is a selector as kubectl reads it.
 pub fn pages(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
+    labels: Option<&str>,
 ) -> impl Stream<Item = kube::Result<ObjectList<DynamicObject>>> {
     const PAGE: u32 = 100;
     let api = kind.api(&cluster.client, namespace);
     let types =
         TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
-    stream::try_unfold(Some(ListParams::default().limit(PAGE)), move |params| {
+    let first = ListParams {
+        label_selector: labels.map(str::to_owned),
+        ..ListParams::default().limit(PAGE)
+    };
+    stream::try_unfold(Some(first), move |params| {
         let (api, types) = (api.clone(), types.clone());
         async move {
             let Some(params) = params else { return Ok(None) };
             let mut page = api.list(&params).await?;
             let next = page.metadata.continue_.take().filter(|token| !token.is_empty());
-            let next = next.map(|token| ListParams::default().limit(PAGE).continue_token(&token));
+            let next = next.map(|token| params.continue_token(&token));
             // A list says once what its items are.
             for object in &mut page.items {
                 object.types = Some(types.clone());

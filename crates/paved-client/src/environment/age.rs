@@ -13,6 +13,12 @@ pub fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     ))
 }
 
+/// The time that is left until `end`: `3h12m`. `None` if the end is not ahead.
+pub fn until(end: Timestamp, now: Timestamp) -> Option<String> {
+    let left = u64::try_from(end.as_second().saturating_sub(now.as_second())).ok()?;
+    (left > 0).then(|| spell(Duration::from_secs(left)))
+}
+
 /// A time in its two largest units.
 pub fn spell(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -49,6 +55,14 @@ mod tests {
         ] {
             assert_eq!(spell(Duration::from_secs(seconds)), text);
         }
+    }
+
+    #[test]
+    fn time_left_ends_with_the_end() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(until(at(100), at(58)).as_deref(), Some("42s"));
+        assert_eq!(until(at(100), at(100)), None);
+        assert_eq!(until(at(100), at(142)), None);
     }
 
     #[test]

@@ -47,6 +47,14 @@ impl Blocker {
         }
     }
 
+    /// The code of its cause, if the cause is known.
+    pub(crate) fn code(&self) -> Option<Code> {
+        match self {
+            Self::Part(part) => part.cause.as_ref().map(|cause| cause.code),
+            Self::Whole(cause, _) | Self::Uncomposed(cause) => Some(cause.code),
+        }
+    }
+
     /// How long it has to last, at least, before it counts as a fault.
     pub(crate) fn grace(&self) -> Duration {
         match self {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use function_paved_road::diagnosis::Code;
 use jiff::Timestamp;
 
 use super::Goal;
@@ -51,6 +52,13 @@ pub enum Ending {
         /// The cause and the remediation.
         message: String,
     },
+    /// The cloud has no capacity for a start.
+    NoCapacity {
+        /// Kind, namespace and name.
+        what: String,
+        /// The cause and the remediation.
+        message: String,
+    },
 }
 
 impl Verdict {
@@ -86,10 +94,14 @@ impl Course {
         if let Some(decided) = self.decided(environment, now, clock) {
             return decided;
         }
-        match self.failed_for_good(environment, now) {
-            Some((blocker, time)) => failed(advice::paragraph(&blocker, time)),
-            None => Verdict::Pending,
+        let Some((blocker, time)) = self.failed_for_good(environment, now) else {
+            return Verdict::Pending;
+        };
+        let message = advice::paragraph(&blocker, time);
+        if self.goal == Goal::Running && blocker.code() == Some(Code::NoCapacity) {
+            return Verdict::Failed(Ending::NoCapacity { what: environment.title(), message });
         }
+        failed(message)
     }
 
     /// What was seen last says nothing of what comes next: how it stands is not known until it is
@@ -107,6 +119,7 @@ impl Course {
             Goal::Condition { kind, status } => {
                 seen.condition(kind).is_some_and(|one| one.status == *status)
             }
+            Goal::Running => seen.is_running(),
             _ => seen.is_ready(),
         };
         if !(seen.is_current() && (reached || refused.is_some())) {
@@ -181,6 +194,7 @@ mod tests {
     const DONE: &str = "done";
     const INVALID: &str = "invalid";
     const FAILED: &str = "failed";
+    const NO_CAPACITY: &str = "no capacity";
 
     const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -224,6 +238,9 @@ mod tests {
                 }
                 Verdict::Failed(Ending::Provisioning { what, message }) => {
                     (Some(FAILED), format!("{what} {message}"))
+                }
+                Verdict::Failed(Ending::NoCapacity { what, message }) => {
+                    (Some(NO_CAPACITY), format!("{what} {message}"))
                 }
             }
         }
@@ -393,6 +410,38 @@ mod tests {
             "spec.parameters.instanceType: found x",
         );
         assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(INVALID));
+    }
+
+    #[test]
+    fn stopped_environment_is_ready_and_not_running() {
+        let mut object = ready();
+        for (power, outcome) in [
+            ("Stopped", None),
+            ("Starting", None),
+            ("Stopping", None),
+            ("Unknown", Some(DONE)),
+            ("Running", Some(DONE)),
+        ] {
+            object["status"]["power"] = json!(power);
+            assert_eq!(Play::new(Goal::Running).after(0, &object), outcome, "{power}");
+            assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(DONE), "{power}");
+        }
+    }
+
+    #[test]
+    fn missing_capacity_is_an_outcome_of_a_start_only() {
+        let mut leaf = refused_leaf();
+        leaf["message"] = json!("InsufficientInstanceCapacity: no g4dn.xlarge in us-east-1a");
+        for (goal, outcome) in [(Goal::Running, NO_CAPACITY), (Goal::Ready, FAILED)] {
+            let mut play = Play::new(goal);
+            assert_eq!(play.after(0, &half_made(&leaf)), None);
+            let (code, told) = play.look(180, &half_made(&leaf), false);
+            assert_eq!(code, Some(outcome));
+            assert!(told.contains("has no capacity"), "{told}");
+        }
+        let mut play = Play::new(Goal::Running);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(180, &half_made(&refused_leaf())), Some(FAILED));
     }
 
     #[test]

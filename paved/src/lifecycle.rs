@@ -1,0 +1,213 @@
+//! `paved extend`, `keep`, `stop` and `start`: requests about the lifecycle of environments.
+
+use jiff::Timestamp;
+use paved_client::cluster::{Cluster, Found, Kinds, find, find_each};
+use paved_client::environment::{Environment, until};
+use paved_client::lifecycle::{Change, Expiry, Refusal, Renewal, Subject, clock_ahead};
+use paved_client::wait::Goal;
+
+use crate::cli::{Access, Extend, Keep, Start, Stop};
+use crate::failure::Failure;
+use crate::list::Place;
+use crate::{Console, wait};
+
+/// Renews an environment.
+pub(crate) async fn extend(args: &Extend, console: &mut Console<'_>) -> Result<(), Failure> {
+    let (cluster, subject) = subject(&args.access, &args.name).await?;
+    let expiry = match (args.length, args.until) {
+        (Some(length), _) => Expiry::After(length),
+        (None, Some(until)) => Expiry::At(until),
+        // Without a time, --max is required.
+        (None, None) => Expiry::Maximum,
+    };
+    let title = subject.environment.title();
+    let renewal = subject.renew(expiry).map_err(|refusal| refused(&title, refusal))?;
+    let Renewal { change, expires_at, capped_by } = renewal;
+    let left = until(expires_at, Timestamp::now()).unwrap_or_default();
+    if let Some(change) = change {
+        send(&cluster, &subject, change, console).await?;
+        writeln!(console.out, "{title} expires at {expires_at}, in {left}")?;
+        tell_start(&subject, console)?;
+    } else {
+        writeln!(
+            console.out,
+            "{title} already expires at {expires_at}, in {left}. Nothing was changed"
+        )?;
+    }
+    if let Some(maximum) = capped_by {
+        writeln!(console.err, "note: Settings allow at most {maximum} from now")?;
+    }
+    Ok(())
+}
+
+/// Removes the time to live of an environment.
+pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), Failure> {
+    let (cluster, subject) = subject(&args.access, &args.name).await?;
+    let title = subject.environment.title();
+    match subject.keep().map_err(|refusal| refused(&title, refusal))? {
+        Some(change) => {
+            send(&cluster, &subject, change, console).await?;
+            writeln!(console.out, "{title} has no time to live any more")?;
+            tell_start(&subject, console)?;
+        }
+        None => writeln!(console.out, "{title} already has spec.lifecycle.ttl: never")?,
+    }
+    Ok(())
+}
+
+/// Stops environments: all that are named, or none; or those of a selection that can be stopped.
+pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), Failure> {
+    let cluster = args.access.connect().await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let now = Timestamp::now();
+    let subjects: Vec<Subject> = match &args.select {
+        Some(labels) => {
+            let found = select(&cluster, &kinds, labels, args.all_namespaces, console).await?;
+            found.into_iter().map(|one| Subject::new(one, now)).collect()
+        }
+        None => named(&cluster, &kinds, &args.names, now).await?,
+    };
+    let mut planned = Vec::new();
+    let mut failures = Vec::new();
+    for subject in &subjects {
+        let title = subject.environment.title();
+        match subject.stop() {
+            Ok(change) => planned.push((subject, change)),
+            Err(refusal) if args.select.is_some() => {
+                writeln!(console.err, "note: not stopped: {title} {refusal}")?;
+            }
+            Err(refusal) => failures.push(refused(&title, refusal)),
+        }
+    }
+    if !failures.is_empty() && subjects.len() > 1 {
+        writeln!(console.err, "note: nothing was stopped")?;
+    }
+    Failure::combine(failures)?;
+    for (subject, change) in planned {
+        let title = subject.environment.title();
+        match change {
+            Some(change) => {
+                send(&cluster, subject, change, console).await?;
+                writeln!(console.out, "{title} is being stopped")?;
+            }
+            None => writeln!(console.out, "{title} is already stopped")?,
+        }
+    }
+    Ok(())
+}
+
+/// Starts an environment.
+pub(crate) async fn start(args: &Start, console: &mut Console<'_>) -> Result<(), Failure> {
+    let (cluster, subject) = subject(&args.access, &args.name).await?;
+    let title = subject.environment.title();
+    let change = subject.start().map_err(|refusal| refused(&title, refusal))?;
+    let found = send(&cluster, &subject, change, console).await?;
+    if subject.is_running() {
+        writeln!(console.out, "{title} already runs. The start renews its time to live")?;
+    } else {
+        writeln!(console.out, "{title} is being started")?;
+    }
+    if args.wait {
+        let found = vec![found.read(|object| Environment::from_object(&object))];
+        wait::until(&cluster, found, &Goal::Running, args.patience, console).await?;
+    }
+    Ok(())
+}
+
+/// Starts a stopped environment, and returns it.
+pub(crate) async fn start_now(
+    cluster: &Cluster,
+    found: Found,
+    console: &mut Console<'_>,
+) -> Result<Found, Failure> {
+    let subject = Subject::new(found, Timestamp::now());
+    let title = subject.environment.title();
+    let change = subject.start().map_err(|refusal| refused(&title, refusal))?;
+    send(cluster, &subject, change, console).await
+}
+
+/// Finds the environment of a command.
+async fn subject(access: &Access, name: &str) -> Result<(Cluster, Subject), Failure> {
+    let cluster = access.connect().await?;
+    let kinds = Kinds::discover(&cluster).await?;
+    let found = find(&cluster, &kinds, name).await?;
+    Ok((cluster, Subject::new(found, Timestamp::now())))
+}
+
+/// Finds all named environments. Reports all names that do not exist.
+async fn named(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    names: &[String],
+    now: Timestamp,
+) -> Result<Vec<Subject>, Failure> {
+    let mut subjects = Vec::new();
+    let mut failures = Vec::new();
+    for one in find_each(cluster, kinds, names, |object| object).await? {
+        match one {
+            Ok(found) => subjects.push(Subject::new(found, now)),
+            Err(failure) => failures.push(failure.into()),
+        }
+    }
+    Failure::combine(failures).map(|()| subjects)
+}
+
+/// Finds the environments with these labels.
+async fn select(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    labels: &str,
+    all_namespaces: bool,
+    console: &mut Console<'_>,
+) -> Result<Vec<Found>, Failure> {
+    let place = Place {
+        cluster: cluster.clone(),
+        kinds: kinds.all().to_vec(),
+        namespace: (!all_namespaces).then(|| cluster.namespace.clone()),
+        labels: Some(labels.to_owned()),
+        expiring: None,
+    };
+    let form = |kind: &_, object| Found { kind: Clone::clone(kind), object, listed: None };
+    let found = place.all(console, form).await?;
+    if found.is_empty() {
+        writeln!(console.err, "{}", place.nothing())?;
+    }
+    Ok(found)
+}
+
+/// Sends a change, and warns if the function ignores it.
+async fn send(
+    cluster: &Cluster,
+    subject: &Subject,
+    change: Change,
+    console: &mut Console<'_>,
+) -> Result<Found, Failure> {
+    let found = subject.send(cluster, change).await?;
+    let is_dated = change != Change::Keep;
+    if let Some(ahead) = clock_ahead(&found.object, Timestamp::now()).filter(|_| is_dated) {
+        writeln!(
+            console.err,
+            "warning: the clock of this machine is {ahead} ahead of the cluster's. The request is \
+             ignored until its time is at most five minutes ahead"
+        )?;
+    }
+    Ok(found)
+}
+
+/// Says that an expired environment starts with its renewal.
+fn tell_start(subject: &Subject, console: &mut Console<'_>) -> Result<(), Failure> {
+    if subject.is_started_by_renewal() {
+        writeln!(console.out, "{} is being started", subject.environment.title())?;
+    }
+    Ok(())
+}
+
+/// The failure of a command whose request would have no effect.
+fn refused(title: &str, refusal: Refusal) -> Failure {
+    match refusal {
+        Refusal::CannotStop(_) | Refusal::Maximum(_) => {
+            Failure::Fatal { what: title.to_owned(), message: refusal.to_string() }
+        }
+        _ => Failure::Usage(format!("{title} {refusal}")),
+    }
+}
