@@ -5,6 +5,7 @@ mod rows;
 
 use std::pin::pin;
 
+use function_paved_road::compose::PowerState;
 use function_paved_road::lifecycle::Span;
 use futures::stream;
 use futures::{StreamExt, TryStreamExt};
@@ -117,11 +118,14 @@ impl Place {
         Ok(all)
     }
 
-    /// Whether an environment is one of those that expire, if only those are selected.
+    /// Whether an environment runs and expires in time, if only such environments are selected.
     fn has(&self, object: &DynamicObject) -> bool {
         let Some(last) = self.expiring else { return true };
-        let lifecycle = Environment::from_object(object).lifecycle.unwrap_or_default();
-        lifecycle.stopped_at.is_none() && lifecycle.expires_at.is_some_and(|at| at <= last)
+        let environment = Environment::from_object(object);
+        let lifecycle = environment.lifecycle.unwrap_or_default();
+        let is_stopped =
+            lifecycle.stopped_at.is_some() || environment.power == Some(PowerState::Stopped);
+        !is_stopped && lifecycle.expires_at.is_some_and(|at| at <= last)
     }
 
     /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
