@@ -9,6 +9,7 @@ mod still;
 mod stops;
 
 use function_paved_road::lifecycle::NOTE;
+use function_paved_road::manifests::SCHEMA_REVISION;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ impl Environment {
         let created = world.now();
         world.composite_mut()["metadata"]["creationTimestamp"] = created.to_string().into();
         world.composite_mut()["spec"]["lifecycle"] = lifecycle;
-        let input = case.input();
+        let input = input(&case);
         let mut environment = Self { case, world, provider: Provider::new(Pace::Instant), input };
         environment.settle();
         environment
@@ -92,6 +93,13 @@ fn stoppable() -> Vec<Case> {
         }
     };
     simulated::all().into_iter().filter(by_fields).collect()
+}
+
+/// The step's input with today's schema revision.
+fn input(case: &Case) -> Value {
+    let mut input = case.input();
+    input["schemaRevision"] = SCHEMA_REVISION.into();
+    input
 }
 
 fn condition<'r>(response: &'r RunFunctionResponse, kind: &str) -> Option<(i32, &'r str, &'r str)> {
@@ -162,7 +170,7 @@ fn wrong_lifecycle_is_rejected_at_its_field() {
         for case in simulated::examples() {
             let mut world = case.world();
             world.composite_mut()["spec"]["lifecycle"] = wrong.clone();
-            let mut input = case.input();
+            let mut input = input(&case);
             input[case.api().info().settings]["lifecycle"] = json!({"maximum": "14d"});
             let response = simulated::call(&world, &input);
             let told: Vec<&str> =
@@ -181,7 +189,7 @@ fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
             && !matches!(case.variant().as_deref(), Some("gke" | "eks"));
         let mut world = case.world();
         world.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
-        let response = case.call(&world);
+        let response = simulated::call(&world, &input(&case));
         assert_eq!(world::is_fatal(&response), cannot, "{}", case.name());
         if cannot {
             let told = &response.results[0].message;
