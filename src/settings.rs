@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::check::{self, Fields, Refused};
 use crate::error::{Error, FieldError};
 use crate::models::{Provider, Scope};
+use crate::pricing::Pricing;
 use crate::value::Object;
 
 /// `apiVersion` of the step's input.
@@ -36,6 +37,9 @@ pub struct Common {
     pub tags: BTreeMap<String, String>,
     /// Provider configs of the resources, by provider family.
     pub provider_configs: ProviderConfigs,
+    /// Prices that differ from the list prices, for the estimated price of an environment.
+    #[serde(skip_serializing_if = "Pricing::is_empty")]
+    pub pricing: Pricing,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
     #[serde(skip)]
     pub config_not_found: bool,
@@ -73,7 +77,9 @@ impl Common {
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
         }
-        Ok(())
+        let mut fields = Fields::default();
+        self.pricing.check("settings.pricing", &mut fields);
+        fields.verdict(Error::InvalidSettings)
     }
 }
 
@@ -302,7 +308,7 @@ impl Settings {
 }
 
 /// The keys of [`Common`].
-const COMMON: [&str; 4] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs"];
+const COMMON: [&str; 5] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs", "pricing"];
 
 fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))
