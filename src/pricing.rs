@@ -1,8 +1,8 @@
-//! What an environment costs: an estimate from list prices and the prices of Settings.
+//! The estimated price of an environment, from list prices and the prices of Settings.
 //!
-//! An estimate adds up the [parts](parts) of an environment's resources that have a price by the
-//! hour: machines, disks, clusters, database servers, addresses and load balancers. If one of them
-//! has no price, there is no estimate. `docs/reference/prices.md` lists what is not counted.
+//! An estimate adds up the `parts` of an environment's resources that have a price by the hour:
+//! machines, disks, clusters, database servers, addresses and load balancers. If one of them has no
+//! price, there is no estimate. `docs/reference/prices.md` lists the parts that are not counted.
 //!
 //! Amounts are whole numbers. An hourly list price is multiplied by the hours of a month, so that
 //! hourly and monthly prices add up exactly. The result is rounded once, up to the next thousandth
@@ -134,7 +134,7 @@ fn name(text: &str) -> Result<&str, Refused> {
     check::shape(text, LONGEST_NAME, fits, allowed)
 }
 
-/// What an environment costs per hour, without what `docs/reference/prices.md` excludes.
+/// The price of an environment per hour. `docs/reference/prices.md` lists the excluded parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Price {
@@ -146,7 +146,7 @@ pub struct Price {
     /// The date of the oldest list price in the estimate. Absent if all prices are overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Date>,
-    /// The fingerprint of everything that was priced.
+    /// The fingerprint of the parts and of their prices in Settings.
     pub of: String,
 }
 
@@ -174,10 +174,11 @@ impl std::error::Error for Unpriced {}
 
 /// The price of an environment.
 ///
-/// `resources` are all that the environment is made of, those included that it still waits for.
-/// `earlier` is the price that an earlier call gave. It stays as long as nothing that is priced
-/// changes: a new release has new list prices, and must not change the status of what runs. It also
-/// stays while a stop is wanted (`runs` is false), because fewer machines are asked for then.
+/// `resources` are all resources of the environment as it runs, with those that it still delays.
+/// `earlier` is the price from an earlier call. It stays until parts or their prices in Settings
+/// change. List prices of a new release do not change it, because a release must not change the
+/// status of a running environment. It also stays while a stop is wanted (`runs` is false), because
+/// the resources then ask for fewer machines.
 ///
 /// # Errors
 /// The types that have no price. The environment then has no estimate.
@@ -206,7 +207,7 @@ pub fn price<'r>(
     total.price(of)
 }
 
-/// What is added up, in hundredths of billionths of a dollar per month.
+/// The sums, in hundredths of billionths of a dollar per month.
 #[derive(Default)]
 struct Total {
     running: u128,
@@ -264,8 +265,7 @@ fn hourly(amount: u128) -> Option<Usd> {
     Usd::from_nanos(amount.div_ceil(WHOLE * HOURS_PER_MONTH * STEP) * STEP)
 }
 
-/// The fingerprint of what is priced, and of what Settings say about its price. List prices are no
-/// part of it.
+/// The fingerprint of the parts and of their prices in Settings. It leaves out list prices.
 fn fingerprint_of(parts: &[Part<'_>], pricing: &Pricing) -> String {
     let mut counts: BTreeMap<(&str, &str, bool), u128> = BTreeMap::new();
     for part in parts {

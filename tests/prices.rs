@@ -1,4 +1,4 @@
-//! What the examples cost.
+//! The prices of the examples.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -64,7 +64,7 @@ fn own_prices() -> Pricing {
     Pricing { overrides: OWN.iter().map(own).collect(), ..Pricing::default() }
 }
 
-/// What the environment costs once all of it runs.
+/// The price of an environment after all its resources were created.
 fn estimate(case: &Case, pricing: &Pricing) -> Result<[String; 3], String> {
     let desired = world::desired(&case.call(&case.settled()));
     let price = price(desired.values(), pricing, None, true).map_err(|why| why.to_string())?;
@@ -105,4 +105,13 @@ fn reference_names_every_source_and_date() {
         let date = set.as_of.to_string();
         assert!(page.contains(&set.source) && page.contains(&date), "{} of {date}", set.source);
     }
+}
+
+// TEMPORARY
+#[test]
+fn dump() {
+    use function_paved_road::manifests;
+    std::fs::write("/tmp/prices-input.yaml", serde_saphyr::to_string(&manifests::input()).unwrap())
+        .unwrap();
+    std::fs::write("/tmp/prices-settings.md", manifests::settings_reference()).unwrap();
 }

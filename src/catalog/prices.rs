@@ -1,8 +1,8 @@
 //! List prices of clouds.
 //!
-//! `cargo xtask prices` cuts the table `prices.json` from the facts about prices. Each set of prices
-//! has its source, date, region and unit. An amount is a whole number of billionths of a dollar,
-//! written as decimal text. No amount is ever a float.
+//! `cargo xtask prices` cuts the table `prices.json` from the facts about prices. Each set of
+//! prices has its source, date, region and unit. An amount is a whole number of billionths of a
+//! dollar, written as decimal text. No amount is ever a float.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -113,7 +113,7 @@ impl JsonSchema for Usd {
 /// The table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What the prices are, and where the file comes from.
+    /// The kind of the prices, and the origin of the file.
     pub about: String,
     /// `USD`
     pub currency: String,
@@ -172,12 +172,11 @@ pub fn sets() -> &'static [Set] {
 
 /// The list price of a type in a region, for example of `g4dn.xlarge` in `us-east-1`.
 pub fn find(name: &str, region: &str) -> Option<ListPrice> {
-    let here = TABLE.sets.iter().filter(|set| [region, EVERY_REGION].contains(&&*set.region));
-    here.filter_map(|set| {
+    let mut here = TABLE.sets.iter().filter(|set| [region, EVERY_REGION].contains(&&*set.region));
+    here.find_map(|set| {
         let usd = *set.prices.get(name)?;
         Some(ListPrice { usd, unit: set.unit, as_of: set.as_of })
     })
-    .next()
 }
 
 #[cfg(test)]

@@ -227,7 +227,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
             let mut object = self.head();
             let for_provider = match self.whole {
-                Some(whole) => whole.into(),
+                Some(whole) => Value::from(whole),
                 None => serde_json::to_value(&self.model).unwrap_or_default(),
             };
             put(&mut object, &["spec", "forProvider"], Some(for_provider));

@@ -64,7 +64,7 @@ const FREE_KINDS: [(&str, &[&str]); 9] = [
 
 /// The parts of all resources of an environment.
 pub(super) fn of<'r>(resources: &[&'r Object]) -> Vec<Part<'r>> {
-    let gke = resources.iter().map(|object| Resource::new(object)).find(|resource| {
+    let gke = resources.iter().copied().map(Resource::new).find(|resource| {
         resource.kind == "Cluster" && resource.group == "container.gcp.upbound.io"
     });
     let parts = resources.iter().flat_map(|object| {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::catalog::prices::{FILE, Set, Table, Unit};
+use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::Number;
 
@@ -95,7 +96,7 @@ fn cut(set: FactSet) -> Result<Set> {
         prices.insert(name.clone(), usd.with_context(|| format!("the price of {name}"))?);
     }
     let as_of = if set.as_of.len() == 4 { format!("{}-01-01", set.as_of) } else { set.as_of };
-    let as_of = as_of.parse().with_context(|| format!("the date of {}", set.service))?;
+    let as_of = as_of.parse::<Date>().with_context(|| format!("the date of {}", set.service))?;
     let verified = set.confidence == "read";
     // What follows the name of a source that was not read says only how it was not read.
     let source = if verified { &*set.source } else { first_clause(&set.source) };
