@@ -106,12 +106,3 @@ fn reference_names_every_source_and_date() {
         assert!(page.contains(&set.source) && page.contains(&date), "{} of {date}", set.source);
     }
 }
-
-// TEMPORARY
-#[test]
-fn dump() {
-    use function_paved_road::manifests;
-    std::fs::write("/tmp/prices-input.yaml", serde_saphyr::to_string(&manifests::input()).unwrap())
-        .unwrap();
-    std::fs::write("/tmp/prices-settings.md", manifests::settings_reference()).unwrap();
-}
