@@ -245,16 +245,15 @@ impl Total {
 
 /// The amount for a part, and the date of its list price.
 fn amount(part: &Part<'_>, pricing: &Pricing) -> Option<(u128, Option<Date>)> {
-    let (monthly, share, as_of) = match pricing.find(part) {
-        Some(own) => (own.nanos() * HOURS_PER_MONTH, WHOLE, None),
-        None => {
-            let price = prices::find(&part.name, part.region?)?;
-            let hours = match price.unit {
-                Unit::Hour => HOURS_PER_MONTH,
-                Unit::GibMonth => 1,
-            };
-            (price.usd.nanos() * hours, pricing.share(), Some(price.as_of))
-        }
+    let (monthly, share, as_of) = if let Some(own) = pricing.find(part) {
+        (own.nanos() * HOURS_PER_MONTH, WHOLE, None)
+    } else {
+        let price = prices::find(&part.name, part.region?)?;
+        let hours = match price.unit {
+            Unit::Hour => HOURS_PER_MONTH,
+            Unit::GibMonth => 1,
+        };
+        (price.usd.nanos() * hours, pricing.share(), Some(price.as_of))
     };
     Some((monthly.checked_mul(share)?.checked_mul(part.count)?, as_of))
 }

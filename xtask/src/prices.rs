@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn facts(service: &str, as_of: &str, confidence: &str, prices: Value) -> String {
+    fn facts(service: &str, as_of: &str, confidence: &str, prices: &Value) -> String {
         json!({"about": "List prices in USD.", "sets": [{
             "service": service, "region": "us-east-1", "unit": "hour", "asOf": as_of,
             "source": "A list, page 7", "confidence": confidence, "prices": prices,
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn slice_has_exact_prices_and_their_source() {
-        let ec2 = set(&facts("ec2", "2026-07-20", "read", json!({"p4d.24xlarge": 21.957_642})));
+        let ec2 = set(&facts("ec2", "2026-07-20", "read", &json!({"p4d.24xlarge": 21.957_642})));
         assert_eq!(ec2["prices"], json!({"p4d.24xlarge": "21.957642"}));
         assert_eq!(ec2["source"], "A list, page 7");
         assert_eq!((&ec2["asOf"], &ec2["verified"]), (&json!("2026-07-20"), &json!(true)));
         let eks = json!({"cluster": 0.1, "cluster-extended-support": 0.6});
-        let eks = set(&facts("eks", "2026", "verify", eks));
+        let eks = set(&facts("eks", "2026", "verify", &eks));
         assert_eq!(eks["prices"], json!({"eks-cluster": "0.100"}));
         assert_eq!(eks["source"], "A list");
         assert_eq!((&eks["asOf"], &eks["verified"]), (&json!("2026-01-01"), &json!(false)));
@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn facts_that_cannot_be_prices_are_an_error() {
         for wrong in [
-            facts("ec2", "2026-07-20", "read", json!({"a": -1})),
-            facts("ec2", "2026-07-20", "read", json!({"a": 1e-12})),
-            facts("ec2", "July", "read", json!({"a": 1})),
-            facts("ec2", "2026-07-20", "read", json!({"a": 1})).replace("USD", "EUR"),
-            facts("ec2", "2026-07-20", "read", json!({"a": 1})).replace("hour", "day"),
+            facts("ec2", "2026-07-20", "read", &json!({"a": -1})),
+            facts("ec2", "2026-07-20", "read", &json!({"a": 1e-12})),
+            facts("ec2", "July", "read", &json!({"a": 1})),
+            facts("ec2", "2026-07-20", "read", &json!({"a": 1})).replace("USD", "EUR"),
+            facts("ec2", "2026-07-20", "read", &json!({"a": 1})).replace("hour", "day"),
         ] {
             assert!(slice(&wrong).is_err(), "{wrong}");
         }
