@@ -6,5 +6,6 @@ pub mod cloudsql;
 pub mod gcp;
 pub mod gpu;
 pub mod opencv;
+pub mod prices;
 pub mod rights;
 pub mod tags;

@@ -126,6 +126,8 @@ struct Absent {
     /// The awaited object, in words: `its password`.
     awaited: String,
     counted: bool,
+    /// The resource as it will be asked for, as far as that is known.
+    object: Object,
 }
 
 impl<'r> Composition<'r> {
@@ -351,11 +353,17 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Notes that a slot's resource is not composed before `awaited` exists.
-    fn wait(&mut self, slot: &str, kind: impl Into<String>, awaited: String, counted: bool) {
-        let kind = kind.into();
-        tracing::debug!(slot, kind, awaited, "waits");
-        self.waiting.insert(slot.to_owned(), Absent { kind, awaited, counted });
+    /// Notes that a slot's resource is not composed before an object exists.
+    fn wait(&mut self, slot: &str, absent: Absent) {
+        tracing::debug!(slot, kind = absent.kind, awaited = absent.awaited, "waits");
+        self.waiting.insert(slot.to_owned(), absent);
+    }
+
+    /// The resources of the environment: those that this call asks for, and those that it delays.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        let delayed = self.waiting.values().filter(|absent| absent.counted);
+        let delayed = delayed.map(|absent| &absent.object);
+        self.desired.values().map(|desired| &desired.object).chain(delayed)
     }
 
     /// The name that a desired resource has, or is given now because something refers to it.

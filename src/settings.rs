@@ -12,6 +12,7 @@ use crate::check::{self, Fields, Refused};
 use crate::error::{Error, FieldError};
 use crate::lifecycle::LifecycleSettings;
 use crate::models::{Provider, Scope};
+use crate::pricing::Pricing;
 use crate::value::Object;
 
 /// `apiVersion` of the step's input.
@@ -37,6 +38,9 @@ pub struct Common {
     pub tags: BTreeMap<String, String>,
     /// Provider configs of the resources, by provider family.
     pub provider_configs: ProviderConfigs,
+    /// Prices that differ from the list prices, for the estimated price of an environment.
+    #[serde(skip_serializing_if = "Pricing::is_empty")]
+    pub pricing: Pricing,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
     #[serde(skip)]
     pub config_not_found: bool,
@@ -74,7 +78,9 @@ impl Common {
             check::shape(value, 256, is_visible, "at most 256 visible characters")
                 .map_err(|error| wrong(format!("tags.{key}"), error))?;
         }
-        Ok(())
+        let mut fields = Fields::default();
+        self.pricing.check("settings.pricing", &mut fields);
+        fields.verdict(Error::InvalidSettings)
     }
 }
 
@@ -319,7 +325,7 @@ impl Settings {
 pub const LIFECYCLE: &str = "lifecycle";
 
 /// The keys of [`Common`].
-const COMMON: [&str; 4] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs"];
+const COMMON: [&str; 5] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs", "pricing"];
 
 fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))

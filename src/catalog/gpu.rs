@@ -1,9 +1,8 @@
 //! EC2 machine types with an NVIDIA GPU.
 //!
-//! Prices are on-demand US dollars per hour for Linux, in us-east-1 or where AWS offers the type,
-//! as of 2026-07. Shapes are those of AWS's public pages on instance types
+//! Shapes are those of AWS's public pages on instance types
 //! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is what the
-//! driver reports as usable.
+//! driver reports as usable. Prices are in [`prices`](super::prices).
 
 use std::fmt::Write;
 
@@ -22,8 +21,6 @@ pub struct Machine {
     pub vcpus: u32,
     /// Memory in GiB.
     pub memory_gib: u32,
-    /// On-demand price in US dollars per hour; `None` where AWS publishes none.
-    pub usd_per_hour: Option<f64>,
 }
 
 /// A model of GPU.
@@ -69,68 +66,68 @@ const RTX_PRO_6000: Gpu = gpu("RTX PRO 6000", 97887, (12, 0), Driver::Open);
 
 /// Every machine type we know, by family and size.
 pub static MACHINES: &[Machine] = &[
-    machine_type("g4dn.xlarge", 1, T4, 4, 16, 0.526),
-    machine_type("g4dn.2xlarge", 1, T4, 8, 32, 0.752),
-    machine_type("g4dn.4xlarge", 1, T4, 16, 64, 1.204),
-    machine_type("g4dn.8xlarge", 1, T4, 32, 128, 2.176),
-    machine_type("g4dn.12xlarge", 4, T4, 48, 192, 3.912),
-    machine_type("g4dn.16xlarge", 1, T4, 64, 256, 4.352),
-    machine_type("g4dn.metal", 8, T4, 96, 384, 7.824),
-    machine_type("g5.xlarge", 1, A10G, 4, 16, 1.006),
-    machine_type("g5.2xlarge", 1, A10G, 8, 32, 1.212),
-    machine_type("g5.4xlarge", 1, A10G, 16, 64, 1.624),
-    machine_type("g5.8xlarge", 1, A10G, 32, 128, 2.448),
-    machine_type("g5.12xlarge", 4, A10G, 48, 192, 5.672),
-    machine_type("g5.16xlarge", 1, A10G, 64, 256, 4.096),
-    machine_type("g5.24xlarge", 4, A10G, 96, 384, 8.144),
-    machine_type("g5.48xlarge", 8, A10G, 192, 768, 16.288),
-    machine_type("g6.xlarge", 1, L4, 4, 16, 0.8048),
-    machine_type("g6.2xlarge", 1, L4, 8, 32, 0.9776),
-    machine_type("g6.4xlarge", 1, L4, 16, 64, 1.3232),
-    machine_type("g6.8xlarge", 1, L4, 32, 128, 2.0144),
-    machine_type("g6.12xlarge", 4, L4, 48, 192, 4.6016),
-    machine_type("g6.16xlarge", 1, L4, 64, 256, 3.3968),
-    machine_type("g6.24xlarge", 4, L4, 96, 384, 6.6752),
-    machine_type("g6.48xlarge", 8, L4, 192, 768, 13.3504),
-    machine_type("g6e.xlarge", 1, L40S, 4, 32, 1.861),
-    machine_type("g6e.2xlarge", 1, L40S, 8, 64, 2.24208),
-    machine_type("g6e.4xlarge", 1, L40S, 16, 128, 3.00424),
-    machine_type("g6e.8xlarge", 1, L40S, 32, 256, 4.52856),
-    machine_type("g6e.12xlarge", 4, L40S, 48, 384, 10.49264),
-    machine_type("g6e.16xlarge", 1, L40S, 64, 512, 7.57719),
-    machine_type("g6e.24xlarge", 4, L40S, 96, 768, 15.06559),
-    machine_type("g6e.48xlarge", 8, L40S, 192, 1536, 30.13118),
-    machine_type("g6f.large", 1, L4_EIGHTH, 2, 8, 0.202),
-    machine_type("g6f.xlarge", 1, L4_EIGHTH, 4, 16, 0.2375),
-    machine_type("g6f.2xlarge", 1, L4_QUARTER, 8, 32, 0.475),
-    machine_type("g6f.4xlarge", 1, L4_HALF, 16, 64, 0.95),
-    machine_type("gr6.4xlarge", 1, L4, 16, 128, 1.5392),
-    machine_type("gr6.8xlarge", 1, L4, 32, 256, 2.4464),
-    machine_type("gr6f.4xlarge", 1, L4_HALF, 16, 128, 1.066),
-    machine_type("g7.2xlarge", 1, RTX_PRO_4500, 8, 32, 2.52),
-    machine_type("g7.4xlarge", 1, RTX_PRO_4500, 16, 64, 3.04208),
-    machine_type("g7.8xlarge", 1, RTX_PRO_4500, 32, 128, 4.08624),
-    machine_type("g7.12xlarge", 2, RTX_PRO_4500, 48, 192, 7.12832),
-    machine_type("g7.24xlarge", 4, RTX_PRO_4500, 96, 384, 14.25664),
-    machine_type("g7.48xlarge", 8, RTX_PRO_4500, 192, 768, 28.51328),
-    machine_type("g7e.2xlarge", 1, RTX_PRO_6000, 8, 64, 3.36312),
-    machine_type("g7e.4xlarge", 1, RTX_PRO_6000, 16, 128, 3.99816),
-    machine_type("g7e.8xlarge", 1, RTX_PRO_6000, 32, 256, 5.26824),
-    machine_type("g7e.12xlarge", 2, RTX_PRO_6000, 48, 512, 8.28608),
-    machine_type("g7e.24xlarge", 4, RTX_PRO_6000, 96, 1024, 16.57216),
-    machine_type("g7e.48xlarge", 8, RTX_PRO_6000, 192, 2048, 33.14432),
-    machine_type("p3.2xlarge", 1, V100, 8, 61, 3.06),
-    machine_type("p3.8xlarge", 4, V100, 32, 244, 12.24),
-    machine_type("p3.16xlarge", 8, V100, 64, 488, 24.48),
-    machine_type("p3dn.24xlarge", 8, V100_32, 96, 768, 31.212),
-    machine_type("p4d.24xlarge", 8, A100_40, 96, 1152, 21.957_642),
-    machine_type("p4de.24xlarge", 8, A100_80, 96, 1152, 27.447_05),
-    machine_type("p5.4xlarge", 1, H100, 16, 256, 6.88),
-    machine_type("p5.48xlarge", 8, H100, 192, 2048, 55.04),
-    Machine { usd_per_hour: None, ..machine_type("p5e.48xlarge", 8, H200, 192, 2048, 0.0) },
-    machine_type("p5en.48xlarge", 8, H200, 192, 2048, 63.296),
-    machine_type("p6-b200.48xlarge", 8, B200, 192, 2048, 113.9328),
-    machine_type("p6-b300.48xlarge", 8, B300, 192, 4096, 142.416),
+    machine_type("g4dn.xlarge", 1, T4, 4, 16),
+    machine_type("g4dn.2xlarge", 1, T4, 8, 32),
+    machine_type("g4dn.4xlarge", 1, T4, 16, 64),
+    machine_type("g4dn.8xlarge", 1, T4, 32, 128),
+    machine_type("g4dn.12xlarge", 4, T4, 48, 192),
+    machine_type("g4dn.16xlarge", 1, T4, 64, 256),
+    machine_type("g4dn.metal", 8, T4, 96, 384),
+    machine_type("g5.xlarge", 1, A10G, 4, 16),
+    machine_type("g5.2xlarge", 1, A10G, 8, 32),
+    machine_type("g5.4xlarge", 1, A10G, 16, 64),
+    machine_type("g5.8xlarge", 1, A10G, 32, 128),
+    machine_type("g5.12xlarge", 4, A10G, 48, 192),
+    machine_type("g5.16xlarge", 1, A10G, 64, 256),
+    machine_type("g5.24xlarge", 4, A10G, 96, 384),
+    machine_type("g5.48xlarge", 8, A10G, 192, 768),
+    machine_type("g6.xlarge", 1, L4, 4, 16),
+    machine_type("g6.2xlarge", 1, L4, 8, 32),
+    machine_type("g6.4xlarge", 1, L4, 16, 64),
+    machine_type("g6.8xlarge", 1, L4, 32, 128),
+    machine_type("g6.12xlarge", 4, L4, 48, 192),
+    machine_type("g6.16xlarge", 1, L4, 64, 256),
+    machine_type("g6.24xlarge", 4, L4, 96, 384),
+    machine_type("g6.48xlarge", 8, L4, 192, 768),
+    machine_type("g6e.xlarge", 1, L40S, 4, 32),
+    machine_type("g6e.2xlarge", 1, L40S, 8, 64),
+    machine_type("g6e.4xlarge", 1, L40S, 16, 128),
+    machine_type("g6e.8xlarge", 1, L40S, 32, 256),
+    machine_type("g6e.12xlarge", 4, L40S, 48, 384),
+    machine_type("g6e.16xlarge", 1, L40S, 64, 512),
+    machine_type("g6e.24xlarge", 4, L40S, 96, 768),
+    machine_type("g6e.48xlarge", 8, L40S, 192, 1536),
+    machine_type("g6f.large", 1, L4_EIGHTH, 2, 8),
+    machine_type("g6f.xlarge", 1, L4_EIGHTH, 4, 16),
+    machine_type("g6f.2xlarge", 1, L4_QUARTER, 8, 32),
+    machine_type("g6f.4xlarge", 1, L4_HALF, 16, 64),
+    machine_type("gr6.4xlarge", 1, L4, 16, 128),
+    machine_type("gr6.8xlarge", 1, L4, 32, 256),
+    machine_type("gr6f.4xlarge", 1, L4_HALF, 16, 128),
+    machine_type("g7.2xlarge", 1, RTX_PRO_4500, 8, 32),
+    machine_type("g7.4xlarge", 1, RTX_PRO_4500, 16, 64),
+    machine_type("g7.8xlarge", 1, RTX_PRO_4500, 32, 128),
+    machine_type("g7.12xlarge", 2, RTX_PRO_4500, 48, 192),
+    machine_type("g7.24xlarge", 4, RTX_PRO_4500, 96, 384),
+    machine_type("g7.48xlarge", 8, RTX_PRO_4500, 192, 768),
+    machine_type("g7e.2xlarge", 1, RTX_PRO_6000, 8, 64),
+    machine_type("g7e.4xlarge", 1, RTX_PRO_6000, 16, 128),
+    machine_type("g7e.8xlarge", 1, RTX_PRO_6000, 32, 256),
+    machine_type("g7e.12xlarge", 2, RTX_PRO_6000, 48, 512),
+    machine_type("g7e.24xlarge", 4, RTX_PRO_6000, 96, 1024),
+    machine_type("g7e.48xlarge", 8, RTX_PRO_6000, 192, 2048),
+    machine_type("p3.2xlarge", 1, V100, 8, 61),
+    machine_type("p3.8xlarge", 4, V100, 32, 244),
+    machine_type("p3.16xlarge", 8, V100, 64, 488),
+    machine_type("p3dn.24xlarge", 8, V100_32, 96, 768),
+    machine_type("p4d.24xlarge", 8, A100_40, 96, 1152),
+    machine_type("p4de.24xlarge", 8, A100_80, 96, 1152),
+    machine_type("p5.4xlarge", 1, H100, 16, 256),
+    machine_type("p5.48xlarge", 8, H100, 192, 2048),
+    machine_type("p5e.48xlarge", 8, H200, 192, 2048),
+    machine_type("p5en.48xlarge", 8, H200, 192, 2048),
+    machine_type("p6-b200.48xlarge", 8, B200, 192, 2048),
+    machine_type("p6-b300.48xlarge", 8, B300, 192, 4096),
 ];
 
 /// Families with NVIDIA GPUs whose CPUs are arm64.
@@ -231,9 +228,8 @@ const fn machine_type(
     gpu: Gpu,
     vcpus: u32,
     memory_gib: u32,
-    usd_per_hour: f64,
 ) -> Machine {
-    Machine { name, gpu, gpus, vcpus, memory_gib, usd_per_hour: Some(usd_per_hour) }
+    Machine { name, gpu, gpus, vcpus, memory_gib }
 }
 
 #[cfg(test)]
@@ -241,6 +237,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::catalog::prices::{self, Usd};
+
+    fn usd(machine: &Machine) -> Option<Usd> {
+        prices::find(machine.name, "us-east-1").map(|price| price.usd)
+    }
 
     #[test]
     fn line_describes_gpus_vcpus_and_memory() {
@@ -294,8 +295,7 @@ mod tests {
     fn larger_machine_never_costs_less_within_its_family() {
         for (a, b) in MACHINES.iter().flat_map(|a| MACHINES.iter().map(move |b| (a, b))) {
             let more = a.gpus <= b.gpus && a.vcpus <= b.vcpus && a.memory_gib <= b.memory_gib;
-            let prices =
-                a.usd_per_hour.zip(b.usd_per_hour).filter(|_| a.family() == b.family() && more);
+            let prices = usd(a).zip(usd(b)).filter(|_| a.family() == b.family() && more);
             assert!(prices.is_none_or(|(a, b)| a <= b), "{} and {}", a.name, b.name);
         }
     }
@@ -320,9 +320,8 @@ mod tests {
         let mut families: Vec<_> = offered.iter().map(|machine| machine.family()).collect();
         families.dedup();
         assert_eq!(families, OFFERED);
-        assert!(
-            offered.iter().all(|machine| machine.usd_per_hour.is_some_and(|price| price < 8.0))
-        );
+        let most = "8".parse().unwrap();
+        assert!(offered.iter().all(|machine| usd(machine).is_some_and(|price| price < most)));
         let refused = super::offered(machine("p5.48xlarge").unwrap()).unwrap_err();
         assert!(refused.allowed.starts_with("g4dn.{xlarge, "), "{refused}");
         assert!(refused.allowed.ends_with("with gpuWorkspace.instanceTypes"), "{refused}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::object::behind;
 use super::retire::is_orphan;
-use super::{CHOICE_PREFIX, Composition, Observed, Scope, SecretName, pin};
+use super::{Absent, CHOICE_PREFIX, Composition, Observed, Scope, SecretName, pin};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::{self, Provider};
@@ -225,8 +225,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     /// Adds it, without a look at what was observed of it.
     pub(super) fn put(mut self) -> Result<(), Error> {
         if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
+            let mut object = self.head();
+            let for_provider = match self.whole {
+                Some(whole) => Value::from(whole),
+                None => serde_json::to_value(&self.model).unwrap_or_default(),
+            };
+            put(&mut object, &["spec", "forProvider"], Some(for_provider));
             let kind = self.shown_as.unwrap_or_else(|| M::KIND.kind.to_owned());
-            self.composition.wait(&self.slot, kind, awaited, true);
+            self.composition.wait(&self.slot, Absent { kind, awaited, counted: true, object });
             return Ok(());
         }
         let object = self.object()?;
@@ -255,6 +261,13 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn object(&mut self) -> Result<Object, Error> {
+        let mut object = self.head();
+        object.insert("spec".into(), self.spec()?.into());
+        Ok(object)
+    }
+
+    /// Everything but the spec.
+    fn head(&self) -> Object {
         let scope = self.composition.xr.scope;
         let mut object = Object::new();
         object.insert("apiVersion".into(), M::KIND.api_version(scope).into());
@@ -265,8 +278,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         for (key, value) in self.annotations() {
             put(&mut object, &["metadata", "annotations", &key], Some(value.into()));
         }
-        object.insert("spec".into(), self.spec()?.into());
-        Ok(object)
+        object
     }
 
     fn annotations(&self) -> Vec<(String, String)> {

@@ -6,7 +6,7 @@ pub(super) mod behind;
 use serde_json::{Value, json};
 
 use super::health::Health;
-use super::{CHOICE_PREFIX, Composition, Scope, pin};
+use super::{Absent, CHOICE_PREFIX, Composition, Scope, pin};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::kubernetes;
@@ -179,18 +179,15 @@ impl Manifest<'_, '_> {
             }
             (None, None) => self.object,
             (None, Some(awaited)) => {
-                let kind = text(&self.object, &["kind"]).unwrap_or_default();
-                self.composition.wait(&self.slot, kind, awaited, true);
+                let kind = text(&self.object, &["kind"]).unwrap_or_default().to_owned();
+                let mut object = self.object;
+                annotate(&mut object, choices(self.choices));
+                let absent = Absent { kind, awaited, counted: true, object };
+                self.composition.wait(&self.slot, absent);
                 return Ok(());
             }
         };
-        let choices = self
-            .choices
-            .into_iter()
-            .map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value));
-        for (key, value) in choices.chain(asked) {
-            put(&mut object, &["metadata", "annotations", &key], Some(value.into()));
-        }
+        annotate(&mut object, choices(self.choices).chain(asked));
         self.composition.insert(&self.slot, object, true)?;
         self.composition.unless(&self.slot, losing);
         Ok(())
@@ -239,6 +236,19 @@ impl Manifest<'_, '_> {
     fn live_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         self.live.iter().copied().chain(chosen).collect()
+    }
+}
+
+/// The annotations that note choices.
+fn choices(
+    choices: Vec<(&'static str, String, &'static [&'static str])>,
+) -> impl Iterator<Item = (String, String)> {
+    choices.into_iter().map(|(name, value, _)| (format!("{CHOICE_PREFIX}{name}"), value))
+}
+
+fn annotate(object: &mut Object, annotations: impl Iterator<Item = (String, String)>) {
+    for (key, value) in annotations {
+        put(object, &["metadata", "annotations", &key], Some(value.into()));
     }
 }
 

@@ -8,6 +8,7 @@ mod envelope;
 mod leaving;
 mod namespace;
 mod native;
+mod objects;
 mod pinned;
 mod presence;
 mod revision;

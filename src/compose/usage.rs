@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Composition, Scope};
+use super::{Absent, Composition, Scope};
 use crate::error::Error;
 use crate::value::Object;
 
@@ -19,7 +19,13 @@ impl Composition<'_> {
         } else if let Some(spec) = self.running_usage(&slot) {
             spec
         } else {
-            self.wait(&slot, "Usage", format!("{of} and {by}"), false);
+            let absent = Absent {
+                kind: "Usage".to_owned(),
+                awaited: format!("{of} and {by}"),
+                counted: false,
+                object: Object::new(),
+            };
+            self.wait(&slot, absent);
             return Ok(());
         };
         let group = match self.xr.scope {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{LifecycleSettings, OnExpiry, Power, Span, TtlFrom};
+use crate::pricing::Price;
 
 /// The annotation on an environment's first resource that has the note.
 pub const NOTE: &str = "paved-road.fn.crossplane.io/lifecycle";
@@ -48,6 +49,9 @@ pub struct Note {
     /// The time of the stop by expiry that is in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expired_at: Option<Timestamp>,
+    /// The estimated price, which later list prices must not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 /// Defaults of Settings, as they were when the environment was created.

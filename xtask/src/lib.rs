@@ -15,6 +15,7 @@ pub mod node;
 pub mod opencv;
 pub mod package;
 pub mod pages;
+pub mod prices;
 pub mod prose;
 pub mod providers;
 pub mod python;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prose,
-    release, released, render, schemas, tools, words, workspace,
+    behaviour, bench, chart, cloud_check, eol, forward, generate, opencv, package, pages, prices,
+    prose, release, released, render, schemas, tools, words, workspace,
 };
 
 /// The program `e2e` and the programs that it starts.
@@ -25,6 +25,8 @@ enum Task {
     Schemas(schemas::Args),
     /// Cut the facts about providers to what the simulator uses of our kinds.
     Behaviour(behaviour::Args),
+    /// Cut the facts about prices to the table of the function.
+    Prices(prices::Args),
     /// Compare the table of OpenCV releases with PyPI, using pip.
     Opencv,
     /// Build the release: Crossplane packages, the command line, the portal and the SBOMs.
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Released => released::run(),
         Task::Schemas(args) => schemas::run(&args),
         Task::Behaviour(args) => behaviour::run(&args),
+        Task::Prices(args) => prices::run(&args),
         Task::Opencv => opencv::run(),
         Task::Package(args) => package::run(&args),
         Task::Release(args) => release::run(&args),

@@ -110,6 +110,14 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
 /// GKE takes its time; the kubeconfig in its secret holds server and CA, no token.
 const CLUSTER: Manner = Manner {
     rounds: 4,
+    // Google chooses three zones for a regional cluster. A zonal cluster lists only further zones.
+    late: |f| {
+        let location = f.region("us-central1");
+        let is_zone = location.matches('-').count() > 1;
+        let letters: &[&str] = if is_zone { &[] } else { &["a", "b", "c"] };
+        let zones: Vec<_> = letters.iter().map(|zone| format!("{location}-{zone}")).collect();
+        json!({"nodeLocations": zones})
+    },
     at_provider: |f| {
         json!({
             "endpoint": endpoint(f), "selfLink": link(f, "container"),
