@@ -160,7 +160,9 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::new_networks_reach_running_resources, Alone),
     scenario!(day_two::wrong_settings_change_no_running_resource, Alone),
     scenario!(old day_two::restarted_crossplane_recreates_no_resource, Alone),
-    scenario!(core old upgrade::in_whatever_order_nothing_is_made_anew, Alone),
+    // Crossplane 1.20 does not compare a Configuration with the function again after a change of the
+    // function.
+    scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on the examples that stand are not as they were.
     scenario!(core old day_two::updatable_field_reaches_its_resource, Alone),
     scenario!(core old deletion::ready_environment_is_deleted_whole, Alone),
