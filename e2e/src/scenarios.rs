@@ -160,8 +160,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::new_networks_reach_running_resources, Alone),
     scenario!(day_two::wrong_settings_change_no_running_resource, Alone),
     scenario!(old day_two::restarted_crossplane_recreates_no_resource, Alone),
-    // Crossplane 1.20 does not compare a Configuration with the function again after a change of the
-    // function.
+    // When the function is taken back, Crossplane 1.20 says nothing of the Configurations that need a
+    // later one.
     scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on the examples that stand are not as they were.
     scenario!(core old day_two::updatable_field_reaches_its_resource, Alone),
