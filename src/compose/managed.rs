@@ -405,7 +405,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     fn live_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         let all = self.live.iter().copied().chain(chosen).chain(M::KIND.tags);
-        let is_tags = |path: &str| M::KIND.tags == Some(path) || path.ends_with(".tags");
+        let is_tags =
+            |path: &str| M::KIND.tags == Some(path) || path.rsplit('.').next() == Some("tags");
         let keeps_tags = self.composition.settings.config_not_found;
         all.filter(|path| !(keeps_tags && is_tags(path))).collect()
     }

@@ -44,7 +44,7 @@ it('draws the one card that has changed, of 100', async () => {
   expect(await drawnSince()).toEqual([['0/24', 1]]);
   world.beat();
   expect(await drawnSince()).toEqual([]);
-  // Whoever comes back after a break is told of all 100 anew, and of one that is other than before.
+  // After a break the page gets all 100 environments again, and one of them has changed.
   world.restart();
   world.change(views[42]!, { message: 'meanwhile' });
   await screen.findByText('meanwhile');

@@ -210,6 +210,8 @@ fn comments(text: &str, count: &mut Count) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn counted(read: fn(&str, &mut Count), text: &str) -> (u32, u32) {

@@ -143,8 +143,8 @@ impl Cluster {
         self.ground.run(program).await
     }
 
-    /// Applies manifests as administrator. They are not validated by kubectl: for that it downloads
-    /// the schemas of all kinds, which takes the API server half a minute after each new CRD.
+    /// Applies manifests as administrator. kubectl does not validate them: it would download the
+    /// schemas of all kinds. After new CRDs, a busy API server needs half a minute for these.
     pub async fn apply(&self, manifests: &[Value]) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;

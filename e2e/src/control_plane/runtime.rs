@@ -212,7 +212,7 @@ impl Part {
         self.tell(revision, status, None).await
     }
 
-    /// A revision that another one replaced runs no longer. Since Crossplane 2.4, every change of a
+    /// Deletes the Deployment of a replaced revision. Since Crossplane 2.4, every change of a
     /// package's spec makes another revision.
     async fn stop(&self, revision: &DynamicObject) -> Result<()> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);

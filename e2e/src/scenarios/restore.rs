@@ -102,6 +102,11 @@ impl Lost {
             objects.push(object);
         }
         let mut backup = secrets(stage, &objects).await?;
+        let own = &composite["spec"]["writeConnectionSecretToRef"];
+        let is_own = |secret: &&mut Value| {
+            ["name", "namespace"].iter().all(|part| secret["metadata"][part] == own[part])
+        };
+        backup.iter_mut().filter(is_own).for_each(without_a_key);
         backup.extend(objects);
         Ok(Self {
             manifest: environment.manifest.clone(),
@@ -134,6 +139,15 @@ async fn secrets(stage: &Stage, objects: &[Value]) -> Result<Vec<Value>> {
             .extend(stage.objects.get("v1", "Secret", namespace.unwrap_or_default(), name).await?);
     }
     Ok(secrets)
+}
+
+/// The connection Secret of a composite without a key that Crossplane publishes again. Crossplane
+/// takes over a Secret only when it changes its data.
+fn without_a_key(secret: &mut Value) {
+    let Some(data) = secret["data"].as_object_mut() else { return };
+    if let Some(key) = data.keys().find(|key| *key != "password").cloned() {
+        data.remove(&key);
+    }
 }
 
 /// An object as another cluster takes it: without a status, and without references to owners that

@@ -36,7 +36,7 @@ pub struct Bench {
     plurals: BTreeMap<(String, String), String>,
     options: Options,
     stand_in: JoinHandle<anyhow::Result<()>>,
-    server: Server,
+    _server: Server,
 }
 
 impl Bench {
@@ -62,9 +62,8 @@ impl Bench {
         };
         let stand_in = tokio::spawn(run(client.clone(), options.clone()));
         let mut bench =
-            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, server };
+            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
         bench.install().await;
-        bench.server.collect_garbage();
         for config in configs::from_guide().unwrap() {
             bench.create(config).await;
         }

@@ -1,8 +1,6 @@
-//! The stand-in on a real API server: what a managed resource does there, it does with a real
-//! provider.
+//! The fake providers on a real API server: managed resources behave there as with real providers.
 //!
-//! Wants etcd, kube-apiserver and kube-controller-manager (`cargo xtask tools`) and, for its kinds,
-//! PostgreSQL.
+//! Needs etcd and kube-apiserver (`cargo xtask tools`), and PostgreSQL for the kinds of provider-sql.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod bench;
@@ -288,7 +286,6 @@ async fn connection_details_go_into_a_secret_of_the_resource(bench: &Bench) {
     // A cluster takes its node pools along.
     bench.delete(&cluster).await;
     bench.gone(&cluster).await;
-    bench.gone(&secret("connected-cluster")).await;
     bench.delete(&pool).await;
     bench.gone(&pool).await;
 }

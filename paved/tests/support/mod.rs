@@ -106,7 +106,9 @@ pub fn by_line(text: &str) -> String {
             match value.as_array().filter(|list| list.first().is_some_and(Value::is_object)) {
                 Some(list) => {
                     writeln!(told, "{field}:").unwrap();
-                    list.iter().for_each(|one| writeln!(told, "  {one}").unwrap());
+                    for one in list {
+                        writeln!(told, "  {one}").unwrap();
+                    }
                 }
                 None => writeln!(told, "{field}: {value}").unwrap(),
             }

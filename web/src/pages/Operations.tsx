@@ -25,10 +25,7 @@ export default function OperationsPage() {
   const causes = useMemo(() => causesOf(all, now), [all, now]);
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
-    <Page
-      title="Operations"
-      lead="All environments you can see, across namespaces."
-    >
+    <Page title="Operations" lead="All environments you can see, across namespaces.">
       {!synced ? (
         <Opening says="Loading environments…" />
       ) : (
@@ -48,11 +45,7 @@ export default function OperationsPage() {
           </section>
           <section aria-labelledby="slow">
             <h2 id="slow">In progress for over 30 minutes</h2>
-            {slow.length === 0 ? (
-              <AllWell words="None" />
-            ) : (
-              <Slow all={slow} />
-            )}
+            {slow.length === 0 ? <AllWell words="None" /> : <Slow all={slow} />}
           </section>
           <section aria-labelledby="tenants">
             <h2 id="tenants">Tenants</h2>

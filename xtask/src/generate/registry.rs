@@ -20,7 +20,7 @@ const MENTION: &str = concat!(
     r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)"
 );
 
-/// A version of ours behind the package, the archive or the variable that has it.
+/// A release version after the name of a package, of an archive or of a variable.
 const VERSION: &str = concat!(
     r"(?<before>function-paved-road:v|configuration-[$a-zA-Z-]+:v|\$name:v|\.xpkg\):v",
     r"|paved-portal(?::v|-)|/paved(?::|/v)|RELEASE=v|(?m:^paved ))",
