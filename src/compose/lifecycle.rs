@@ -304,7 +304,8 @@ impl Course {
             (Some(_), PowerState::Stopped) if phase == Phase::Ready => Some(Phase::Stopped),
             (Some(_), _) => Some(Phase::Stopping),
             (None, _) if self.plan.is_expired => Some(Phase::Expired),
-            (None, PowerState::Starting) => Some(Phase::Starting),
+            // A new environment is being provisioned.
+            (None, PowerState::Starting) if self.plan.opened().is_some() => Some(Phase::Starting),
             (None, PowerState::Stopping) => Some(Phase::Stopping),
             (None, PowerState::Stopped) => Some(Phase::Stopped),
             (None, _) => None,

@@ -169,8 +169,14 @@ impl Composition<'_> {
         let order =
             [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
         let state = order.into_iter().find(|state| states.contains(state)).filter(|_| !waits);
-        let unknown = if stop.is_some() { PowerState::Stopped } else { PowerState::Unknown };
-        Ok(state.unwrap_or(unknown))
+        // An environment of which nothing can be stopped runs as long as it exists.
+        let exists = self.first_slots.iter().any(|slot| self.exists(slot));
+        let otherwise = match stop {
+            Some(_) => PowerState::Stopped,
+            None if exists && !waits && states.is_empty() => PowerState::Running,
+            None => PowerState::Unknown,
+        };
+        Ok(state.unwrap_or(otherwise))
     }
 
     /// Stops the resource in a slot, or lets it run.
