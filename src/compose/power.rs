@@ -101,7 +101,7 @@ impl Desired {
     /// Gives the resource the values of a stopped one, and notes those that it has now.
     fn stop(&mut self) {
         let mut running = Map::new();
-        for (field, off) in fields(&self.kind().to_owned()) {
+        for (field, off) in fields(self.kind()) {
             let path = path(&self.object, field);
             running
                 .insert((*field).to_owned(), at(&self.object, &path).cloned().unwrap_or_default());

@@ -39,8 +39,8 @@ const TYPE: [&str; 3] = ["spec", "forProvider", "instanceType"];
 const LOOKS: [Duration; 4] = [
     Duration::from_secs(15),
     Duration::from_secs(30),
-    Duration::from_secs(60),
-    Duration::from_secs(120),
+    Duration::from_mins(1),
+    Duration::from_mins(2),
 ];
 
 /// The longest time of a request to start.
