@@ -101,7 +101,7 @@ pub fn run_with(
                 let (status, wrong) = match status {
                     Ok(status) => (status, None),
                     // An environment that has to stop does not wait until its spec is valid.
-                    Err(error) if cx.stop().is_some() => (cx.stand_still()?, Some(error)),
+                    Err(error) if cx.stops_what_exists() => (cx.stand_still()?, Some(error)),
                     Err(error) => return Err(error),
                 };
                 let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref());
