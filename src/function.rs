@@ -386,7 +386,7 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
     let warnings = answer.warnings.into_iter();
     response
         .results
-        .extend(warnings.map(|warning| result(Severity::Warning, &Reason::Expiring, warning)));
+        .extend(warnings.map(|(reason, told)| result(Severity::Warning, &reason, told)));
 }
 
 /// The composite's status. What waits to be asked for keeps the composite unready: core counts only

@@ -81,7 +81,7 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
     seen.parts.iter().map(leaf).collect()
 }
 
-/// Power and end of the environment, and the API's own status fields.
+/// Power, price and end of the environment, and the API's own status fields.
 pub(crate) fn outcome(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
     let fields = seen.fields.iter().map(|(field, value)| {
         let shown = match value {
@@ -102,10 +102,11 @@ pub(crate) fn outcome(seen: &Environment, now: Timestamp, out: &mut dyn Write) -
     Ok(())
 }
 
-/// Power state, last stop, expiry and deletion. All times are in UTC.
+/// Power state, price, last stop, expiry and deletion. All times are in UTC.
 fn lifecycle(seen: &Environment, now: Timestamp) -> Vec<(&'static str, String)> {
     let mut lines: Vec<_> =
         seen.power.map(|power| ("power", power_word(power).to_owned())).into_iter().collect();
+    lines.extend(seen.price.as_ref().map(|price| ("price", price.to_string())));
     let Some(Lifecycle { expires_at, deletes_at, stopped_at, stop_reason, .. }) = seen.lifecycle
     else {
         return lines;
@@ -150,6 +151,9 @@ mod tests {
     fn lifecycle_has_absolute_times_and_the_time_left() {
         let mut object = ready();
         object["status"]["power"] = json!("Stopped");
+        object["status"]["estimatedHourlyUSD"] = json!("0.542");
+        object["status"]["estimatedStoppedHourlyUSD"] = json!("0.011");
+        object["status"]["priceAsOf"] = json!("2026-07-20");
         object["status"]["lifecycle"] = json!({
             "expiresAt": "2026-01-01T09:00:00Z", "deletesAt": "2026-01-15T09:00:00Z",
             "stoppedAt": "2026-01-01T09:00:00Z", "stopReason": "Expired"});
@@ -164,11 +168,13 @@ mod tests {
         };
         insta::assert_snapshot!(told(&object), @r"
         power: Stopped
+        price: 0.542 USD per hour, 0.011 while stopped (estimate, prices of 2026-07-20)
         stopped: 2026-01-01T09:00:00Z, 3h30m ago, because it expired
         expires: 2026-01-01T09:00:00Z, 3h30m ago
         deletion: 2026-01-15T09:00:00Z, in 13d
         ");
         object["status"]["power"] = json!("Running");
+        object["status"]["estimatedHourlyUSD"] = json!(null);
         object["status"]["lifecycle"] = json!({"expiresAt": "2026-01-01T18:00:00Z"});
         insta::assert_snapshot!(told(&object), @r"
         power: Running

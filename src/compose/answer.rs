@@ -53,7 +53,7 @@ pub struct Answer {
     /// The condition `OverBudget`, where it has to be written.
     pub over_budget: Option<OverBudget>,
     /// Sentences for the owner of the environment, once each.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<(Reason, String)>,
     /// Whether that sentence is news.
     pub changed: bool,
     /// When to ask again.
@@ -69,6 +69,7 @@ impl Composition<'_> {
     pub fn complete(&mut self) -> Result<(), Error> {
         self.compose_connection_secret()?;
         self.tell_changes();
+        self.estimate();
         self.apply_power()?;
         self.account_for_everything()
     }
@@ -94,11 +95,14 @@ impl Composition<'_> {
         let phase_of_lifecycle = outlook.as_ref().and_then(|outlook| outlook.phase);
         let phase = phase_of_lifecycle.unwrap_or(common.phase);
         if phase == Phase::Stopped {
-            (reason, message) = (Reason::Stopped, "the environment is stopped".to_owned());
+            (reason, message) = (Reason::Stopped, self.told_of_stop());
         }
         common.phase = phase;
         common.power = power;
         common.lifecycle = outlook.as_ref().map(|outlook| outlook.status.clone());
+        if let Some(price) = self.price() {
+            common.tell_price(price);
+        }
         let rejected = wrong.map(Error::code);
         let message = wrong.map_or(message, ToString::to_string);
         let message = scrub::cut(&message);

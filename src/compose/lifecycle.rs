@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Composition;
+use super::composite::fingerprint;
 use super::observed::lenient;
 use super::power::PowerState;
 use super::status::{Phase, seconds};
@@ -16,6 +17,7 @@ use crate::lifecycle::{
     CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
     Situation, Stop, TtlFrom,
 };
+use crate::pricing::{self, Price};
 use crate::reason::Reason;
 use crate::value::put;
 
@@ -91,7 +93,7 @@ pub(super) struct Outlook {
     pub status: LifecycleStatus,
     pub phase: Option<Phase>,
     pub expiring: Option<Expiring>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<(Reason, String)>,
 }
 
 impl Composition<'_> {
@@ -137,13 +139,15 @@ impl Composition<'_> {
             cannot_stop,
         });
         let asked = wishes.as_ref().ok().and_then(|wishes| wishes.on_expiry);
-        self.course = Some(Course {
+        let mut course = Course {
             on_expiry: asked.or(plan.note.defaults.on_expiry).unwrap_or(OnExpiry::Stop),
             plan,
-            ignored: requests.ignored,
+            ignored: Vec::new(),
             cannot_stop,
             wakes_in: None,
-        });
+        };
+        course.ignore(requests.ignored);
+        self.course = Some(course);
         wishes.map(drop)
     }
 
@@ -179,6 +183,23 @@ impl Composition<'_> {
         }
     }
 
+    /// Estimates the price of the environment. A stopped one keeps the price that it had while it
+    /// ran.
+    pub(super) fn estimate(&mut self) {
+        let Some(course) = &self.course else { return };
+        let earlier = course.plan.note.price.as_ref();
+        let runs = course.plan.stop.is_none() || earlier.is_none();
+        let price = pricing::price(self.objects(), &self.settings.pricing, earlier, runs).ok();
+        if let Some(course) = &mut self.course {
+            course.plan.note.price = price;
+        }
+    }
+
+    /// The estimated price of the environment; `None` if it is not known.
+    pub(super) fn price(&self) -> Option<&Price> {
+        self.course.as_ref()?.plan.note.price.as_ref()
+    }
+
     /// The name by which a user knows the environment.
     fn asked_name(&self) -> &str {
         self.xr.claim.as_ref().map_or(&self.xr.name, |(name, _)| name)
@@ -202,34 +223,73 @@ impl Composition<'_> {
         let course = self.course.as_ref()?;
         let plan = &course.plan;
         let before = self.xr.status.get("lifecycle").and_then(lenient::<LifecycleStatus>);
+        let before = before.unwrap_or_default();
         let warned: Option<Timestamp> =
-            before.and_then(|before| before.warned_at).and_then(|time| time.parse().ok());
+            before.warned_at.as_ref().and_then(|time| time.parse().ok());
         let due = plan.warning(self.now, warned);
         let warned_at = due.map(|_| self.now).or(warned).filter(|_| plan.expires_at.is_some());
+        let (stopped_at, stop_reason) = self.last_stop(power, before).unzip();
         let status = LifecycleStatus {
             expires_at: plan.expires_at.map(seconds),
             deletes_at: plan.deletes_at.map(seconds),
             maximum: plan.maximum.map(|maximum| maximum.to_string()),
             ttl_from: plan.note.ttl_from.filter(|_| plan.expires_at.is_some()),
-            stopped_at: plan.stop.map(|stop| seconds(stop.at())),
-            stop_reason: plan.stop.map(|stop| match stop {
-                Stop::Requested(_) => StopReason::Requested,
-                Stop::Expired(_) => StopReason::Expired,
-            }),
+            stopped_at,
+            stop_reason,
             warned_at: warned_at.map(seconds),
         };
-        let mut warnings = course.ignored.clone();
-        warnings.extend(due.map(|_| course.announcement(self.asked_name())));
+        let ignored = course.ignored.iter().map(|told| (Reason::RequestIgnored, told.clone()));
+        let announced = due.map(|_| (Reason::Expiring, course.announcement(self.asked_name())));
+        let warnings = ignored.chain(announced).collect();
         Some(Outlook {
             phase: course.phase(power, phase),
-            expiring: course.expiring(self, warned_at.is_some()),
+            expiring: course.expiring(self),
             status,
             warnings,
         })
     }
+
+    /// Time and reason of the last stop. A machine that stopped without a request did so when this
+    /// was seen first: `before` is the lifecycle in the status.
+    fn last_stop(
+        &self,
+        power: PowerState,
+        before: LifecycleStatus,
+    ) -> Option<(String, StopReason)> {
+        match self.stop() {
+            Some(Stop::Requested(at)) => Some((seconds(at), StopReason::Requested)),
+            Some(Stop::Expired(at)) => Some((seconds(at), StopReason::Expired)),
+            None if power == PowerState::Stopped => {
+                let is_known = before.stop_reason == Some(StopReason::Unknown);
+                let seen = before.stopped_at.filter(|_| is_known);
+                Some((seen.unwrap_or_else(|| seconds(self.now)), StopReason::Unknown))
+            }
+            None => None,
+        }
+    }
+
+    /// The sentence about a stopped environment.
+    pub(super) fn told_of_stop(&self) -> String {
+        match self.stop() {
+            Some(_) => "the environment is stopped".to_owned(),
+            None => format!(
+                "the machine has stopped without a request. To start it, run: paved start {}",
+                self.asked_name()
+            ),
+        }
+    }
 }
 
 impl Course {
+    /// Takes sentences about ignored annotations, unless an earlier call told the same.
+    fn ignore(&mut self, sentences: Vec<String>) {
+        let told = (!sentences.is_empty()).then(|| fingerprint(&sentences.join("\n")));
+        if self.plan.note.ignored != told {
+            self.ignored = sentences;
+            self.plan.note.ignored = told;
+        }
+    }
+
     /// How soon Crossplane should call again.
     pub fn requeue(&self, now: Timestamp, usual: std::time::Duration) -> std::time::Duration {
         let usual = self.wakes_in.map_or(usual, |time| usual.min(time));
@@ -245,6 +305,8 @@ impl Course {
             (Some(_), _) => Some(Phase::Stopping),
             (None, _) if self.plan.is_expired => Some(Phase::Expired),
             (None, PowerState::Starting) => Some(Phase::Starting),
+            (None, PowerState::Stopping) => Some(Phase::Stopping),
+            (None, PowerState::Stopped) => Some(Phase::Stopped),
             (None, _) => None,
         }
     }
@@ -261,16 +323,17 @@ impl Course {
     }
 
     /// The condition, where there is something to say or to take back.
-    fn expiring(&self, cx: &Composition<'_>, was_warned: bool) -> Option<Expiring> {
+    fn expiring(&self, cx: &Composition<'_>) -> Option<Expiring> {
         let conditions = cx.xr.status.get("conditions").and_then(Value::as_array);
         let is_stored =
             conditions.into_iter().flatten().any(|condition| condition["type"] == EXPIRING);
-        let ahead = self.plan.expires_at.filter(|at| cx.now < *at);
-        let (status, reason, message) = match (self.plan.expires_at, ahead) {
-            (Some(_), Some(_)) if was_warned => {
+        let (status, reason, message) = match self.plan.expires_at {
+            Some(_) if self.plan.is_expiring(cx.now) => {
                 (true, Reason::Expiring, self.announcement(cx.asked_name()))
             }
-            (Some(at), None) => (true, Reason::Expired, self.obituary(cx.asked_name(), at)),
+            Some(at) if self.plan.is_expired => {
+                (true, Reason::Expired, self.obituary(cx.asked_name(), at))
+            }
             _ if is_stored => (
                 false,
                 Reason::NotExpiring,

@@ -15,6 +15,7 @@ use super::health::{Health, State};
 use super::observed::lenient;
 use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
+use crate::pricing::Price;
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
@@ -43,12 +44,44 @@ pub struct CommonStatus {
     /// End of the environment, and its last stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<LifecycleStatus>,
+    /// Estimated price while the environment runs, in US dollars per hour, as a decimal number.
+    /// Absent if a part has no price.
+    #[serde(default, rename = "estimatedHourlyUSD", skip_serializing_if = "Option::is_none")]
+    pub estimated_hourly_usd: Option<String>,
+    /// Estimated price while the environment is stopped, in US dollars per hour, as a decimal
+    /// number. Absent if a part has no price, or if the environment cannot be stopped.
+    #[serde(
+        default,
+        rename = "estimatedStoppedHourlyUSD",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub estimated_stopped_hourly_usd: Option<String>,
+    /// Date of the oldest list price in the estimate. Absent if all prices are from Settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_as_of: Option<String>,
 }
 
 impl CommonStatus {
     /// The names of the fields.
-    pub const FIELDS: [&str; 7] =
-        ["phase", "progress", "resources", "specHash", "onDeletion", "power", "lifecycle"];
+    pub const FIELDS: [&str; 10] = [
+        "phase",
+        "progress",
+        "resources",
+        "specHash",
+        "onDeletion",
+        "power",
+        "lifecycle",
+        "estimatedHourlyUSD",
+        "estimatedStoppedHourlyUSD",
+        "priceAsOf",
+    ];
+
+    /// Says the estimated price.
+    pub(super) fn tell_price(&mut self, price: &Price) {
+        self.estimated_hourly_usd = Some(price.hourly.to_string());
+        self.estimated_stopped_hourly_usd = price.stopped_hourly.map(|usd| usd.to_string());
+        self.price_as_of = price.as_of.map(|date| date.to_string());
+    }
 }
 
 /// Whether a status field does not belong to an API: one of every environment, or Crossplane's own.
@@ -322,9 +355,7 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
         progress: format!("{ready}/{}", counted().count()),
         resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
         spec_hash: None,
-        on_deletion: None,
-        power: None,
-        lifecycle: None,
+        ..CommonStatus::default()
     }
 }
 

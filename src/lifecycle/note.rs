@@ -49,6 +49,9 @@ pub struct Note {
     /// The time of the stop by expiry that is in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expired_at: Option<Timestamp>,
+    /// Fingerprint of the sentences about ignored annotations, which are told once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<String>,
     /// The estimated price, which later list prices must not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -67,6 +67,7 @@ impl Plan {
     /// The plan in a situation. The same situation gives the same plan, and a plan's note in the
     /// same situation changes nothing.
     pub fn new(situation: &Situation<'_>) -> Self {
+        let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
         let maximum = situation.settings.and_then(|settings| settings.maximum);
         situation.note_power(&mut note);
@@ -74,9 +75,7 @@ impl Plan {
         situation.note_grants(&mut note, maximum);
 
         let expires_at = expiry(&note);
-        // A clock that lies before the creation is wrong, and nothing acts on it.
-        let is_clock_right = situation.created.is_none_or(|created| situation.now >= created);
-        let expired = expires_at.filter(|at| is_clock_right && *at <= situation.now);
+        let expired = expires_at.filter(|at| *at <= situation.now);
         let wishes = situation.wishes.cloned().unwrap_or_default();
         let on_expiry = wishes.on_expiry.or(note.defaults.on_expiry);
         let is_deleted = on_expiry == Some(OnExpiry::Delete);
@@ -106,6 +105,12 @@ impl Plan {
         let due = self.warnings().filter(|(time, _)| *time <= now).last()?;
         let is_given = warned.is_some_and(|warned| warned >= due.0 && warned < expires_at);
         (!is_given).then_some(due.1)
+    }
+
+    /// Whether the end is near: the time of the first warning has come, and the end has not.
+    pub fn is_expiring(&self, now: Timestamp) -> bool {
+        let is_near = self.warnings().next().is_some_and(|(first, _)| first <= now);
+        is_near && self.expires_at.is_some_and(|at| now < at)
     }
 
     /// The times of the warnings, earliest first: those that fit into the time to live.
@@ -146,6 +151,12 @@ impl Plan {
 }
 
 impl Situation<'_> {
+    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: nothing
+    /// acts on it, and no time is noted from it.
+    fn with_a_possible_clock(&self) -> Self {
+        Self { now: self.created.map_or(self.now, |created| created.max(self.now)), ..*self }
+    }
+
     /// The note to go on with: that of an earlier call, or a new one.
     fn carried(&self) -> Note {
         if let Some(note) = self.note {

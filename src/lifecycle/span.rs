@@ -7,13 +7,6 @@ use jiff::SignedDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The pattern of a duration, for the schema.
-const PATTERN: &str = r"^([1-9][0-9]{0,4}[smhdw]|never)$";
-
-/// The values that a duration may have, in words.
-const ALLOWED: &str = "a whole number with a unit (s, m, h, d or w), for example 30m, 8h or 14d, \
-                       or never";
-
 /// A duration of the lifecycle: a whole number with a unit, as in `8h`, or `never`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -55,6 +48,13 @@ impl Unit {
 }
 
 impl Span {
+    /// The pattern of a duration, for the schema.
+    pub const PATTERN: &str = r"^([1-9][0-9]{0,4}[smhdw]|never)$";
+
+    /// The values that a duration may have, in words.
+    pub const ALLOWED: &str = "a whole number with a unit (s, m, h, d or w), for example 30m, 8h \
+                               or 14d, or never";
+
     /// The length; `None` for `never`.
     pub fn length(self) -> Option<SignedDuration> {
         match self {
@@ -93,14 +93,14 @@ impl FromStr for Span {
         if text == "never" {
             return Ok(Self::Never);
         }
-        let unit = text.chars().next_back().ok_or(ALLOWED)?;
+        let unit = text.chars().next_back().ok_or(Self::ALLOWED)?;
         let (_, unit, _) =
-            Unit::ALL.into_iter().find(|(letter, _, _)| *letter == unit).ok_or(ALLOWED)?;
+            Unit::ALL.into_iter().find(|(letter, _, _)| *letter == unit).ok_or(Self::ALLOWED)?;
         let digits = &text[..text.len() - 1];
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
             && !digits.starts_with('0')
             && (1..=5).contains(&digits.len());
-        let amount = digits.parse().ok().filter(|_| plain).ok_or(ALLOWED)?;
+        let amount = digits.parse().ok().filter(|_| plain).ok_or(Self::ALLOWED)?;
         Ok(Self::For(amount, unit))
     }
 }
@@ -118,7 +118,7 @@ impl<'de> Deserialize<'de> for Span {
             type Value = Span;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str(ALLOWED)
+                out.write_str(Span::ALLOWED)
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
@@ -139,7 +139,7 @@ impl JsonSchema for Span {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "maxLength": 6, "pattern": PATTERN})
+        json_schema!({"type": "string", "pattern": Span::PATTERN})
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn other_values_name_the_allowed_ones() {
-        let expected = |found: &str| format!("found {found}; allowed: {ALLOWED}");
+        let expected = |found: &str| format!("found {found}; allowed: {}", Span::ALLOWED);
         for (value, found) in [
             (json!(8), "8"),
             (json!(true), "true"),
@@ -196,7 +196,7 @@ mod tests {
         /// The schema and the parser accept the same texts.
         #[test]
         fn schema_and_parser_agree(text in "[0-9]{0,7}[a-z ]{0,2}|never|[\\PC]{0,8}") {
-            let pattern = Regex::new(PATTERN).unwrap();
+            let pattern = Regex::new(Span::PATTERN).unwrap();
             let parsed = text.parse::<Span>();
             prop_assert_eq!(pattern.is_match(&text), parsed.is_ok());
             if let Ok(span) = parsed {

@@ -32,6 +32,7 @@ pub static PARTS: &[Part] = &[
         name: "",
         kinds: &[
             ec2::Instance::KIND,
+            ec2::InstanceState::KIND,
             ec2::SecurityGroup::KIND,
             ec2::SecurityGroupIngressRule::KIND,
             ec2::SecurityGroupEgressRule::KIND,

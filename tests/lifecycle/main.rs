@@ -5,13 +5,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod machines;
 mod still;
 mod stops;
+
+use std::collections::BTreeSet;
 
 use function_paved_road::lifecycle::NOTE;
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
@@ -32,14 +37,29 @@ struct Environment {
 impl Environment {
     /// An environment with everything composed and ready, made with these lifecycle fields.
     fn ready(case: Case, lifecycle: Value) -> Self {
+        let mut environment = Self::after(case, lifecycle, 0);
+        environment.provider = Provider::new(Pace::Instant);
+        environment.settle();
+        environment
+    }
+
+    /// An environment after some calls, with clouds that need their time.
+    fn after(case: Case, lifecycle: Value, calls: usize) -> Self {
         let mut world = case.world();
         let created = world.now();
         world.composite_mut()["metadata"]["creationTimestamp"] = created.to_string().into();
         world.composite_mut()["spec"]["lifecycle"] = lifecycle;
         let input = input(&case);
-        let mut environment = Self { case, world, provider: Provider::new(Pace::Instant), input };
-        environment.settle();
+        let mut environment = Self { case, world, provider: Provider::new(Pace::Rounds), input };
+        (0..calls).for_each(|_| environment.round());
         environment
+    }
+
+    /// Calls the function, and lets the providers work.
+    fn round(&mut self) {
+        let response = self.call();
+        self.world.apply(&response).unwrap_or_else(|error| panic!("{}: {error}", self.name()));
+        self.provider.answer(&mut self.world);
     }
 
     /// Calls the function until nothing changes any more.
@@ -82,17 +102,15 @@ impl Environment {
     }
 }
 
-/// Every environment that can be stopped by fields of its resources.
+/// Whether an environment can be stopped.
+fn can_stop(case: &Case) -> bool {
+    let is_virtual = case.api().info().name == "virtual-environment";
+    !is_virtual || matches!(case.variant().as_deref(), Some("gke" | "eks"))
+}
+
+/// Every environment that can be stopped.
 fn stoppable() -> Vec<Case> {
-    let by_fields = |case: &Case| {
-        let variant = case.variant();
-        match case.api().info().name {
-            "virtual-environment" => matches!(variant.as_deref(), Some("gke" | "eks")),
-            "gpu-workspace" => false,
-            _ => true,
-        }
-    };
-    simulated::all().into_iter().filter(by_fields).collect()
+    simulated::all().into_iter().filter(can_stop).collect()
 }
 
 /// The step's input with today's schema revision.
@@ -185,8 +203,7 @@ fn wrong_lifecycle_is_rejected_at_its_field() {
 #[test]
 fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
     for case in simulated::all() {
-        let cannot = case.api().info().name == "virtual-environment"
-            && !matches!(case.variant().as_deref(), Some("gke" | "eks"));
+        let cannot = !can_stop(&case);
         let mut world = case.world();
         world.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
         let response = simulated::call(&world, &input(&case));
@@ -197,6 +214,42 @@ fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
                 told.starts_with("spec.lifecycle.power: found Stopped; allowed: Running, because"),
                 "{told}"
             );
+        }
+    }
+}
+
+/// A case plays a whole environment, so these are a tenth of the usual number.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig { cases: usual.cases.div_ceil(10), failure_persistence: None, ..usual }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// The time to the next call differs, which nobody stores.
+    #[test]
+    fn answers_between_boundaries_are_identical(
+        case in any::<Index>(), minutes in 0_i64..900, later in 0_i64..900, is_stopped: bool,
+    ) {
+        let mut cases = stoppable();
+        let case = cases.swap_remove(case.index(cases.len()));
+        let power = if is_stopped { "Stopped" } else { "Running" };
+        let mut environment = Environment::ready(case, json!({"ttl": "8h", "power": power}));
+        let created = environment.world.now();
+        let at = |minutes: i64| created.checked_add(SignedDuration::from_mins(minutes)).unwrap();
+        environment.world.set_now(at(minutes));
+        environment.settle();
+        let mut answers = [minutes, minutes + later].map(|minutes| {
+            environment.world.set_now(at(minutes));
+            environment.call()
+        });
+        answers.iter_mut().for_each(|answer| answer.meta = None);
+        // The warnings and the end of a time to live of eight hours.
+        let stage = |minutes: i64| [360, 450, 480].iter().filter(|at| **at <= minutes).count();
+        if stage(minutes) == stage(minutes + later) {
+            let [one, other] = answers;
+            prop_assert_eq!(one, other);
         }
     }
 }
@@ -218,14 +271,16 @@ fn older_schema_has_no_lifecycle() {
 fn differences(path: &str, asked: &Value, seen: &Value, found: &mut Vec<String>) {
     match (asked, seen) {
         (Value::Object(asked), Value::Object(seen)) => {
-            let empty = Map::new();
-            let keys = asked.keys().chain(empty.keys());
+            let keys: BTreeSet<&String> = asked.keys().chain(seen.keys()).collect();
             for key in keys {
-                let seen = seen.get(key).unwrap_or(&Value::Null);
-                differences(&format!("{path}.{key}"), &asked[key], seen, found);
+                differences(&format!("{path}.{key}"), field(asked, key), field(seen, key), found);
             }
         }
         _ if asked == seen => {}
         _ => found.push(path.trim_start_matches('.').to_owned()),
     }
+}
+
+fn field<'o>(object: &'o Map<String, Value>, key: &str) -> &'o Value {
+    object.get(key).unwrap_or(&Value::Null)
 }

@@ -1,9 +1,11 @@
 //! An environment that has to stop does not wait until its spec and its Settings are valid.
 
-use function_paved_road::lifecycle::NOTE;
+use function_sdk_rust::proto::v1::RunFunctionResponse;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::{Environment, condition, differences};
+use super::{Environment, can_stop, condition, config, differences};
 use crate::support::simulated;
 use crate::support::world;
 
@@ -20,6 +22,9 @@ const OF_A_STOP: [&str; 8] = [
 ];
 
 /// Ways in which a spec or Settings become wrong.
+const WAYS: [&str; 5] = ["spec", "spec.lifecycle", "settings", "section", "settings.lifecycle"];
+
+/// Makes a spec or Settings wrong.
 fn spoil(environment: &mut Environment, how: &str) {
     let section = environment.case.api().info().settings;
     match how {
@@ -31,13 +36,74 @@ fn spoil(environment: &mut Environment, how: &str) {
     }
 }
 
+/// The paths at which an answer asks for something else than what was observed, but for the stop.
+fn changed(environment: &Environment, response: &RunFunctionResponse) -> Vec<String> {
+    let desired = world::desired(response);
+    let mut all = Vec::new();
+    for (slot, seen) in environment.world.resources() {
+        let Some(asked) = desired.get(slot) else {
+            all.push(format!("{slot} is missing"));
+            continue;
+        };
+        let mut changed = Vec::new();
+        differences("", &Value::Object(asked.clone()), seen, &mut changed);
+        changed.retain(|path| is_ours(path) && !OF_A_STOP.contains(&path.as_str()));
+        all.extend(changed.into_iter().map(|path| format!("{slot}: {path}")));
+    }
+    let known = |slot: &&String| environment.world.resources().contains_key(*slot);
+    let new = desired.keys().filter(|slot| !known(slot) && !slot.starts_with("power-"));
+    all.extend(new.map(|slot| format!("{slot} is new")));
+    all
+}
+
+/// Whether a path of an object is one that the function asks for.
+fn is_ours(path: &str) -> bool {
+    const BY_CROSSPLANE: [&str; 5] = [
+        "metadata.annotations.crossplane.io/composition-resource-name",
+        "metadata.labels.crossplane.io/",
+        "metadata.annotations.crossplane.io/external-create",
+        "metadata.annotations.paved-road.fn.crossplane.io/lifecycle",
+        "metadata.annotations.paved-road.fn.crossplane.io/look",
+    ];
+    let metadata = ["name", "namespace", "labels", "annotations"];
+    let is_spec = path.split('.').next().is_some_and(|first| first != "status");
+    is_spec
+        && path.strip_prefix("metadata.").is_none_or(|rest| {
+            metadata.iter().any(|field| rest.starts_with(field))
+                && !BY_CROSSPLANE.iter().any(|prefix| path.starts_with(prefix))
+        })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// At every stage of an environment.
+    #[test]
+    fn answer_that_stands_still_changes_nothing_but_the_stop(
+        case in any::<Index>(), calls in 1_usize..8, how in 0_usize..WAYS.len(), was_stopped: bool,
+    ) {
+        let mut cases = simulated::all().into_iter().filter(can_stop).collect::<Vec<_>>();
+        let case = cases.swap_remove(case.index(cases.len()));
+        let mut environment = Environment::after(case, json!({"ttl": "8h"}), calls);
+        if was_stopped {
+            environment.wish("power", json!("Stopped"));
+            environment.round();
+        }
+        environment.wait(9);
+        spoil(&mut environment, WAYS[how]);
+        let response = environment.call();
+        prop_assert!(!world::is_fatal(&response), "{:?}", response.results);
+        let changed = changed(&environment, &response);
+        prop_assert!(changed.is_empty(), "{}: {changed:?}", environment.name());
+    }
+}
+
 #[test]
 fn expired_environment_with_wrong_fields_stops_and_nothing_else_changes() {
-    for how in ["spec", "spec.lifecycle", "settings", "section", "settings.lifecycle"] {
+    for how in WAYS {
         for case in simulated::all() {
             let name = format!("{}: {how}", case.name());
-            let cannot = case.api().info().name == "virtual-environment"
-                && !matches!(case.variant().as_deref(), Some("gke" | "eks"));
+            let cannot = !can_stop(&case);
             let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
             environment.wait(9);
             spoil(&mut environment, how);
@@ -49,15 +115,8 @@ fn expired_environment_with_wrong_fields_stops_and_nothing_else_changes() {
             let (status, reason, _) = condition(&response, "Provisioned").unwrap();
             assert_eq!(status, 1, "{name}");
             assert!(["InvalidSpec", "InvalidSettings"].contains(&reason), "{name}: {reason}");
-            let desired = world::desired(&response);
-            for (slot, seen) in environment.world.resources() {
-                let asked =
-                    desired.get(slot).unwrap_or_else(|| panic!("{name}: {slot} is missing"));
-                let mut changed = Vec::new();
-                differences("", &Value::Object(asked.clone()), seen, &mut changed);
-                changed.retain(|path| !OF_A_STOP.contains(&path.as_str()) && !path.ends_with(NOTE));
-                assert!(changed.is_empty(), "{name}: {slot}: {changed:?}");
-            }
+            let changed = changed(&environment, &response);
+            assert!(changed.is_empty(), "{name}: {changed:?}");
             let own = world::status(&response);
             for (field, value) in environment.status().as_object().unwrap() {
                 let is_ours = ![

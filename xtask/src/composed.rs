@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
 use crossplane::api_version;
-use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::apis::{self, APIS, AnyApi, Flavour};
 use function_paved_road::function::{self, Outside};
-use function_paved_road::{manifests, settings, value};
+use function_paved_road::settings::{self, Settings};
+use function_paved_road::{manifests, value};
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
 use serde_json::Value;
@@ -33,7 +34,8 @@ pub struct Composed {
     pub flavour: Flavour,
     /// What its example composes: what everybody gets.
     pub always: Vec<Value>,
-    /// What only some of its variants compose: a matter of Settings, or of a claim's choice.
+    /// What only some of its variants compose: a matter of Settings, or of a claim's choice. Also
+    /// what a stop of the example composes.
     pub sometimes: Vec<Value>,
 }
 
@@ -81,11 +83,12 @@ impl Composed {
             let case = Case { api, flavour, folder: &folder, documents: yaml::read(file)? };
             case.objects().with_context(|| format!("composing {}", file.display()))
         };
-        let mut sometimes = Vec::new();
+        let (always, mut sometimes) = case(&folder.join("xr.yaml"))?;
         for file in variants(&folder)? {
-            sometimes.extend(case(&file)?);
+            let (running, stopped) = case(&file)?;
+            sometimes.extend(running.into_iter().chain(stopped));
         }
-        Ok(Self { api, flavour, always: case(&folder.join("xr.yaml"))?, sometimes })
+        Ok(Self { api, flavour, always, sometimes })
     }
 
     /// Every object, of the example and of variants.
@@ -131,30 +134,24 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Every object that was desired in any call until nothing changed any more.
-    fn objects(&self) -> Result<Vec<Value>> {
+    /// Every object that was desired in any call until nothing changed any more, and then every
+    /// object that was desired while the environment was stopped. An environment that cannot be
+    /// stopped has none of the latter.
+    fn objects(&self) -> Result<(Vec<Value>, Vec<Value>)> {
         let composition = self.folder.join("composition.yaml");
         let composition =
             yaml::read(&composition)?.into_iter().next().context("an empty composition.yaml")?;
         let input = self.input(&composition);
         let mut world = self.world()?.select(&composition);
         let mut provider = Provider::new(Pace::Instant);
-        let mut found = Vec::new();
-        for call in 0..LIMIT {
-            let mut random = |bytes: &mut [u8]| bytes.fill(7);
-            let mut outside = Outside { now: world.now(), random: &mut random };
-            let response =
-                world.run(Some(&input), |request| function::run(request, &mut outside))?;
-            let applied = world.apply(&response)?;
-            if let Some(fatal) = applied.fatal {
-                bail!("call {call}: {fatal}");
-            }
-            found.extend(desired(response));
-            if provider.answer(&mut world).is_empty() && call > 0 {
-                return Ok(found);
-            }
+        let running = settle(&mut world, &mut provider, &input)?;
+        let settings =
+            Settings::read(input.as_object().cloned().unwrap_or_default(), &apis::sections())?;
+        if self.api.cannot_stop(&world.composite()["spec"], &settings).is_some() {
+            return Ok((running, Vec::new()));
         }
-        bail!("still changing after {LIMIT} calls")
+        world.composite_mut()["spec"]["lifecycle"]["power"] = "Stopped".into();
+        Ok((running, settle(&mut world, &mut provider, &input).context("after a stop")?))
     }
 
     fn world(&self) -> Result<World> {
@@ -178,6 +175,25 @@ impl Case<'_> {
         }
         input.into()
     }
+}
+
+/// Calls the function until nothing changes any more. Returns every object that was desired.
+fn settle(world: &mut World, provider: &mut Provider, input: &Value) -> Result<Vec<Value>> {
+    let mut found = Vec::new();
+    for call in 0..LIMIT {
+        let mut random = |bytes: &mut [u8]| bytes.fill(7);
+        let mut outside = Outside { now: world.now(), random: &mut random };
+        let response = world.run(Some(input), |request| function::run(request, &mut outside))?;
+        let applied = world.apply(&response)?;
+        if let Some(fatal) = applied.fatal {
+            bail!("call {call}: {fatal}");
+        }
+        found.extend(desired(response));
+        if provider.answer(world).is_empty() && call > 0 {
+            return Ok(found);
+        }
+    }
+    bail!("still changing after {LIMIT} calls")
 }
 
 fn desired(response: RunFunctionResponse) -> Vec<Value> {

@@ -17,6 +17,9 @@ use crossplane::json::quote;
 /// How many violations are collected: whoever sends an object decides how many there could be.
 const MOST: usize = 200;
 
+/// Why a name may arrive as a boolean.
+const BOOLEANS: &str = "YAML reads on, off, yes and no as booleans";
+
 /// The longest path that a violation names, in characters.
 const LONGEST: usize = 400;
 
@@ -228,7 +231,7 @@ fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
         return None;
     }
     let hint = match (name, value) {
-        ("string", Value::Number(_) | Value::Bool(_)) => format!(", in quotes: \"{value}\""),
+        ("string", Value::Number(_) | Value::Bool(_)) => text_instead(value, schema),
         ("integer" | "number", Value::String(text)) if text.parse::<f64>().is_ok() => {
             format!(", without quotes: {text}")
         }
@@ -238,6 +241,21 @@ fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("found {}; {}{hint}", quote(value), expected(schema)))
+}
+
+/// What a text in the place of a number or a boolean would have to be.
+fn text_instead(value: &Value, schema: &Value) -> String {
+    let text = value.to_string();
+    let names = schema.get("enum").and_then(Value::as_array);
+    if names.is_some_and(|names| !names.contains(&Value::from(text.as_str()))) {
+        return if value.is_boolean() { format!("; {BOOLEANS}") } else { String::new() };
+    }
+    match schema.get("pattern").and_then(Value::as_str) {
+        Some(pattern) if !bounds::text("", &text, schema).is_empty() => {
+            format!(" that matches {pattern}")
+        }
+        _ => format!(", in quotes: \"{value}\""),
+    }
 }
 
 fn is_integer(value: &Value) -> bool {

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub use age::{age, spell, until};
 pub use diagnosis::{Blocker, Diagnosis, with_causes};
-pub use lifecycle::{Lifecycle, power_word};
+pub use lifecycle::{Lifecycle, Price, power_word};
 
 /// Status fields of some APIs that change only because another field changes.
 const BOOKKEEPING: [&str; 2] = ["observedGeneration", "lastSyncTime"];
@@ -86,6 +86,8 @@ pub struct Environment {
     pub power: Option<PowerState>,
     /// The end and the last stop; `None` in schema revisions before 3.
     pub lifecycle: Option<Lifecycle>,
+    /// The estimated price; `None` if it is not known.
+    pub price: Option<Price>,
     conditions: Vec<Condition>,
     /// The API's own status fields.
     pub fields: BTreeMap<String, Value>,
@@ -154,6 +156,7 @@ impl Environment {
                 .map(harmless_plan),
             power: lifecycle::power(data),
             lifecycle: Lifecycle::from_data(data),
+            price: Price::from_status(&data["status"]),
             conditions: lenient::<Condition>(data, "/status/conditions")
                 .map(harmless_condition)
                 .collect(),

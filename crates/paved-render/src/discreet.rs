@@ -2,6 +2,7 @@
 
 use crossplane::secrets::struck;
 use function_paved_road::check::{Refused, location};
+use function_paved_road::lifecycle::Span;
 use k8s_schema::Violation;
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ use crate::Written;
 /// function's words, which say why; of any other URL neither what stands before its @ nor its query
 /// is shown.
 pub fn discreet(violation: Violation, object: &Value) -> Violation {
+    let violation = in_words(violation);
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
     let message = match location(&violation.message, value) {
@@ -18,6 +20,17 @@ pub fn discreet(violation: Violation, object: &Value) -> Violation {
         None => violation.message.replace(&shown(value), &shown(&struck(value))),
     };
     Violation { message, ..violation }
+}
+
+/// The violation of a duration's pattern, in the function's words.
+fn in_words(violation: Violation) -> Violation {
+    match violation.message.split_once("; ") {
+        Some((found, allowed)) if allowed.contains(Span::PATTERN) => {
+            let message = format!("{found}; allowed: {}", Span::ALLOWED);
+            Violation { message, ..violation }
+        }
+        _ => violation,
+    }
 }
 
 /// A fatal result's field, and what is said of it.

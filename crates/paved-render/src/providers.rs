@@ -17,14 +17,14 @@ type Service = (Provider, &'static str);
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
 /// Kinds of those packages that an API does not compose.
-const NOT_COMPOSED: [(&str, &str); 3] = [
-    ("gpu-workspace", "InstanceState"),
-    ("virtual-environment", "InstanceProfile"),
-    ("virtual-environment", "RolePolicy"),
-];
+const NOT_COMPOSED: [(&str, &str); 2] =
+    [("virtual-environment", "InstanceProfile"), ("virtual-environment", "RolePolicy")];
 
 /// Kinds that only environments of an earlier schema revision have.
 const EARLIER: [(&str, &str); 1] = [("gpu-workspace", "RolePolicyAttachment")];
+
+/// Kinds that an environment has only while it is stopped or started.
+const AT_TIMES: [(&str, &str); 1] = [("gpu-workspace", "InstanceState")];
 
 const NEEDS: [Needs; 5] = [
     Needs {
@@ -78,10 +78,13 @@ pub fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)
     let of = |(provider, service): &Service, needed: bool| {
         let (provider, service) = (*provider, *service);
         let kinds = KINDS.iter().map(|info| &info.kind);
+        let is_usual = move |kind: &Kind| {
+            EARLIER.iter().chain(&AT_TIMES).all(|rare| *rare != (name, kind.kind))
+        };
         kinds
             .filter(move |kind| kind.provider == provider && kind.service == service)
             .filter(move |kind| !NOT_COMPOSED.contains(&(name, kind.kind)))
-            .map(move |kind| (kind, needed && !EARLIER.contains(&(name, kind.kind))))
+            .map(move |kind| (kind, needed && is_usual(kind)))
     };
     let needed = needs.always.iter().chain(in_claims).flat_map(|service| of(service, true));
     needed.chain(needs.sometimes.iter().flat_map(|service| of(service, false))).collect()

@@ -25,6 +25,8 @@ pub(super) struct Line {
     progress: String,
     created: Option<Timestamp>,
     power: &'static str,
+    /// US dollars per hour at this power state; empty if unknown.
+    price: String,
     /// Whether the status has a lifecycle.
     has_lifecycle: bool,
     expires: Option<Timestamp>,
@@ -46,6 +48,11 @@ impl Line {
             progress: seen.progress.clone(),
             created: seen.created,
             power: seen.power.map(power_word).unwrap_or_default(),
+            price: seen
+                .price
+                .as_ref()
+                .map(|price| price.now(seen.power).to_owned())
+                .unwrap_or_default(),
             has_lifecycle: seen.lifecycle.is_some(),
             expires: seen.lifecycle.as_ref().and_then(|lifecycle| lifecycle.expires_at),
             owner: seen.owner.clone().unwrap_or_default(),
@@ -131,7 +138,7 @@ impl Table {
         let mut cells = if self.all_namespaces { vec![line.namespace] } else { Vec::new() };
         cells.extend([line.name, line.kind, line.word]);
         let mark = Some((cells.len() - 1, line.mark));
-        cells.extend([line.progress, age(line.created, now), left, power]);
+        cells.extend([line.progress, age(line.created, now), left, power, line.price]);
         cells.extend([line.owner, line.endpoint]);
         if self.wide {
             cells.extend([line.group, line.composition, one_line(&line.summary)]);
@@ -143,7 +150,7 @@ impl Table {
 fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     let mut columns = if all_namespaces { vec![Column::fixed("NAMESPACE")] } else { Vec::new() };
     columns.extend(["NAME", "KIND", "PHASE", "PROGRESS", "AGE"].map(Column::fixed));
-    columns.extend(["LEFT", "POWER", "OWNER", "ENDPOINT"].map(Column::free));
+    columns.extend(["LEFT", "POWER", "USD/H", "OWNER", "ENDPOINT"].map(Column::free));
     if wide {
         columns.extend(["GROUP", "COMPOSITION", "MESSAGE"].map(Column::free));
     }
@@ -197,6 +204,7 @@ mod tests {
         let mut runs = ready();
         runs["status"]["power"] = json!("Running");
         runs["status"]["lifecycle"] = json!({"expiresAt": "2026-01-01T18:00:00Z"});
+        runs["status"]["estimatedHourlyUSD"] = json!("0.542");
         let now = "2026-01-01T12:00:00Z".parse().unwrap();
         vec![
             Line::from_environment(&environment(&failed), now),
@@ -207,9 +215,9 @@ mod tests {
     #[test]
     fn a_row_shows_phase_age_owner_and_endpoint() {
         insta::assert_snapshot!(print(&mut table(), lines()), @r"
-        NAME   KIND                  PHASE   PROGRESS  AGE   LEFT  POWER    OWNER        ENDPOINT
-        ada    GpuDevWorkspaceClaim  Ready   3/3       120m  6h    Running  ada@acme.io  ssh developer@203.0.113.7
-        grace  GpuDevWorkspaceClaim  Failed  2/3       120m                 ada@acme.io
+        NAME   KIND                  PHASE   PROGRESS  AGE   LEFT  POWER    USD/H  OWNER        ENDPOINT
+        ada    GpuDevWorkspaceClaim  Ready   3/3       120m  6h    Running  0.542  ada@acme.io  ssh developer@203.0.113.7
+        grace  GpuDevWorkspaceClaim  Failed  2/3       120m                        ada@acme.io
         ");
     }
 

@@ -7,6 +7,7 @@ use crossplane::names::SLOT;
 use function_paved_road::compose::is_common;
 use function_paved_road::function::CONDITION;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
+use paved_client::environment::Price;
 use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::Rendered;
@@ -120,17 +121,21 @@ fn desired_ready(response: &RunFunctionResponse, slot: &str) -> bool {
     desired.is_some_and(|resource| resource.ready() == function_sdk_rust::proto::v1::Ready::True)
 }
 
-/// The API's own status fields.
+/// The price and the end of the environment, and the API's own status fields.
 fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
-    let fields: Vec<(&String, &Value)> = composite["status"]
-        .as_object()
+    let status = &composite["status"];
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let price = Price::from_status(status).map(|price| ("price", price.to_string()));
+    let ends = [("expires", "expiresAt"), ("deletion", "deletesAt")]
         .into_iter()
-        .flatten()
+        .filter_map(|(name, field)| Some((name, text(status["lifecycle"].get(field)?))));
+    let fields = status.as_object().into_iter().flatten();
+    let own = fields
         .filter(|(field, _)| !is_common(field))
-        .collect();
-    let width = fields.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
-    for (field, value) in fields {
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        .map(|(field, value)| (field.as_str(), text(value)));
+    let lines: Vec<(&str, String)> = price.into_iter().chain(ends).chain(own).collect();
+    let width = lines.iter().map(|(field, _)| field.chars().count() + 1).max().unwrap_or(0);
+    for (field, shown) in lines {
         let (field, shown) = (harmless_name(field), harmless_name(&shown));
         writeln!(out, "  {BOLD}{:width$}{BOLD:#} {shown}", format!("{field}:"))?;
     }

@@ -566,6 +566,34 @@ async fn preview_lists_the_resources_of_a_claim() {
 }
 
 #[tokio::test]
+async fn preview_names_the_wrong_field_of_a_lifecycle() {
+    let (cluster, portal) = both().await;
+    let text =
+        std::fs::read_to_string(crate::support::example("stock-pool/composition.yaml")).unwrap();
+    let mut composition: Value = serde_saphyr::from_multiple(&text).unwrap().remove(0);
+    let input = &mut composition["spec"]["pipeline"][0]["input"];
+    input["stockPool"]["lifecycle"] = json!({"maximum": "14d"});
+    cluster.put("/apis/apiextensions.crossplane.io/v1/compositions/pools", composition);
+    for (field, value, found, allowed) in [
+        ("ttl", json!(8), "found 8; ", "a whole number with a unit"),
+        ("ttl", json!("0s"), "found \"0s\"; ", "a whole number with a unit"),
+        ("ttl", json!("never"), "found \"never\"; ", "at most 14d, the maximum in Settings"),
+        ("power", json!(true), "found true; ", "YAML reads on, off, yes and no as booleans"),
+        ("idle", json!({"after": "45m"}), "found \"45m\"; ", "no value"),
+    ] {
+        let mut wrong = pool("spare");
+        wrong["spec"]["lifecycle"] = json!({field: value});
+        let refused = portal.json("POST", "ada", "/api/v1/preview", &wrong).await;
+        assert_eq!(refused.status, 422, "{:?}", refused.body);
+        let told = refused.json();
+        let [error] = told["errors"].as_array().unwrap().as_slice() else { panic!("{told}") };
+        assert_eq!(error["field"], format!("spec.lifecycle.{field}"), "{told}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(found) && message.contains(allowed), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn preview_of_a_change_names_differences_and_rejections() {
     let (cluster, portal) = both().await;
     let text =

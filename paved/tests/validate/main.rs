@@ -1,6 +1,7 @@
 //! `paved validate`: what is wrong is told at its place.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod lifecycle;
 mod notes;
 #[path = "../support/mod.rs"]
 mod support;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::health::{Health, State};
 use super::super::status::seconds;
-use super::{Composition, PowerState};
+use super::{Composition, PowerState, observed};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::aws::ec2::InstanceState;
@@ -28,6 +28,9 @@ const REQUEST: &str = "request";
 /// The annotation on a machine whose change makes its provider look at once. A provider looks at a
 /// ready resource each ten minutes only.
 const LOOK: &str = "paved-road.fn.crossplane.io/look";
+
+/// The path of a machine's type.
+const TYPE: [&str; 3] = ["spec", "forProvider", "instanceType"];
 
 /// The times between two looks: a look costs some eight calls of EC2.
 const LOOKS: [Duration; 4] = [
@@ -63,16 +66,20 @@ impl Composition<'_> {
             (false, Some(opened)) => self.has_started(&switch, opened),
             (false, None) => true,
         };
+        if stop {
+            self.keep_type(slot);
+        }
         if is_done {
             self.close_request();
         } else {
-            self.switch(&switch, &machine, opened)?;
+            // A change of the type starts the machine. The switch follows, because that start may
+            // have failed.
+            if stop || !self.changes_type(slot) {
+                self.switch(&switch, &machine, opened)?;
+            }
             self.look(slot);
         }
         self.retire_rest(SLOT)?;
-        if stop && machine.state != "stopped" {
-            self.keep_type(slot);
-        }
         Ok(self.tell_power(slot, &machine, stop, opened.filter(|_| !is_done)))
     }
 
@@ -143,11 +150,18 @@ impl Composition<'_> {
 
     /// Keeps the type of a machine that is to stay stopped: a change of it would start the machine.
     fn keep_type(&mut self, slot: &str) {
-        let path = ["spec", "forProvider", "instanceType"];
-        let seen = self.observed.get(slot).and_then(|seen| at(seen.seen(), &path)).cloned();
+        let seen = self.observed.get(slot).and_then(|seen| at(seen.seen(), &TYPE)).cloned();
         if let Some(machine) = self.desired.get_mut(slot).filter(|_| seen.is_some()) {
-            put(&mut machine.object, &path, seen);
+            put(&mut machine.object, &TYPE, seen);
         }
+    }
+
+    /// Whether the machine in a slot has another type than this call asks for.
+    fn changes_type(&self, slot: &str) -> bool {
+        let seen = self.observed.get(slot).map(observed::Resource::seen);
+        let seen = seen.and_then(|seen| at(seen, &["status", "atProvider", "instanceType"]));
+        let asked = self.desired.get(slot).and_then(|desired| at(&desired.object, &TYPE));
+        seen.zip(asked).is_some_and(|(seen, asked)| seen != asked)
     }
 
     /// The power of a machine, and its health.
@@ -204,7 +218,7 @@ impl Composition<'_> {
     }
 }
 
-/// The value of a machine's state that says whether it is stopped.
+/// Whether a resource is a machine.
 pub(super) fn is_machine(object: &crate::value::Object) -> bool {
     let group = text(object, &["apiVersion"]).unwrap_or_default();
     text(object, &["kind"]) == Some("Instance")

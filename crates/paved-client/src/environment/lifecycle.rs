@@ -1,5 +1,8 @@
 //! The end and the power state of an environment, as its status has them.
 
+use std::fmt;
+
+use crossplane::text::harmless;
 use function_paved_road::compose::{LifecycleStatus, PowerState, StopReason};
 use function_paved_road::lifecycle::Span;
 use jiff::Timestamp;
@@ -56,4 +59,46 @@ pub fn power_word(power: PowerState) -> &'static str {
 /// Reads `status.power`.
 pub(super) fn power(data: &Value) -> Option<PowerState> {
     PowerState::deserialize(data.pointer("/status/power")?).ok()
+}
+
+/// Estimated price of an environment, in US dollars per hour, as decimal text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Price {
+    /// The price while the environment runs.
+    pub hourly: String,
+    /// The price while it is stopped; `None` if it cannot be stopped.
+    pub stopped_hourly: Option<String>,
+    /// The date of the oldest list price; `None` if all prices are from Settings.
+    pub as_of: Option<String>,
+}
+
+impl Price {
+    /// Reads the price from `status`; `None` if it is not known.
+    pub fn from_status(status: &Value) -> Option<Self> {
+        let text = |field: &str| status[field].as_str().map(harmless);
+        Some(Self {
+            hourly: text("estimatedHourlyUSD")?,
+            stopped_hourly: text("estimatedStoppedHourlyUSD"),
+            as_of: text("priceAsOf"),
+        })
+    }
+
+    /// The price at this power state.
+    pub fn now(&self, power: Option<PowerState>) -> &str {
+        let stopped = self.stopped_hourly.as_deref().filter(|_| power == Some(PowerState::Stopped));
+        stopped.unwrap_or(&self.hourly)
+    }
+}
+
+impl fmt::Display for Price {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} USD per hour", self.hourly)?;
+        if let Some(stopped) = &self.stopped_hourly {
+            write!(out, ", {stopped} while stopped")?;
+        }
+        match &self.as_of {
+            Some(date) => write!(out, " (estimate, prices of {date})"),
+            None => out.write_str(" (estimate)"),
+        }
+    }
 }

@@ -1,0 +1,90 @@
+//! Wrong fields of the lifecycle: one error each, with the field, the found and the allowed value.
+
+use crate::support::{example, folder, paved, within};
+
+/// Settings of every API that forbid an environment without an end.
+const SETTINGS: &str = "\
+apiVersion: paved-road.fn.crossplane.io/v1beta1
+kind: Settings
+gpuWorkspace: {lifecycle: {maximum: 14d}}
+applicationEnvironment: {lifecycle: {maximum: 14d}}
+unifiedEnvironment: {lifecycle: {maximum: 14d}}
+stockPool: {lifecycle: {maximum: 14d}}
+environment: {lifecycle: {maximum: 14d}}
+";
+
+/// What is allowed as a duration.
+const SPAN: &str = "allowed: a whole number with a unit (s, m, h, d or w), for example 30m, 8h or \
+                    14d, or never";
+
+/// What is allowed as power.
+const POWER: &str = "allowed: \"Running\", \"Stopped\"";
+
+/// A line of YAML, its field, the found value, and the allowed ones.
+const WRONG: [(&str, &str, &str, &str); 10] = [
+    ("ttl: 8", "spec.lifecycle.ttl", "8", SPAN),
+    ("ttl: -1h", "spec.lifecycle.ttl", "\"-1h\"", SPAN),
+    ("ttl: 0s", "spec.lifecycle.ttl", "\"0s\"", SPAN),
+    ("ttl: 15d", "spec.lifecycle.ttl", "\"15d\"", "allowed: at most 14d, the maximum in Settings"),
+    (
+        "ttl: never",
+        "spec.lifecycle.ttl",
+        "\"never\"",
+        "allowed: at most 14d, the maximum in Settings",
+    ),
+    ("keepStoppedFor: 7", "spec.lifecycle.keepStoppedFor", "7", SPAN),
+    ("onExpiry: Keep", "spec.lifecycle.onExpiry", "\"Keep\"", "allowed: \"Stop\", \"Delete\""),
+    ("power: on", "spec.lifecycle.power", "on", POWER),
+    ("power: off", "spec.lifecycle.power", "off", POWER),
+    ("idle: {after: 45m}", "spec.lifecycle.idle", "\"45m\"", "allowed: no value"),
+];
+
+const EXAMPLES: [&str; 5] = [
+    "application-environment",
+    "gpu-workspace",
+    "stock-pool",
+    "unified-environment",
+    "virtual-environment",
+];
+
+/// The errors that a command prints for a claim with this lifecycle.
+fn errors(command: &str, api: &str, lifecycle: &str) -> (u8, String) {
+    let claim = std::fs::read_to_string(example(&format!("{api}/claim.yaml"))).unwrap();
+    let claim = claim.replacen("\nspec:\n", &format!("\nspec:\n  lifecycle: {{{lifecycle}}}\n"), 1);
+    let folder = folder(&[("claim.yaml", &claim), ("settings.yaml", SETTINGS)]);
+    let composition = example(&format!("{api}/composition.yaml"));
+    let (claim, settings) = (within(&folder, "claim.yaml"), within(&folder, "settings.yaml"));
+    let run = paved(&[command, &claim, "--composition", &composition, "--settings", &settings]);
+    (run.code, format!("{}{}", run.out, run.err))
+}
+
+#[test]
+fn wrong_field_of_the_lifecycle_is_one_error_in_each_command() {
+    for api in EXAMPLES {
+        for (line, field, found, allowed) in WRONG {
+            for command in ["validate", "preview"] {
+                let (code, told) = errors(command, api, line);
+                assert!(code == 2 || code == 3, "{command} {api} {line}: {code} {told}");
+                let lines: Vec<&str> =
+                    told.lines().filter(|line| line.contains("spec.lifecycle")).collect();
+                let [error] = lines.as_slice() else { panic!("{command} {api} {line}: {told}") };
+                for words in [field, &format!("found {found}; "), allowed] {
+                    assert!(error.contains(words), "{command} {api}: {words}: {told}");
+                }
+                let is_boolean = ["on", "off"].contains(&found);
+                assert_eq!(error.contains("YAML reads on, off"), is_boolean, "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stop_of_a_virtual_cluster_is_rejected_with_the_reason() {
+    for command in ["validate", "preview"] {
+        let (code, told) = errors(command, "virtual-environment", "power: Stopped, ttl: 8h");
+        assert_eq!(code, 3, "{told}");
+        let reason = "spec.lifecycle.power: found \"Stopped\"; allowed: Running, because a virtual \
+                      cluster cannot be stopped";
+        assert!(told.contains(reason), "{command}: {told}");
+    }
+}
