@@ -25,6 +25,7 @@ mod store;
 mod verdict;
 mod watching;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -184,12 +185,18 @@ impl Worker {
             let led = std::mem::replace(&mut leads, self.election.leads().await);
             self.metrics.leads(leads);
             let is_blind = !self.store.missing(self.limits.interrupted).is_empty();
-            if !leads || is_blind {
-                // The leader sends the news.
-                if !leads {
-                    let _ = self.store.news();
+            if !leads {
+                // The leader counts and sends what there is.
+                let _ = self.store.news();
+                if led {
+                    tracing::warn!("another replica leads");
+                    self.store.unhold();
+                    self.metrics.keep_namespaces(&BTreeSet::new());
                 }
-                leads &= !is_blind;
+                continue;
+            }
+            if is_blind {
+                leads = false;
                 continue;
             }
             if !led {

@@ -45,7 +45,7 @@ impl Spent {
             let age = SignedDuration::try_from(HOUR.saturating_sub(left)).unwrap_or_default();
             let second = now.checked_sub(age).unwrap_or(now).as_second();
             // The end of the minute, so that no deletion counts for less than an hour.
-            let minute = Timestamp::from_second((second / 60 + 1) * 60).unwrap_or(now);
+            let minute = Timestamp::from_second((second + 59).div_euclid(60) * 60).unwrap_or(now);
             let counted = minutes.entry(minute).or_default();
             *counted = counted.saturating_add(*count);
         }

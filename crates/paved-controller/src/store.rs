@@ -205,6 +205,11 @@ impl Store {
         is_new
     }
 
+    /// Forgets why environments stay: another replica looks at them.
+    pub fn unhold(&self) {
+        self.inner().held.clear();
+    }
+
     /// How many environments stay, by reason.
     pub fn held(&self) -> BTreeMap<Hold, usize> {
         let mut counts = BTreeMap::new();
