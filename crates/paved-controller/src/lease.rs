@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use paved_client::cluster::{Api, Cluster};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use crate::Limits;
 use crate::clock::Clock;
@@ -76,12 +76,12 @@ impl Election {
         let duration = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let duration = duration.map_or(self.limits.lease, Duration::from_secs);
         let is_abandoned = begun.saturating_sub(state.since) >= duration;
-        match holder {
-            Some(holder) if holder == self.identity => self.write(&mut state, lease).await?,
-            Some(_) if !is_abandoned => false,
-            _ => self.write(&mut state, self.taken(lease)).await?,
+        let lease = match holder {
+            Some(holder) if holder == self.identity => lease,
+            Some(_) if !is_abandoned => return Ok(()),
+            _ => self.taken(lease),
         };
-        Ok(())
+        self.write(&mut state, lease).await.map(drop)
     }
 
     /// Reads an annotation of the Lease.
@@ -122,7 +122,7 @@ impl Election {
     /// Reads the Lease, or creates it.
     async fn read(
         &self,
-        state: &mut MutexGuard<'_, State>,
+        state: &mut State,
         begun: Duration,
     ) -> kube::Result<()> {
         let found = match self.api.get_opt(NAME).await? {
@@ -146,7 +146,7 @@ impl Election {
     /// Writes the Lease with the present time. `false`: another replica has written it since.
     async fn write(
         &self,
-        state: &mut MutexGuard<'_, State>,
+        state: &mut State,
         mut lease: Lease,
     ) -> kube::Result<bool> {
         let begun = self.clock.steady();

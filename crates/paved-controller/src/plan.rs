@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt, pin_mut};
+use futures::StreamExt;
 use kube::api::{DynamicObject, TypeMeta};
 use kube::runtime::watcher::Event;
 use paved_client::cluster::{Cluster, Kind, Kinds, Served, cause, watch};
@@ -98,8 +98,7 @@ fn expiry(cluster: Cluster, options: &Options, store: Arc<Store>) -> Expiry {
 async fn list(cluster: &Cluster, kind: &Kind, store: &Store) -> Result<(), Failure> {
     let types =
         TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
-    let events = watch(cluster, kind, None, None);
-    pin_mut!(events);
+    let mut events = std::pin::pin!(watch(cluster, kind, None, None));
     while let Some(event) = events.next().await {
         match event {
             Ok(Event::InitApply(object)) => {

@@ -120,7 +120,7 @@ fn candidates(composite: &DynamicObject, first: &[&str]) -> Vec<Reference> {
 
 /// Whether a resource belongs to a composite. Users of a namespace can write references.
 fn is_of(resource: &DynamicObject, composite: &DynamicObject) -> bool {
-    let owners = resource.metadata.owner_references.iter().flatten();
+    let mut owners = resource.metadata.owner_references.iter().flatten();
     let uid = composite.metadata.uid.as_deref();
-    owners.into_iter().any(|owner| owner.controller == Some(true) && uid == Some(&*owner.uid))
+    owners.any(|owner| owner.controller == Some(true) && uid == Some(&*owner.uid))
 }

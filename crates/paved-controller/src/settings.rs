@@ -42,25 +42,14 @@ impl Source {
             return;
         }
         self.read = Some(steady);
-        let told = self.settings.is_some();
         let settings = match self.api.get_opt(&self.name).await {
             Ok(found) => read(found.as_ref()),
             Err(error) => Err(error.to_string()),
         };
-        self.settings = match settings {
-            Ok(settings) => Some(settings),
-            Err(error) => {
-                if told || self.settings.is_none() {
-                    let name = &self.name;
-                    tracing::error!(
-                        name,
-                        error,
-                        "Settings cannot be read: nothing is deleted until they can"
-                    );
-                }
-                None
-            }
+        let told = |error: &String| {
+            tracing::error!(name = self.name, error, "Settings cannot be read: nothing is deleted");
         };
+        self.settings = settings.inspect_err(told).ok();
     }
 
     /// The Settings; `None` if they cannot be read.

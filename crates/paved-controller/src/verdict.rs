@@ -142,8 +142,8 @@ impl Facts<'_> {
         }
         // Crossplane copies a claim to its composite with some delay, and people may write to both.
         let [planned, composed] = both.map(|source| self.plan(source, &note, created));
-        let planned = planned?;
-        for plan in [&planned.plan, &composed?.plan] {
+        let (planned, composed) = (planned?, composed?);
+        for plan in [&planned.plan, &composed.plan] {
             if plan.deletes_at.map(Timestamp::as_second) != Some(announced.as_second()) {
                 return Err(Hold::StatusDiffers);
             }
