@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use minijinja::Environment;
+use minijinja::{Environment, Value};
 
 use super::event::Event;
 
@@ -46,7 +46,7 @@ impl Template {
 
     /// The body for an event.
     pub(super) fn render(&self, event: &Event) -> Result<String, String> {
-        let rendered = Environment::new().render_str(&self.text, event);
+        let rendered = Environment::new().render_str(&self.text, Value::from_serialize(event));
         rendered.map_err(|error| error.to_string())
     }
 }
@@ -54,7 +54,7 @@ impl Template {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::Value;
+    use serde_json::Value as Json;
 
     use super::*;
 
@@ -68,7 +68,7 @@ mod tests {
             ("teams", "/attachments/0/content/body/0/text"),
         ] {
             let body = Template::built_in(name).unwrap().render(&event).unwrap();
-            let body: Value = serde_json::from_str(&body).unwrap();
+            let body: Json = serde_json::from_str(&body).unwrap();
             assert_eq!(body.pointer(path).unwrap(), text, "{name}");
         }
     }
