@@ -85,8 +85,7 @@ impl Budgets {
             "uid": write.uid,
             "annotations": {BUDGET: write.value},
         }});
-        let params =
-            PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
         match api.patch(&write.key.name, &params, &Patch::Merge(&patch)).await {
             Ok(_) => {}
             // Another one has its name, or it is gone.

@@ -94,12 +94,7 @@ impl Expiry {
     }
 
     /// Looks at one environment: why it stays, if it does.
-    async fn one(
-        &self,
-        key: &Key,
-        settings: &Settings,
-        most: u32,
-    ) -> kube::Result<Option<Hold>> {
+    async fn one(&self, key: &Key, settings: &Settings, most: u32) -> kube::Result<Option<Hold>> {
         let judged = match self.judge(key, settings).await {
             Ok(Some(judged)) => judged,
             Ok(None) | Err(Unread::Gone) => return Ok(None),
@@ -123,8 +118,7 @@ impl Expiry {
         if record.is_deleting() {
             return Ok(None);
         }
-        let lifecycle =
-            lifecycle(settings, kind.name()).ok_or(Unread::Hold(Hold::Unreadable))?;
+        let lifecycle = lifecycle(settings, kind.name()).ok_or(Unread::Hold(Hold::Unreadable))?;
         let read = Read::new(&self.cluster, &self.served, kind, key, &record.uid).await?;
         let facts = Facts {
             environment: &read.found.object,
@@ -189,8 +183,7 @@ impl Expiry {
             "resourceVersion": metadata.resource_version,
             "annotations": {STOPPED_AT: now.to_string()},
         }});
-        let params =
-            PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
         let api = read.found.kind.api(&self.cluster.client, Some(&key.namespace));
         match api.patch(&key.name, &params, &Patch::Merge(&patch)).await {
             Ok(_) => {

@@ -69,12 +69,7 @@ pub struct Flags {
     notify_template: Option<String>,
 
     /// Log level: error, warn, info or debug.
-    #[arg(
-        long,
-        value_name = "LEVEL",
-        env = "PAVED_CONTROLLER_LOG_LEVEL",
-        default_value = "info"
-    )]
+    #[arg(long, value_name = "LEVEL", env = "PAVED_CONTROLLER_LOG_LEVEL", default_value = "info")]
     log_level: Level,
 }
 

@@ -120,11 +120,7 @@ impl Election {
     }
 
     /// Reads the Lease, or creates it.
-    async fn read(
-        &self,
-        state: &mut State,
-        begun: Duration,
-    ) -> kube::Result<()> {
+    async fn read(&self, state: &mut State, begun: Duration) -> kube::Result<()> {
         let found = match self.api.get_opt(NAME).await? {
             Some(found) => found,
             None => match self.api.create(&params(), &self.empty()).await {
@@ -144,11 +140,7 @@ impl Election {
     }
 
     /// Writes the Lease with the present time. `false`: another replica has written it since.
-    async fn write(
-        &self,
-        state: &mut State,
-        mut lease: Lease,
-    ) -> kube::Result<bool> {
+    async fn write(&self, state: &mut State, mut lease: Lease) -> kube::Result<bool> {
         let begun = self.clock.steady();
         let spec = lease.spec.get_or_insert_default();
         spec.renew_time = Some(MicroTime(self.clock.now()));

@@ -81,8 +81,7 @@ pub async fn run(
     let Options { namespace, identity, settings, receiver, listen, limits, clock } = options;
     let metrics = Arc::new(Metrics::new());
     let store = Arc::new(Store::new(clock.clone()));
-    let election =
-        Arc::new(Election::new(&cluster, &namespace, identity, clock.clone(), limits));
+    let election = Arc::new(Election::new(&cluster, &namespace, identity, clock.clone(), limits));
     let outbox = Arc::new(Outbox::new(Arc::clone(&metrics), receiver.is_some()));
     let mut tasks = JoinSet::new();
     if let Some(address) = listen {

@@ -86,11 +86,7 @@ impl Metrics {
             "Notifications that wait for their delivery",
             waiting.clone(),
         );
-        registry.register(
-            "failures",
-            "Requests to the API server that failed",
-            failures.clone(),
-        );
+        registry.register("failures", "Requests to the API server that failed", failures.clone());
         Self {
             registry,
             leads,
@@ -186,4 +182,54 @@ impl Metrics {
 #[expect(clippy::cast_precision_loss, reason = "a metric is a float")]
 fn dollars(nanos: u128) -> f64 {
     nanos as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn metrics_keep_their_names_and_labels() {
+        let metrics = Metrics::new();
+        metrics.leads(true);
+        metrics.deleted("a");
+        metrics.stopped("a");
+        metrics.notified("delivered");
+        metrics.cost("a", 1_500_000_000, Some(2_000_000_000));
+        metrics.environments.get_or_create(&Kind { kind: "a".to_owned() });
+        metrics.held.get_or_create(&Reason { reason: "limit" });
+        let text = metrics.text().unwrap();
+        // Text in quotation marks is the value of a label.
+        let series = |line: &str| line.split('"').step_by(2).collect::<String>();
+        let samples = text.lines().filter(|line| !line.starts_with('#')).map(series);
+        let names: BTreeSet<String> =
+            samples.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect();
+        let expected = [
+            "paved_controller_budget_usd_per_hour{namespace=}",
+            "paved_controller_cost_usd_per_hour{namespace=}",
+            "paved_controller_deletions_total{kind=}",
+            "paved_controller_environments{kind=}",
+            "paved_controller_failures_total",
+            "paved_controller_held_environments{reason=}",
+            "paved_controller_leader",
+            "paved_controller_notifications_total{outcome=}",
+            "paved_controller_stops_total{kind=}",
+            "paved_controller_waiting_notifications",
+        ];
+        assert_eq!(names, expected.map(str::to_owned).into());
+        assert!(text.contains("paved_controller_cost_usd_per_hour{namespace=\"a\"} 1.5"), "{text}");
+    }
+
+    #[test]
+    fn namespace_without_environments_has_no_cost() {
+        let metrics = Metrics::new();
+        let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect();
+        metrics.keep_namespaces(&names(&["a", "b"]));
+        metrics.cost("a", 1, Some(1));
+        metrics.cost("b", 1, None);
+        metrics.keep_namespaces(&names(&["b"]));
+        let text = metrics.text().unwrap();
+        assert!(!text.contains("namespace=\"a\"") && text.contains("namespace=\"b\""), "{text}");
+    }
 }

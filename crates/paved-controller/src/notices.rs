@@ -64,10 +64,13 @@ impl Notices {
         let text = self.election.annotation(NOTIFIED).await;
         let until = text.and_then(|text| text.parse::<Timestamp>().ok());
         let now = self.clock.now();
-        let floor = until.unwrap_or(now).min(now).checked_sub(OVERLAP).unwrap_or(now);
-        self.floor = if until.is_some() { floor.as_second() } else { now.as_second() - 1 };
+        // Before the first leader, nothing is news.
+        let first = until.is_none().then_some(now).filter(|_| self.outbox.is_open());
+        self.done = self.done.max(first);
+        let begin = until.map_or(now, |until| until.min(now));
+        let overlap = if until.is_some() { OVERLAP } else { SignedDuration::ZERO };
+        self.floor = begin.checked_sub(overlap).unwrap_or(begin).as_second().min(self.floor);
         self.told.clear();
-        self.outbox.clear();
         let _ = self.store.news();
         for (key, record) in self.store.all() {
             self.tell(key, &record);
@@ -91,7 +94,8 @@ impl Notices {
     fn tell(&mut self, key: Key, record: &Record) {
         let before = self.told.get(&key).filter(|(uid, _)| *uid == record.uid);
         let before = before.map_or([0; State::ALL.len()], |(_, moments)| *moments);
-        for (state, (second, known)) in State::ALL.into_iter().zip(record.moments.iter().zip(before))
+        for (state, (second, known)) in
+            State::ALL.into_iter().zip(record.moments.iter().zip(before))
         {
             if *second != 0 && *second != known && *second > self.floor {
                 self.outbox.put(Event::entered(state, *second, &key, record));

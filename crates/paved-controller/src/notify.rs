@@ -65,12 +65,15 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event. A full queue drops its oldest one.
+    /// Adds an event that does not wait already. A full queue drops its oldest one.
     pub fn put(&self, event: Event) {
         if !self.is_open {
             return;
         }
         let mut queue = self.queue();
+        if queue.events.iter().any(|waiting| waiting.id == event.id) {
+            return;
+        }
         if queue.events.len() == CAPACITY
             && let Some(dropped) = queue.events.pop_front()
         {
@@ -83,12 +86,9 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Drops all events: another replica sends them.
-    pub fn clear(&self) {
-        let mut queue = self.queue();
-        queue.events.clear();
-        queue.done = None;
-        self.metrics.waiting(0);
+    /// Whether events are sent at all.
+    pub fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// The time up to which all events are sent, once the queue is empty.
@@ -136,7 +136,11 @@ impl Outbox {
                             }
                             Sent::Failed(why) => {
                                 if clock.steady().saturating_sub(begun) > PATIENCE {
-                                    tracing::warn!(id = event.id, why, "a notification is given up");
+                                    tracing::warn!(
+                                        id = event.id,
+                                        why,
+                                        "a notification is given up"
+                                    );
                                     break "failed";
                                 }
                                 tracing::debug!(id = event.id, why, "a notification is sent again");

@@ -80,8 +80,7 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
 fn expiry(cluster: Cluster, options: &Options, store: Arc<Store>) -> Expiry {
     let (clock, limits) = (options.clock.clone(), Limits::default());
     let identity = options.identity.clone();
-    let election =
-        Election::new(&cluster, &options.namespace, identity, clock.clone(), limits);
+    let election = Election::new(&cluster, &options.namespace, identity, clock.clone(), limits);
     Expiry {
         cluster,
         served: Served::default(),

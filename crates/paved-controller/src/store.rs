@@ -153,9 +153,10 @@ impl Store {
             return vec!["the cluster's kinds".to_owned()];
         }
         let is_away = |since: Duration| now.saturating_sub(since) > patience;
-        let missing = inner.kinds.iter().filter(|(_, watched)| {
-            !watched.is_listed || watched.interrupted.is_some_and(is_away)
-        });
+        let missing = inner
+            .kinds
+            .iter()
+            .filter(|(_, watched)| !watched.is_listed || watched.interrupted.is_some_and(is_away));
         missing.map(|(name, _)| format!("the watch of {name}")).collect()
     }
 
@@ -186,8 +187,7 @@ impl Store {
         let steady = self.clock.steady();
         let inner = self.inner();
         let due = inner.due.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| key);
-        let is_next =
-            |key: &&Key| inner.held.get(key).is_none_or(|held| held.again <= steady);
+        let is_next = |key: &&Key| inner.held.get(key).is_none_or(|held| held.again <= steady);
         due.filter(is_next).cloned().collect()
     }
 

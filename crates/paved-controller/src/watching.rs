@@ -31,9 +31,9 @@ pub(crate) async fn follow(
                     kinds.all().iter().filter(|kind| kind.paved_api().is_some()).cloned().collect();
                 store.keep_kinds(&kinds);
                 running.retain(|name, (version, watch)| {
-                    let stays = kinds.iter().any(|kind| {
-                        kind.full_name() == *name && kind.resource.version == *version
-                    });
+                    let stays = kinds
+                        .iter()
+                        .any(|kind| kind.full_name() == *name && kind.resource.version == *version);
                     if !stays {
                         watch.abort();
                     }

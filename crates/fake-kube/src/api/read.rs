@@ -84,9 +84,8 @@ impl Page {
     }
 
     fn is_after(&self, key: &Key) -> bool {
-        let is_later = |(namespace, name): &(String, String)| {
-            (&key.namespace, &key.name) > (namespace, name)
-        };
+        let is_later =
+            |(namespace, name): &(String, String)| (&key.namespace, &key.name) > (namespace, name);
         self.after.as_ref().is_none_or(is_later)
     }
 

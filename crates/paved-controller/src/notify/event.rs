@@ -138,7 +138,9 @@ fn sentence(state: State, key: &Key, record: &Record) -> String {
             format!("{title} expires soon. To renew it, run: paved extend {name} 4h")
         }
         (State::Stopped, _, Some(at)) => {
-            format!("{title} is stopped, and is deleted at {at}. To start it, run: paved start {name}")
+            format!(
+                "{title} is stopped, and is deleted at {at}. To start it, run: paved start {name}"
+            )
         }
         (State::Stopped, ..) => {
             format!("{title} is stopped. To start it, run: paved start {name}")

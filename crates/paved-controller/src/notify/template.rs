@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use minijinja::{Environment, Value};
+use minijinja::Environment;
+use minijinja::value::Serde;
 
 use super::event::Event;
 
@@ -46,7 +47,7 @@ impl Template {
 
     /// The body for an event.
     pub(super) fn render(&self, event: &Event) -> Result<String, String> {
-        let rendered = Environment::new().render_str(&self.text, Value::from_serialize(event));
+        let rendered = Environment::new().render_str(&self.text, Serde(event));
         rendered.map_err(|error| error.to_string())
     }
 }
@@ -63,10 +64,7 @@ mod tests {
         let mut event = Event::sample();
         let text = "a \"quoted\" text\nwith {{ braces }} and \\";
         event.data["message"] = text.into();
-        for (name, path) in [
-            ("slack", "/text"),
-            ("teams", "/attachments/0/content/body/0/text"),
-        ] {
+        for (name, path) in [("slack", "/text"), ("teams", "/attachments/0/content/body/0/text")] {
             let body = Template::built_in(name).unwrap().render(&event).unwrap();
             let body: Json = serde_json::from_str(&body).unwrap();
             assert_eq!(body.pointer(path).unwrap(), text, "{name}");

@@ -1,8 +1,8 @@
 //! Prices are added up by namespace and compared with budgets.
 
+use crate::world::{Environment, World, head, until};
 use function_paved_road::compose::BUDGET;
 use serde_json::json;
-use crate::world::{Environment, World, head, until};
 
 fn priced(namespace: &str, name: &str, hourly: Option<&'static str>) -> Environment {
     let mut environment = Environment::new(name, json!({}));

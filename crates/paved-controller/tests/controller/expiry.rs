@@ -1,9 +1,12 @@
 //! Expired environments are deleted, and nothing else is.
 
+use crate::world::{Environment, World, head, until};
 use function_paved_road::lifecycle::{NOTE, RENEWED_AT, RENEWED_FOR, STOPPED_AT};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use crate::world::{Environment, World, head, until};
+
+/// The reason of most environments that stay.
+const DIFFERS: &str = "its status announces another end than the controller computes";
 
 /// An environment that is deleted after an hour.
 fn short_lived(name: &str) -> Environment {
@@ -73,6 +76,7 @@ async fn late_renewal_survives_an_old_status() {
     world.clocks.pass("2h");
     world.settle().await;
     assert!(!world.is_deleted(&ada));
+    assert_eq!(world.plan().await, [format!("ada stays: {DIFFERS}")]);
     // The function sees the renewal, and then the end comes.
     let renewed = json!({RENEWED_AT: "2026-01-01T12:00:00Z", RENEWED_FOR: "8h"});
     ada.annotations = renewed;
@@ -96,6 +100,7 @@ async fn renewal_of_the_composite_alone_survives_too() {
     let _controller = world.start("a");
     world.led().await;
     assert!(!world.is_deleted(&ada));
+    assert_eq!(world.plan().await, [format!("ada stays: {DIFFERS}")]);
 }
 
 #[tokio::test]
@@ -111,6 +116,7 @@ async fn status_that_differs_prevents_a_deletion() {
     let _controller = world.start("a");
     world.led().await;
     assert!(!world.is_deleted(&ada), "the status is earlier than the end");
+    assert_eq!(world.plan().await, [format!("ada stays: {DIFFERS}")]);
     world.clocks.pass("1h");
     world.settle().await;
     assert!(!world.is_deleted(&ada), "they still differ");
@@ -121,7 +127,8 @@ async fn status_that_differs_prevents_a_deletion() {
 #[tokio::test]
 async fn unreadable_values_delete_nothing() {
     let world = World::new().await;
-    let names = ["spec", "no-note", "bad-note", "foreign-note", "no-slot", "other-claim", "bad-time"];
+    let names =
+        ["spec", "no-note", "bad-note", "foreign-note", "no-slot", "other-claim", "bad-time"];
     let mut all: Vec<Environment> = names.map(short_lived).into();
     for environment in &mut all {
         world.compose(environment);
@@ -140,7 +147,9 @@ async fn unreadable_values_delete_nothing() {
         world.put(&object);
     };
     change(0, "claim", &|claim| claim["spec"]["lifecycle"]["ttl"] = json!(8));
-    change(1, "first", &|first| first["metadata"]["annotations"][NOTE] = Value::Null);
+    change(1, "first", &|first| {
+        first["metadata"]["annotations"].as_object_mut().unwrap().remove(NOTE);
+    });
     change(2, "first", &|first| first["metadata"]["annotations"][NOTE] = json!("{"));
     change(3, "first", &|first| first["metadata"]["ownerReferences"][0]["uid"] = json!("another"));
     change(4, "first", &|first| {
@@ -157,6 +166,20 @@ async fn unreadable_values_delete_nothing() {
         assert!(!world.is_deleted(environment), "{}", environment.name);
     }
     assert_eq!(world.writes(), Vec::<String>::new());
+    let unreadable = "its lifecycle or the function's note cannot be read";
+    let missing = "its composite or the resource with the function's note is missing";
+    let mut expected = [
+        ("spec", unreadable),
+        ("no-note", missing),
+        ("bad-note", unreadable),
+        ("foreign-note", missing),
+        ("no-slot", missing),
+        ("other-claim", missing),
+        ("bad-time", unreadable),
+    ]
+    .map(|(name, why)| format!("{name} stays: {why}"));
+    expected.sort();
+    assert_eq!(world.plan().await, expected);
 }
 
 #[tokio::test]
@@ -188,6 +211,7 @@ async fn clock_before_the_creation_deletes_nothing() {
     let _controller = world.start("a");
     world.led().await;
     assert!(!world.is_deleted(&ada));
+    assert_eq!(world.plan().await, ["ada stays: the clock lies before its creation"]);
 }
 
 #[tokio::test]
@@ -196,8 +220,7 @@ async fn environment_in_use_is_deleted_after_its_usage_is_gone() {
     for at in ["claim", "composite"] {
         let mut ada = short_lived(at);
         world.compose(&mut ada);
-        let object =
-            if at == "claim" { world.claim(&ada) } else { world.composite(&ada) }.unwrap();
+        let object = if at == "claim" { world.claim(&ada) } else { world.composite(&ada) }.unwrap();
         let mut used = object.clone();
         used["metadata"]["labels"]["crossplane.io/in-use"] = json!("true");
         world.put(&used);
@@ -206,6 +229,7 @@ async fn environment_in_use_is_deleted_after_its_usage_is_gone() {
         let controller = world.start("a");
         world.led().await;
         assert_eq!(world.writes(), Vec::<String>::new(), "{at}");
+        assert_eq!(world.plan().await, [format!("{at} stays: a Usage protects it")]);
         world.put(&object);
         until("a deletion", || world.is_deleted(&ada)).await;
         controller.stop().await;
@@ -229,6 +253,8 @@ async fn paused_environment_stays() {
     let _controller = world.start("a");
     world.led().await;
     assert_eq!(world.writes(), Vec::<String>::new());
+    let paused = "stays: the claim or its composite is paused";
+    assert_eq!(world.plan().await, ["claim", "composite"].map(|at| format!("{at} {paused}")));
 }
 
 #[tokio::test]
@@ -242,10 +268,14 @@ async fn environment_from_git_is_stopped_and_not_deleted() {
         ("flux", "labels", "kustomize.toolkit.fluxcd.io/name"),
         ("flux2", "labels", "helm.toolkit.fluxcd.io/name"),
     ] {
-        let mut ada = Environment::new(name, json!({"ttl": "1h"}))
-            .with_settings(delete_by_default.clone());
+        let mut ada =
+            Environment::new(name, json!({"ttl": "1h"})).with_settings(delete_by_default.clone());
         let marks = json!({mark: "x"});
-        if place == "labels" { ada.labels = marks } else { ada.annotations = marks }
+        if place == "labels" {
+            ada.labels = marks
+        } else {
+            ada.annotations = marks
+        }
         let mut own = Environment { name: format!("{name}-own"), ..ada.clone() };
         own.lifecycle["onExpiry"] = json!("Delete");
         world.compose(&mut ada);
@@ -279,6 +309,8 @@ async fn kept_environment_from_git_stays_stopped() {
     let _controller = world.start("a");
     world.led().await;
     assert_eq!(world.writes(), Vec::<String>::new());
+    let plan = world.plan().await;
+    assert!(plan.len() == 1 && plan[0].starts_with("ada stays: Flux owns it"), "{plan:?}");
 }
 
 #[tokio::test]

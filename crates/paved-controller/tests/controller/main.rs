@@ -3,6 +3,7 @@
 
 mod budgets;
 mod expiry;
+mod health;
 mod notifications;
 mod replicas;
 mod world;

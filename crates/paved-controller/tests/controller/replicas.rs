@@ -1,7 +1,7 @@
 //! Of several replicas, one leads.
 
-use serde_json::json;
 use crate::world::{Environment, World, until};
+use serde_json::json;
 
 #[tokio::test]
 async fn second_replica_takes_over_when_the_first_one_stops() {

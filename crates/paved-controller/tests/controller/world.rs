@@ -172,15 +172,32 @@ impl World {
         };
         let mut kinds = vec![
             kind("coordination.k8s.io", "v1", "Lease", "leases", &[]),
-            kind(GROUP, "v1alpha1", "GpuDevWorkspaceClaim", "gpudevworkspaceclaims", &["claim", "paved"]),
-            kind("platform.m.acme.io", "v1alpha1", "GpuDevWorkspace", "gpudevworkspaces", &["paved"]),
+            kind(
+                GROUP,
+                "v1alpha1",
+                "GpuDevWorkspaceClaim",
+                "gpudevworkspaceclaims",
+                &["claim", "paved"],
+            ),
+            kind(
+                "platform.m.acme.io",
+                "v1alpha1",
+                "GpuDevWorkspace",
+                "gpudevworkspaces",
+                &["paved"],
+            ),
             kind("ec2.aws.m.upbound.io", "v1beta1", "SecurityGroup", "securitygroups", &[]),
         ];
         let cluster_scoped = |group: &str, version: &str, kind: &str, plural: &str| {
             Kind::from_names(group, version, &json!({"kind": kind, "plural": plural}), false)
         };
         kinds.push(cluster_scoped(GROUP, "v1alpha1", "GpuDevWorkspace", "gpudevworkspaces"));
-        kinds.push(cluster_scoped("ec2.aws.upbound.io", "v1beta1", "SecurityGroup", "securitygroups"));
+        kinds.push(cluster_scoped(
+            "ec2.aws.upbound.io",
+            "v1beta1",
+            "SecurityGroup",
+            "securitygroups",
+        ));
         for kind in kinds.iter_mut().filter(|kind| kind.categories.contains(&"paved".to_owned())) {
             kind.foreground = true;
         }
@@ -307,9 +324,8 @@ impl World {
     pub fn writes(&self) -> Vec<String> {
         self.collect();
         let requests = std::mem::take(&mut *self.requests.lock().unwrap());
-        let is_write = |one: &fake_kube::Request| {
-            one.method != "GET" && !one.path.contains("/leases")
-        };
+        let is_write =
+            |one: &fake_kube::Request| one.method != "GET" && !one.path.contains("/leases");
         let writes = requests.into_iter().filter(is_write);
         writes.map(|one| format!("{} {}", one.method, one.path)).collect()
     }
@@ -328,6 +344,12 @@ impl World {
     /// The holder of the Lease.
     pub fn leader(&self) -> Option<String> {
         self.lease()["spec"]["holderIdentity"].as_str().map(str::to_owned)
+    }
+
+    /// Why environments stay, and what would be done with the others: by their names.
+    pub async fn plan(&self) -> Vec<String> {
+        let lines = paved_controller::plan(self.client(), &self.options("plan")).await.unwrap();
+        lines.iter().map(|line| line.rsplit('/').next().unwrap().to_owned()).collect()
     }
 
     /// Waits until a controller leads, and its environments are known.

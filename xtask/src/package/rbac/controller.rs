@@ -195,7 +195,8 @@ mod tests {
                 rule[key].as_array().unwrap().iter().any(|one| one == wanted)
             };
             assert!(!has("resources", "secrets") && !has("resources", "*"), "{rule}");
-            let writes = ["delete", "patch", "update", "create"].iter().any(|verb| has("verbs", verb));
+            let writes =
+                ["delete", "patch", "update", "create"].iter().any(|verb| has("verbs", verb));
             let groups = Flavour::ALL.map(Flavour::default_group);
             assert!(!writes || groups.iter().any(|group| has("apiGroups", group)), "{rule}");
         }
