@@ -49,10 +49,10 @@ pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let fits = |(key, object): &&(Key, Arc<Value>)| wanted.fits(key, object) && page.is_after(key);
     let mut rest = found.iter().filter(fits);
     let items: Vec<_> = rest.by_ref().take(page.limit).collect();
-    let last = items.last().filter(|_| rest.next().is_some());
+    let end = items.last().filter(|_| rest.next().is_some());
     let metadata = json!({
         "resourceVersion": page.version.to_string(),
-        "continue": last.map_or(String::new(), |(key, _)| page.next(key)),
+        "continue": end.map_or(String::new(), |(key, _)| page.next(key)),
     });
     let items: Vec<Value> =
         items.into_iter().map(|(_, object)| versioned(object, request.kind)).collect();
