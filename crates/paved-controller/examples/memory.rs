@@ -43,6 +43,7 @@ async fn main() {
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut address).unwrap();
     measure(address.trim()).await;
     server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 async fn measure(address: &str) {

@@ -61,7 +61,9 @@ impl Expiry {
     pub async fn pass(&self, settings: Option<&Settings>) {
         let due = self.store.due(self.clock.now());
         let Some(settings) = settings else {
-            due.iter().for_each(|key| self.hold(key, Hold::Unreadable));
+            for key in &due {
+                self.hold(key, Hold::Unreadable);
+            }
             return;
         };
         let most = settings.common.controller.deletions_per_hour();

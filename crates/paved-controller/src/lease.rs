@@ -123,7 +123,7 @@ impl Election {
     async fn read(&self, state: &mut State, begun: Duration) -> kube::Result<()> {
         let found = match self.api.get_opt(NAME).await? {
             Some(found) => found,
-            None => match self.api.create(&params(), &self.empty()).await {
+            None => match self.api.create(&params(), &empty()).await {
                 Ok(made) => made,
                 // Another replica was faster.
                 Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
@@ -161,11 +161,6 @@ impl Election {
         }
     }
 
-    fn empty(&self) -> Lease {
-        let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
-        Lease { metadata, spec: Some(LeaseSpec::default()) }
-    }
-
     /// The Lease with this replica as its holder.
     fn taken(&self, mut lease: Lease) -> Lease {
         let spec = lease.spec.get_or_insert_default();
@@ -174,6 +169,12 @@ impl Election {
         spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0).saturating_add(1));
         lease
     }
+}
+
+/// A Lease without a holder.
+fn empty() -> Lease {
+    let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+    Lease { metadata, spec: Some(LeaseSpec::default()) }
 }
 
 fn params() -> PostParams {

@@ -12,7 +12,7 @@ use crate::lease::Election;
 use crate::notify::Outbox;
 use crate::notify::event::Event;
 use crate::record::{Moments, Record, State};
-use crate::store::{Key, Store};
+use crate::store::{Key, News, Store};
 
 /// The annotation of the Lease with the time up to which all events are sent.
 const NOTIFIED: &str = "paved-road.fn.crossplane.io/notified-until";
@@ -79,7 +79,7 @@ impl Notices {
 
     /// Sends what changed.
     pub async fn pass(&mut self) -> kube::Result<()> {
-        let (changed, gone) = self.store.news();
+        let News { changed, gone } = self.store.news();
         for (key, record) in gone {
             self.told.remove(&key);
             self.outbox.put(Event::deleted(&key, &record, self.clock.now()));

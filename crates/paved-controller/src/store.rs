@@ -69,6 +69,14 @@ struct Held {
     pause: Duration,
 }
 
+/// What happened since the last look.
+pub(crate) struct News {
+    /// Environments that changed, as they are now.
+    pub changed: Vec<(Key, Record)>,
+    /// Environments that are gone, as they were last.
+    pub gone: Vec<(Key, Record)>,
+}
+
 /// The cost of a namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cost {
@@ -240,14 +248,14 @@ impl Store {
     }
 
     /// The environments that changed, and those that are gone, since the last call.
-    pub fn news(&self) -> (Vec<(Key, Record)>, Vec<(Key, Record)>) {
+    pub fn news(&self) -> News {
         let mut inner = self.inner();
         let changed = std::mem::take(&mut inner.changed);
         let changed = changed
             .into_iter()
             .filter_map(|key| inner.records.get(&key).cloned().map(|record| (key, record)))
             .collect();
-        (changed, std::mem::take(&mut inner.gone))
+        News { changed, gone: std::mem::take(&mut inner.gone) }
     }
 
     /// All environments.

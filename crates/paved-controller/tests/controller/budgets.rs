@@ -5,16 +5,14 @@ use function_paved_road::compose::BUDGET;
 use serde_json::json;
 
 fn priced(namespace: &str, name: &str, hourly: Option<&'static str>) -> Environment {
-    let mut environment = Environment::new(name, json!({}));
-    environment.namespace = namespace.to_owned();
-    environment.hourly = hourly;
-    environment
+    let namespace = namespace.to_owned();
+    Environment { namespace, hourly, ..Environment::new(name, json!({})) }
 }
 
 #[tokio::test]
 async fn environments_of_a_namespace_over_its_budget_are_marked() {
     let world = World::new().await;
-    world.configure(json!({"budget": {"defaultHourlyUSD": "5", "byNamespace": {"rich": "100"}}}));
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "5", "byNamespace": {"rich": "100"}}}));
     let mut all = [
         priced("team", "ada", Some("3.500")),
         priced("team", "bob", Some("1.600")),
@@ -39,7 +37,7 @@ async fn environments_of_a_namespace_over_its_budget_are_marked() {
     world.settle().await;
     assert_eq!(world.writes().len(), 2);
     // A budget that is taken away marks nothing.
-    world.configure(json!({}));
+    world.configure(&json!({}));
     world.clocks.pass("1m");
     until("no budget", || marked(0).as_deref() == Some("")).await;
 }
@@ -47,7 +45,7 @@ async fn environments_of_a_namespace_over_its_budget_are_marked() {
 #[tokio::test]
 async fn stopped_environment_counts_with_its_price_while_stopped() {
     let world = World::new().await;
-    world.configure(json!({"budget": {"defaultHourlyUSD": "5"}}));
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "5"}}));
     let mut ada = priced("team", "ada", Some("9"));
     world.compose(&mut ada);
     world.edit(&ada, |claim| {

@@ -185,14 +185,14 @@ async fn unreadable_values_delete_nothing() {
 #[tokio::test]
 async fn unreadable_settings_delete_nothing_until_they_are_mended() {
     let world = World::new().await;
-    world.configure(json!({"controller": {"deletionsPerHour": "many"}}));
+    world.configure(&json!({"controller": {"deletionsPerHour": "many"}}));
     let mut ada = short_lived("ada");
     world.compose(&mut ada);
     world.clocks.pass("2h");
     let _controller = world.start("a");
     world.led().await;
     assert!(!world.is_deleted(&ada));
-    world.configure(json!({"controller": {"deletionsPerHour": 1}}));
+    world.configure(&json!({"controller": {"deletionsPerHour": 1}}));
     world.clocks.pass("1m");
     until("a deletion", || world.is_deleted(&ada)).await;
 }
@@ -261,7 +261,7 @@ async fn paused_environment_stays() {
 async fn environment_from_git_is_stopped_and_not_deleted() {
     let world = World::new().await;
     let delete_by_default = json!({"onExpiry": "Delete"});
-    world.configure(json!({"gpuWorkspace": {"lifecycle": delete_by_default}}));
+    world.configure(&json!({"gpuWorkspace": {"lifecycle": delete_by_default}}));
     for (name, place, mark) in [
         ("argo", "annotations", "argocd.argoproj.io/tracking-id"),
         ("argo2", "labels", "app.kubernetes.io/instance"),
@@ -272,9 +272,9 @@ async fn environment_from_git_is_stopped_and_not_deleted() {
             Environment::new(name, json!({"ttl": "1h"})).with_settings(delete_by_default.clone());
         let marks = json!({mark: "x"});
         if place == "labels" {
-            ada.labels = marks
+            ada.labels = marks;
         } else {
-            ada.annotations = marks
+            ada.annotations = marks;
         }
         let mut own = Environment { name: format!("{name}-own"), ..ada.clone() };
         own.lifecycle["onExpiry"] = json!("Delete");
@@ -347,7 +347,7 @@ async fn namespaced_environment_is_deleted_too() {
 #[tokio::test]
 async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
     let world = World::new().await;
-    world.configure(json!({"controller": {"deletionsPerHour": 2}}));
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
     let mut all: Vec<Environment> = (0..6).map(|n| short_lived(&format!("ws-{n}"))).collect();
     for environment in &mut all {
         environment.lifecycle["ttl"] = json!("30d");
@@ -388,7 +388,7 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
 #[tokio::test]
 async fn idle_controller_writes_nothing() {
     let world = World::new().await;
-    world.configure(json!({"budget": {"defaultHourlyUSD": "10"}}));
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "10"}}));
     for index in 0..5 {
         let mut ada = short_lived(&format!("ws-{index}"));
         ada.hourly = Some("1.5");
@@ -409,7 +409,7 @@ async fn idle_controller_writes_nothing() {
 #[tokio::test]
 async fn dry_run_says_what_it_would_do_and_writes_nothing() {
     let world = World::new().await;
-    world.configure(json!({
+    world.configure(&json!({
         "controller": {"deletionsPerHour": 1},
         "budget": {"byNamespace": {"team": "2"}},
     }));

@@ -48,7 +48,7 @@ async fn replica_with_a_fast_clock_does_not_take_the_lease() {
 #[tokio::test]
 async fn two_replicas_delete_each_environment_once() {
     let world = World::new().await;
-    world.configure(json!({"controller": {"deletionsPerHour": 100}}));
+    world.configure(&json!({"controller": {"deletionsPerHour": 100}}));
     let mut all: Vec<Environment> = (0..20)
         .map(|n| Environment::new(&format!("ws-{n}"), json!({"ttl": "1h", "onExpiry": "Delete"})))
         .collect();

@@ -236,7 +236,7 @@ impl World {
     }
 
     /// Writes the Settings.
-    pub fn configure(&self, data: Value) {
+    pub fn configure(&self, data: &Value) {
         self.put(&json!({
             "apiVersion": "apiextensions.crossplane.io/v1beta1",
             "kind": "EnvironmentConfig",
