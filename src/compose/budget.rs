@@ -16,7 +16,7 @@ pub const BUDGET: &str = "paved-road.fn.crossplane.io/budget";
 /// The condition of an environment whose namespace is over its budget.
 pub const OVER_BUDGET: &str = "OverBudget";
 
-/// What a namespace spends, and what it may spend.
+/// The cost and the budget of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spending {
     /// The sum of the estimated prices of an hour.

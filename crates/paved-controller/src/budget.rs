@@ -30,7 +30,7 @@ pub(crate) struct Budgets {
     pub outbox: Arc<Outbox>,
     pub clock: Clock,
     pub limits: Limits,
-    /// What the last look was at: the version of the store, and the budgets.
+    /// The version of the store and the budgets in the last comparison.
     pub seen: Option<(u64, function_paved_road::settings::Budget)>,
     /// Since when a change waits, by the steady clock.
     pub waiting: Option<Duration>,
@@ -98,12 +98,12 @@ impl Budgets {
     }
 }
 
-/// What a namespace spends, if it is over its budget.
+/// The spending of a namespace that is over its budget.
 pub(crate) fn over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
     spending(cost, most?).filter(Spending::is_over)
 }
 
-/// What a namespace spends, if it is over its budget and none of its environments says so yet.
+/// The spending of a namespace that is over its budget, if none of its environments says so yet.
 pub(crate) fn newly_over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
     let spending = over(cost, most)?;
     let mut written = cost.environments.iter().filter_map(|(_, _, text)| text.as_deref());
@@ -111,14 +111,14 @@ pub(crate) fn newly_over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
     (!is_told).then_some(spending)
 }
 
-/// The annotations that have to change. An environment whose namespace was never over its budget
-/// has none. A removed annotation would stay on the composite, so it is never removed.
+/// The annotations that have to change. An environment in a namespace that was never over its budget
+/// has no annotation. A removed annotation would stay on the composite, so it is never removed.
 pub(crate) fn writes(cost: &Cost, most: Option<Usd>) -> Vec<Write> {
     let now = most.and_then(|most| spending(cost, most));
     let wanted = |written: Option<&str>| -> Option<String> {
         let known = written.and_then(Spending::read);
         let Some(now) = now.as_ref() else {
-            // Without a budget, nothing is over.
+            // Without a budget, no cost is too high.
             return written.filter(|text| !text.is_empty()).map(|_| String::new());
         };
         let is_known = known.as_ref().is_some_and(|known| {

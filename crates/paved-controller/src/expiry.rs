@@ -1,4 +1,4 @@
-//! Deleting, or stopping, what has expired.
+//! Deletes or stops expired environments.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::verdict::{Facts, Hold, Verdict};
 /// The annotation of the Lease with the deletions of the last hour.
 const DELETIONS: &str = "paved-road.fn.crossplane.io/deletions";
 
-/// Deletes what has expired.
+/// Deletes expired environments.
 pub(crate) struct Expiry {
     pub cluster: Cluster,
     pub served: Served,
@@ -43,7 +43,7 @@ pub(crate) struct Counted {
     is_reserved: bool,
 }
 
-/// What becomes of an environment.
+/// The decision about an environment.
 pub(crate) struct Judged {
     pub verdict: Verdict,
     pub read: Read,
@@ -57,7 +57,7 @@ impl Expiry {
         *self.spent.lock().await = Counted { spent, is_reserved: false };
     }
 
-    /// Looks at every environment whose announced end has passed.
+    /// Looks at every environment after its announced end.
     pub async fn pass(&self, settings: Option<&Settings>) {
         let due = self.store.due(self.clock.now());
         let Some(settings) = settings else {

@@ -17,7 +17,7 @@ use crate::{Clock, Failure, Limits, Options, Receiver, Template, plan, run};
 /// Flags of `paved controller`.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Print what the controller would do now, and exit. Write nothing to the cluster.
+    /// Print the next actions of the controller, and exit. Change no object in the cluster.
     #[arg(long)]
     pub dry_run: bool,
 
@@ -150,7 +150,7 @@ fn read(path: &PathBuf, flag: &str) -> Result<String, Failure> {
 
 /// Logs to standard error: JSON lines, or text on a terminal.
 fn log(level: Level) {
-    // The client logs responses that it cannot read, whatever they contain.
+    // The client logs responses that it cannot read, and they may have secrets.
     let targets = Targets::new()
         .with_default(level)
         .with_target("kube_client", Level::ERROR)

@@ -90,8 +90,8 @@ impl Election {
         state.lease.as_ref()?.metadata.annotations.as_ref()?.get(name).cloned()
     }
 
-    /// Writes annotations of the Lease. `false`: this replica does not lead any more, and nothing is
-    /// written.
+    /// Writes annotations of the Lease. `false`: this replica does not lead any more, and the
+    /// Lease stays as it is.
     pub async fn annotate(&self, values: &[(&str, String)]) -> kube::Result<bool> {
         let mut state = self.state.lock().await;
         let leads = state.until.is_some_and(|until| self.clock.steady() < until);

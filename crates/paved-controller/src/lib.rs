@@ -1,5 +1,5 @@
 //! The controller of `paved controller`: deletes expired environments, compares costs with budgets
-//! and sends notifications. The function does everything else, also without a controller.
+//! and sends notifications. All other work is the function's, also without a controller.
 //!
 //! Watches fill a store with a small record for each environment. One replica leads, by a Lease.
 //! Each second, the leader looks for announced ends that have passed. For each of them, it reads
@@ -50,7 +50,7 @@ use serve::Health;
 use settings::Source;
 use store::Store;
 
-/// What a controller needs to know.
+/// The configuration of a controller.
 #[derive(Clone)]
 pub struct Options {
     /// The namespace of the Lease.
@@ -185,7 +185,7 @@ impl Worker {
             self.metrics.leads(leads);
             let is_blind = !self.store.missing(self.limits.interrupted).is_empty();
             if !leads {
-                // The leader counts and sends what there is.
+                // The leader sends the events.
                 let _ = self.store.news();
                 if led {
                     tracing::warn!("another replica leads");

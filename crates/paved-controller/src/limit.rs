@@ -20,7 +20,8 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// Reads the annotation of an earlier leader. A time in the future counts as now. A text that
-    /// cannot be read counts as many deletions now, so that nothing is deleted for an hour.
+    /// cannot be read counts as many deletions now, so that no environment is deleted for
+    /// an hour.
     pub fn read(text: Option<&str>, now: Timestamp, steady: Duration) -> Self {
         let Some(text) = text else { return Self::default() };
         let Ok(minutes) = serde_json::from_str::<BTreeMap<Timestamp, u32>>(text) else {

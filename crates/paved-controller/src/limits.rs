@@ -25,7 +25,7 @@ pub struct Limits {
     pub longest_hold: Duration,
     /// How long prices must wait before they are added up again.
     pub budgets: Duration,
-    /// The shortest time between two notes of what was sent.
+    /// The shortest time between two notes of sent events in the Lease.
     pub settle: Duration,
     /// How long a receiver of notifications may take.
     pub answer: Duration,

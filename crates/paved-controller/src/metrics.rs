@@ -108,7 +108,7 @@ impl Metrics {
         self.leads.set(i64::from(leads));
     }
 
-    /// Counts what is in the store.
+    /// Counts the environments in the store.
     pub fn count(&self, store: &Store) {
         for (kind, count) in store.counts() {
             let gauge = self.environments.get_or_create(&Kind { kind: kind.to_string() });

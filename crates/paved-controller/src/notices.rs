@@ -21,7 +21,7 @@ const NOTIFIED: &str = "paved-road.fn.crossplane.io/notified-until";
 /// receivers drop repeats.
 const OVERLAP: SignedDuration = SignedDuration::from_mins(5);
 
-/// Finds out what is to be sent.
+/// Finds the events to send.
 pub(crate) struct Notices {
     pub store: Arc<Store>,
     pub election: Arc<Election>,
@@ -64,7 +64,7 @@ impl Notices {
         let text = self.election.annotation(NOTIFIED).await;
         let until = text.and_then(|text| text.parse::<Timestamp>().ok());
         let now = self.clock.now();
-        // Before the first leader, nothing is news.
+        // Earlier transitions than the first leader are no news.
         let first = until.is_none().then_some(now).filter(|_| self.outbox.is_open());
         self.done = self.done.max(first);
         let begin = until.map_or(now, |until| until.min(now));
@@ -77,7 +77,7 @@ impl Notices {
         }
     }
 
-    /// Sends what changed.
+    /// Sends the changes since the last call.
     pub async fn pass(&mut self) -> kube::Result<()> {
         let News { changed, gone } = self.store.news();
         for (key, record) in gone {

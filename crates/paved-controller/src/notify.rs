@@ -1,5 +1,5 @@
-//! Notifications: events of environments, sent to one URL. A queue of events is bounded, and nothing
-//! waits for it.
+//! Notifications: events of environments, sent to one URL. The queue of events is bounded, and no
+//! other work waits for it.
 
 pub(crate) mod event;
 mod http_client;

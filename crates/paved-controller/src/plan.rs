@@ -1,4 +1,4 @@
-//! `--dry-run`: what a controller would do now.
+//! `--dry-run`: the next actions of a controller.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::store::Store;
 use crate::verdict::Verdict;
 use crate::{Failure, Options};
 
-/// One line for each thing that a controller would do now, or leaves alone for a reason. Nothing is
-/// written.
+/// One line for each next action of a controller, and for each environment that stays after its end.
+/// The function writes to no object.
 ///
 /// # Errors
 /// The cluster does not answer, or denies a right. The Settings cannot be read.
@@ -76,7 +76,7 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
     Ok(lines)
 }
 
-/// The parts of a controller that decide. Nothing of them writes.
+/// The parts of a controller that decide. They write to no object.
 fn expiry(cluster: Cluster, options: &Options, store: Arc<Store>) -> Expiry {
     let (clock, limits) = (options.clock.clone(), Limits::default());
     let identity = options.identity.clone();

@@ -1,5 +1,5 @@
-//! Reading what decides about an environment: the environment as it is now, its composite, and the
-//! function's note on the environment's first resource.
+//! Reads the environment as it is now, its composite, and the function's note on the environment's
+//! first resource.
 
 use function_paved_road::apis::{self, Flavour};
 use function_paved_road::compose::ResourceStatus;
@@ -17,7 +17,7 @@ use crate::verdict::Hold;
 /// Kinds of resources that wrap another object.
 const WRAPPER: &str = "Object";
 
-/// An environment with everything that decides about it.
+/// An environment with the objects that decide about it.
 pub(crate) struct Read {
     pub found: Found,
     /// The composite of a claim.

@@ -1,5 +1,5 @@
-//! What the controller remembers of an environment. A cluster may have 10,000 of them, so a record
-//! has no object in it.
+//! The controller's memory of an environment. A cluster may have 10,000 environments, so a record has
+//! no object in it.
 
 use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{BUDGET, STALLED};
@@ -8,7 +8,7 @@ use kube::api::DynamicObject;
 use paved_client::environment::Environment;
 use serde_json::Value;
 
-/// What is remembered of an environment.
+/// The facts about an environment that the controller keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     /// The UID of the object that people apply.

@@ -17,7 +17,7 @@ use crate::store::Store;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the answers are about.
+/// The state for the answers.
 #[derive(Clone)]
 pub(crate) struct Health {
     pub store: Arc<Store>,

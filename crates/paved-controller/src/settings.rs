@@ -18,7 +18,7 @@ pub(crate) struct Source {
     api: Api<DynamicObject>,
     name: String,
     read: Option<Duration>,
-    /// `None`: they cannot be read, and nothing acts.
+    /// `None`: they cannot be read, and no environment is deleted.
     settings: Option<Settings>,
 }
 
@@ -47,7 +47,7 @@ impl Source {
             Err(error) => Err(error.to_string()),
         };
         let told = |error: &String| {
-            tracing::error!(name = self.name, error, "Settings cannot be read: nothing is deleted");
+            tracing::error!(name = self.name, error, "Settings cannot be read: no deletions");
         };
         self.settings = settings.inspect_err(told).ok();
     }

@@ -69,7 +69,7 @@ struct Held {
     pause: Duration,
 }
 
-/// What happened since the last look.
+/// The changes since the last look.
 pub(crate) struct News {
     /// Environments that changed, as they are now.
     pub changed: Vec<(Key, Record)>,
@@ -152,7 +152,7 @@ impl Store {
         }
     }
 
-    /// What is missing for a view of all environments. `patience` is the longest interruption of a
+    /// The missing parts of a view of all environments. `patience` is the longest interruption of a
     /// watch.
     pub fn missing(&self, patience: Duration) -> Vec<String> {
         let now = self.clock.steady();
@@ -189,8 +189,8 @@ impl Store {
         self.inner().records.get(key).cloned()
     }
 
-    /// The environments whose announced end has passed, earliest first, without those that were
-    /// looked at a short while ago.
+    /// The environments after their announced end, earliest first. Environments that were looked at a
+    /// short while ago are left out.
     pub fn due(&self, now: Timestamp) -> Vec<Key> {
         let steady = self.clock.steady();
         let inner = self.inner();
@@ -289,7 +289,7 @@ impl Inner {
     }
 
     fn put(&mut self, key: Key, record: Record) {
-        // Whatever changed, a reason to keep it may have gone.
+        // The change may remove the reason why the environment stays.
         if let Some(held) = self.held.get_mut(&key) {
             held.again = Duration::ZERO;
         }

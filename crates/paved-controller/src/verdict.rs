@@ -1,7 +1,7 @@
-//! Whether an environment is to be deleted now: a pure function of what was read.
+//! Decides whether an environment is deleted now: a pure function of the objects that were read.
 //!
-//! The end is computed from the claim, its annotations and the function's note, and must be the one
-//! that the status announces. Both can be older than a renewal, but not in the same way.
+//! The controller computes the end from the claim, its annotations and the function's note. The status
+//! must announce the same end. Both can be older than a renewal, but not in the same way.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use paved_client::lifecycle::cannot_stop;
 use paved_client::names::{IN_USE, PAUSED};
 use serde::Deserialize;
 
-/// Everything that was read of an environment.
+/// The objects that decide about an environment.
 pub(crate) struct Facts<'a> {
     /// The object that people apply: the claim, or the namespaced composite.
     pub environment: &'a DynamicObject,
@@ -192,7 +192,7 @@ impl Facts<'_> {
         Ok(Planned { plan, own: wishes.on_expiry, can_stop: cannot_stop.is_none() })
     }
 
-    /// What Git owns is stopped instead, unless the claim itself asks for the deletion.
+    /// An environment from Git is stopped instead, unless the claim itself asks for the deletion.
     fn by_owner(&self, planned: &Planned) -> Result<Verdict, Hold> {
         let Some(owner) = git_owner(self.environment) else { return Ok(Verdict::Delete) };
         if planned.own == Some(OnExpiry::Delete) {
@@ -205,14 +205,14 @@ impl Facts<'_> {
     }
 }
 
-/// A plan, and what the claim itself says.
+/// A plan, and the action at the end that the claim itself asks for.
 struct Planned {
     plan: Plan,
     own: Option<OnExpiry>,
     can_stop: bool,
 }
 
-/// Labels and annotations of Argo CD and Flux on what they apply. Sources: "Resource tracking" in
+/// Labels and annotations of Argo CD and Flux on the objects that they apply. Sources: "Resource tracking" in
 /// the documentation of Argo CD, and the API references of Flux's kustomize- and helm-controller.
 const OWNERS: [(&str, Hold); 4] = [
     ("argocd.argoproj.io/tracking-id", Hold::ArgoCd),

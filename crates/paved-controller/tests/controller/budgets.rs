@@ -36,7 +36,7 @@ async fn environments_of_a_namespace_over_its_budget_are_marked() {
     until("within", || marked(0) == within && marked(2) == within).await;
     world.settle().await;
     assert_eq!(world.writes().len(), 2);
-    // A budget that is taken away marks nothing.
+    // A budget that is taken away marks no environment.
     world.configure(&json!({}));
     world.clocks.pass("1m");
     until("no budget", || marked(0).as_deref() == Some("")).await;

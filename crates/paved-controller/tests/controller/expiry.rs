@@ -1,4 +1,4 @@
-//! Expired environments are deleted, and nothing else is.
+//! Expired environments are deleted, and no others are.
 
 use crate::world::{Environment, World, head, until};
 use function_paved_road::lifecycle::{NOTE, RENEWED_AT, RENEWED_FOR, STOPPED_AT};

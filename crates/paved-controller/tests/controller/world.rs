@@ -75,7 +75,7 @@ pub fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// An environment of the function: what its claim says, and what the function noted.
+/// An environment of the function: the wishes of its claim, and the function's note.
 #[derive(Clone)]
 pub struct Environment {
     pub name: String,
@@ -346,7 +346,7 @@ impl World {
         self.lease()["spec"]["holderIdentity"].as_str().map(str::to_owned)
     }
 
-    /// Why environments stay, and what would be done with the others: by their names.
+    /// The lines of `--dry-run`, without kinds and namespaces.
     pub async fn plan(&self) -> Vec<String> {
         let lines = paved_controller::plan(self.client(), &self.options("plan")).await.unwrap();
         lines.iter().map(|line| line.rsplit('/').next().unwrap().to_owned()).collect()
@@ -358,7 +358,7 @@ impl World {
         self.settle().await;
     }
 
-    /// Waits until the leader has looked at everything several times.
+    /// Waits until the leader has looked at all environments several times.
     pub async fn settle(&self) {
         sleep(limits().tick * 40).await;
     }
@@ -383,13 +383,13 @@ pub fn limits() -> Limits {
 }
 
 /// Waits for something that happens soon.
-pub async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub async fn until(event: &str, is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    assert!(timeout(Duration::from_secs(30), wait).await.is_ok(), "{what}");
+    assert!(timeout(Duration::from_secs(30), wait).await.is_ok(), "{event}");
 }
 
 /// Identity of a claim.
