@@ -26,7 +26,7 @@ const PORTAL: &str = "deploy/chart/files/rights.yaml";
 /// The same for the controller.
 const CONTROLLER: &str = "deploy/chart/files/controller-rights.yaml";
 
-/// Everything that a controller without the chart needs.
+/// The manifest of a controller without the chart.
 const MANIFEST: &str = "package/controller.yaml";
 
 /// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the

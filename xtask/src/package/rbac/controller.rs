@@ -12,18 +12,18 @@ use super::rule::{Plurals, Rights};
 use crate::composed::Composed;
 use crate::workspace;
 
-/// The name of everything that the manifest has.
+/// The name of all objects in the manifest.
 const NAME: &str = "paved-controller";
 
-/// What is done with environments: they are watched, get annotations, and are deleted.
+/// The verbs for environments: the controller watches, marks and deletes them.
 const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 
-/// To look at what has a name already.
+/// The verb for objects with known names.
 const GET: [&str; 1] = ["get"];
 
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name
-/// is the chart's to fill in, and those to the resources with the function's `notes`; then what is
-/// Crossplane's, and the Lease in its own namespace.
+/// is the chart's to fill in, and those to the resources with the function's `notes`; then the
+/// Settings, and the Lease in its own namespace.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -97,7 +97,7 @@ fn lease() -> Vec<Value> {
     ]
 }
 
-/// A manifest with everything that the controller needs.
+/// A manifest with the controller's pods, account and rights.
 pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
     let metadata = json!({"name": NAME, "namespace": NAME, "labels": labels()});
     let group = "rbac.authorization.k8s.io";
