@@ -17,8 +17,8 @@ fn namespace_over_its_budget_gets_a_condition_and_one_event() {
             ("much", None, 0),
             ("41.000/40.000", Some(2), 1),
             ("42.000/40.000", Some(2), 0),
-            ("40.000/40.000", Some(1), 0),
-            ("", Some(1), 0),
+            ("40.000/40.000", Some(3), 0),
+            ("", Some(3), 0),
         ] {
             let composite = environment.world.composite_mut();
             composite["metadata"]["annotations"][BUDGET] = json!(value);
