@@ -111,8 +111,9 @@ pub(crate) fn newly_over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
     (!is_told).then_some(spending)
 }
 
-/// The annotations that have to change. An environment in a namespace that was never over its budget
-/// has no annotation. A removed annotation would stay on the composite, so it is never removed.
+/// The annotations that have to change. An environment in a namespace that was never over its
+/// budget has no annotation. A removed annotation would stay on the composite, so it is never
+/// removed.
 pub(crate) fn writes(cost: &Cost, most: Option<Usd>) -> Vec<Write> {
     let now = most.and_then(|most| spending(cost, most));
     let wanted = |written: Option<&str>| -> Option<String> {

@@ -1,8 +1,9 @@
 //! The election of a leader by a Lease, as in Kubernetes' own controllers.
 //!
 //! A replica takes over if it has seen no change of the Lease for the Lease's duration, by its own
-//! steady clock. Times in the Lease are for people: the clocks of nodes differ, and one may be wrong
-//! by a year. Each write requires the version that was read last, so at most one replica succeeds.
+//! steady clock. Times in the Lease are for people: the clocks of nodes differ, and one may be
+//! wrong by a year. Each write requires the version that was read last, so at most one replica
+//! succeeds.
 
 use std::time::Duration;
 

@@ -19,8 +19,8 @@ use crate::store::Store;
 use crate::verdict::Verdict;
 use crate::{Failure, Options};
 
-/// One line for each next action of a controller, and for each environment that stays after its end.
-/// The function writes to no object.
+/// One line for each next action of a controller, and for each environment that stays after its
+/// end. The function writes to no object.
 ///
 /// # Errors
 /// The cluster does not answer, or denies a right. The Settings cannot be read.

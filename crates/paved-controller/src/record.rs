@@ -1,5 +1,5 @@
-//! The controller's memory of an environment. A cluster may have 10,000 environments, so a record has
-//! no object in it.
+//! The controller's memory of an environment. A cluster may have 10,000 environments, so a record
+//! has no object in it.
 
 use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{BUDGET, STALLED};

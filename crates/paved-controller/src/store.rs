@@ -189,8 +189,8 @@ impl Store {
         self.inner().records.get(key).cloned()
     }
 
-    /// The environments after their announced end, earliest first. Environments that were looked at a
-    /// short while ago are left out.
+    /// The environments after their announced end, earliest first. Environments that were looked at
+    /// a short while ago are left out.
     pub fn due(&self, now: Timestamp) -> Vec<Key> {
         let steady = self.clock.steady();
         let inner = self.inner();

@@ -1,7 +1,7 @@
 //! Decides whether an environment is deleted now: a pure function of the objects that were read.
 //!
-//! The controller computes the end from the claim, its annotations and the function's note. The status
-//! must announce the same end. Both can be older than a renewal, but not in the same way.
+//! The controller computes the end from the claim, its annotations and the function's note. The
+//! status must announce the same end. Both can be older than a renewal, but not in the same way.
 
 use std::fmt;
 
@@ -212,8 +212,9 @@ struct Planned {
     can_stop: bool,
 }
 
-/// Labels and annotations of Argo CD and Flux on the objects that they apply. Sources: "Resource tracking" in
-/// the documentation of Argo CD, and the API references of Flux's kustomize- and helm-controller.
+/// Labels and annotations of Argo CD and Flux on the objects that they apply. Sources: "Resource
+/// tracking" in the documentation of Argo CD, and the API references of Flux's kustomize- and
+/// helm-controller.
 const OWNERS: [(&str, Hold); 4] = [
     ("argocd.argoproj.io/tracking-id", Hold::ArgoCd),
     ("argocd.argoproj.io/instance", Hold::ArgoCd),
