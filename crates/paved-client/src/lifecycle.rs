@@ -269,7 +269,7 @@ pub fn clock_ahead(object: &DynamicObject, now: Timestamp) -> Option<String> {
 }
 
 /// The reason why the API cannot stop this environment.
-fn cannot_stop(environment: &Environment, object: &DynamicObject) -> CannotStop {
+pub fn cannot_stop(environment: &Environment, object: &DynamicObject) -> CannotStop {
     let mut spec = object.data["spec"].clone();
     // Settings decide on a type that the claim leaves open. The status has the result.
     if let Some(parameters) = spec.pointer_mut("/parameters").and_then(Value::as_object_mut)
