@@ -5,7 +5,6 @@
 //! gives every resource its envelope in the composite's flavour, keeps what must not change, sees
 //! to readiness, and answers for everything that exists.
 
-mod answer;
 mod composite;
 mod deletion;
 mod health;
@@ -15,8 +14,9 @@ mod names;
 mod namespace;
 mod object;
 mod observed;
-mod pin;
-mod retire;
+mod preserve;
+mod remove;
+mod result;
 mod revision;
 mod scrub;
 mod secrets;
@@ -34,7 +34,6 @@ use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use answer::Answer;
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
@@ -44,6 +43,7 @@ pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
+pub use result::Answer;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;

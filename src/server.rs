@@ -19,8 +19,8 @@
 //! bodies.
 #![doc = include_str!("server/bound.md")]
 
-mod answer;
 mod codec;
+mod service;
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ use tower::layer::util::Stack;
 use crate::apis::{self, AnyApi};
 use crate::function::{self, Outside};
 use crate::metrics::{CountCalls, Metrics};
-use answer::FunctionService;
+use service::FunctionService;
 
 /// A function to serve: the answer to one request. It must not block for long.
 pub trait Function:

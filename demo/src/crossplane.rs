@@ -2,9 +2,9 @@
 
 mod claim;
 mod cloud;
+mod deletion;
 mod environment;
-mod leaving;
-mod mirror;
+mod publish;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,14 +5,13 @@
 //! packages, provider-kubernetes and provider-helm, and a second API server for what lies inside
 //! virtual clusters. Several control planes can run on one machine.
 
-mod breakers;
 pub mod charts;
+mod circuit_breakers;
 mod clouds;
 mod cluster;
 mod crossplane;
 mod function;
-mod ground;
-mod inside;
+mod guest_cluster;
 mod metrics;
 pub mod packages;
 pub mod pki;
@@ -24,6 +23,7 @@ mod proxy;
 pub mod runtime;
 pub mod settings;
 mod version;
+mod workdir;
 
 use std::{
     fs,
@@ -39,16 +39,16 @@ use tokio::{sync::Mutex, try_join};
 use xtask::{package, workspace, yaml};
 
 pub use self::{
-    breakers::Breakers,
+    circuit_breakers::Breakers,
     cluster::Cluster,
     function::Function,
-    ground::Ground,
     metrics::Metrics,
     packages::Registry,
     process::{Process, Program},
     proxy::Proxy,
     runtime::Runtime,
     version::CoreVersion,
+    workdir::Ground,
 };
 use self::{crossplane::Core, postgres::Postgres};
 use crate::kubeconfig;
@@ -142,7 +142,7 @@ pub struct ControlPlane {
     pub postgres: Option<Postgres>,
     ground: Arc<Ground>,
     options: Options,
-    _inside: inside::Inside,
+    _inside: guest_cluster::Inside,
 }
 
 impl ControlPlane {
@@ -159,7 +159,7 @@ impl ControlPlane {
             charts::pack(&ground, &options.sources)
         )?;
         let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
-        let inside = inside::Inside::start(&outer, &inner, &proxy.url);
+        let inside = guest_cluster::Inside::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
         let binary = if options.packages.is_some() {
             packages::program(&ground, &registry, &options.args()).await?

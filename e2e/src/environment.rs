@@ -1,6 +1,6 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
-mod going;
+mod deletion;
 mod parts;
 
 use std::collections::BTreeMap;

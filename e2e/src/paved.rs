@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use xtask::workspace;
 
 use crate::environment::Environment;
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 /// `paved` in the hands of one person, in a scenario's namespace.
 #[derive(Clone, Debug)]

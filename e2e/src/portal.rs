@@ -15,8 +15,8 @@ use xtask::{workspace, yaml};
 
 use crate::control_plane::{charts, ports};
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::openid::{Browser, Provider};
-use crate::stage::Stage;
 
 /// The chart's release.
 const RELEASE: &str = "paved-portal";

@@ -31,9 +31,9 @@ use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
 use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
+use crate::fixture::Stage;
 use crate::matrix;
 use crate::signals;
-use crate::stage::Stage;
 
 /// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30
 /// s only whether what a Usage waits for is gone.

@@ -16,8 +16,8 @@ use crate::Console;
 use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
-use crate::paint::{BOLD, GREEN, YELLOW};
-use crate::stop::{self, Stop};
+use crate::signals::{self, Stop};
+use crate::style::{BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
 use composition::Source;
 use owner::Caller;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     }
     let inputs = Inputs::default();
     let documents = plan::documents(&args.files, &inputs, console)?;
-    let planned = stop::unless_asked(
+    let planned = signals::unless_asked(
         Box::pin(planned(args, documents, &inputs, console)),
         "nothing was applied",
     )
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         return Ok(());
     }
     let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
-    let environments = stop::unless_asked(Box::pin(waiting), "everything was applied").await?;
+    let environments = signals::unless_asked(Box::pin(waiting), "everything was applied").await?;
     outputs::write(&args.outputs, &environments)
 }
 

@@ -1,14 +1,14 @@
 //! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the
 //! kubeconfig, the way to its database.
 
+mod cloud_cluster;
+mod connection_secret;
 mod database;
-mod details;
-mod entry;
 mod forward;
 mod kubeconfig;
-mod managed;
-mod outcome;
+mod kubeconfig_entry;
 mod shell;
+mod ssm_exit_code;
 mod workspace;
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::wait;
 use crate::{Console, Stream};
-use details::Details;
+use connection_secret::Details;
 
 /// Connects to what the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     match aim {
         ConnectionTarget::Machine => workspace::connect(&target, args, console).await,
         ConnectionTarget::Database => database::connect(&target, args, console).await,
-        ConnectionTarget::Cluster => entry::connect(&target, args, console).await,
+        ConnectionTarget::Cluster => kubeconfig_entry::connect(&target, args, console).await,
     }
 }
 

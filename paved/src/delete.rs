@@ -18,9 +18,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::Console;
 use crate::cli::Delete;
 use crate::failure::Failure;
-use crate::live::Live;
-use crate::paint::{self, BOLD, Leaf, one_line};
-use crate::stop::{self, Stop};
+use crate::live_view::Live;
+use crate::signals::{self, Stop};
+use crate::style::{self, BOLD, Leaf, one_line};
 
 /// How often the parts are looked at while they go: functions do not run then, so that the status
 /// says nothing of them.
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
         return kept(found.iter().map(|one| Environment::from_object(&one.object)), console);
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
-    stop::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
+    signals::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
 }
 
 /// Deletes one after another. Who wants it to end is heard between two.
@@ -253,7 +253,7 @@ impl Show {
         for (environment, parts) in left {
             let leaves: Vec<Leaf> = parts.seen().map(|left| leaf(&left, now)).collect();
             writeln!(frame, "{BOLD}{}{BOLD:#}  {}", environment.title(), parts.head())?;
-            paint::tree(&leaves, &mut frame)?;
+            style::tree(&leaves, &mut frame)?;
             lines.push(format!("{} {}", environment.title(), parts.head()));
             lines.extend(
                 parts.lines().into_iter().map(|line| format!("{} {line}", environment.title())),

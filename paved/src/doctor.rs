@@ -4,26 +4,26 @@
 mod check;
 mod checks;
 mod clusters;
-mod configs;
+mod compositions;
 mod crossplane;
 mod family;
-mod look;
-mod needs;
 mod objects;
 mod packages;
+mod provider_configs;
 mod references;
+mod required_kinds;
 mod rights;
 mod settings;
-mod used;
+mod snapshot;
 
 use paved_client::cluster::{ASK, Kinds, one_line};
 
 use crate::Console;
 use crate::cli;
 use crate::failure::Failure;
-use crate::paint::{self, Leaf, Mark};
+use crate::style::{self, Leaf, Mark};
 use check::Check;
-use look::look;
+use snapshot::look;
 
 /// Looks at everything that an environment needs.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     let (rights, denied) = rights::check(&cluster, &kinds).await?;
     all.extend(rights);
     let leaves: Vec<Leaf> = all.iter().map(Check::leaf).collect();
-    paint::tree(&leaves, &mut console.out)?;
+    style::tree(&leaves, &mut console.out)?;
     console.out.flush()?;
     if broken > 0 {
         return Err(Failure::Provisioning {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::Console;
 use crate::failure::Failure;
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 use crate::yaml::{self, Broken, Located, Written};
 
 /// A document and where it comes from.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::Console;
 use crate::cli::Init;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, YELLOW};
+use crate::style::{BOLD, DIM, YELLOW};
 use crate::validate;
 use draft::{Draft, Needed};
 use target::Target;

@@ -5,7 +5,7 @@ use paved_client::cluster::{Kinds, compositions};
 use crate::Console;
 use crate::cli;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM};
+use crate::style::{BOLD, DIM};
 
 /// Lists the kinds. What the caller may not see of their Compositions is said.
 pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -4,10 +4,10 @@
 //! its process.
 
 mod apply;
-mod changes;
 mod cli;
 mod connect;
 mod delete;
+mod diff;
 mod doctor;
 mod documents;
 mod failure;
@@ -15,18 +15,18 @@ mod files;
 mod init;
 mod kinds;
 mod list;
-mod live;
+mod live_view;
 mod outputs;
-mod paint;
 mod platform;
 pub mod portal;
 mod prepare;
 mod preview;
 mod publish;
 mod show;
+mod signals;
 mod status;
-mod stop;
 mod stream;
+mod style;
 mod validate;
 mod wait;
 mod yaml;
@@ -119,24 +119,24 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
     let done = runtime.block_on(async {
         match command {
             Command::Status(args) => {
-                stop::unless_asked(Box::pin(status::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(status::run(&args, console)), "").await
             }
             Command::List(args) => {
-                stop::unless_asked(Box::pin(list::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(list::run(&args, console)), "").await
             }
             Command::Kinds(args) => {
-                stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(kinds::run(&args, console)), "").await
             }
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
+                signals::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
                     .await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => {
-                stop::unless_asked(Box::pin(doctor::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(doctor::run(&args, console)), "").await
             }
             Command::Preview(_)
             | Command::Portal(_)

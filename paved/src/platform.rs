@@ -9,7 +9,7 @@ use std::path::Path;
 
 use function_paved_road::apis::APIS;
 use function_paved_road::manifests;
-use paved_render::subject::step::CONFIG;
+use paved_render::subject::pipeline_step::CONFIG;
 use serde_json::{Map, Value};
 
 use crate::Console;

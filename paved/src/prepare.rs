@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use k8s_schema::Violation;
 use paved_render::Rejected;
-use paved_render::discreet::as_written;
+use paved_render::redact::as_written;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::{Stored, Subject};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 pub(crate) use sources::Sources;
 
 /// So many documents are named in a note.

@@ -8,7 +8,7 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use paved_render::function;
 use paved_render::rendered;
-use paved_render::subject::{Subject, kind, placeholder, step};
+use paved_render::subject::{Subject, kind, pipeline_step, placeholder};
 use serde_json::Value;
 
 use crate::Console;
@@ -96,13 +96,13 @@ fn inputs_from_file(
     console: &mut Console<'_>,
 ) -> Result<Vec<Input>, Failure> {
     let (settings, others): (Vec<Document>, Vec<Document>) =
-        documents.into_iter().partition(|document| step::is_settings(&document.value));
+        documents.into_iter().partition(|document| pipeline_step::is_settings(&document.value));
     let settings: Vec<Value> = settings.into_iter().map(|document| document.value).collect();
     let (ours, foreign): (Vec<Document>, Vec<Document>) = others
         .into_iter()
         .partition(|document| !document.found || kind::find(&document.value).is_ok());
     let foreign: Vec<&Document> =
-        foreign.iter().filter(|document| !step::has_ours(&document.value)).collect();
+        foreign.iter().filter(|document| !pipeline_step::has_ours(&document.value)).collect();
     if let Some(first) = foreign.first() {
         let names: Vec<String> = foreign.iter().map(|document| document.name()).collect();
         writeln!(

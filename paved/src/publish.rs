@@ -3,17 +3,17 @@
 //! What the bucket has is compared by checksums, so that a run after a failure does the rest. No
 //! page is there before what it names, and nothing goes before the pages that named it have.
 
-mod account;
 mod bucket;
-mod edges;
+mod cloudfront;
+mod credentials;
+mod error;
+mod fingerprint;
 mod folder;
-mod hashes;
 mod headers;
-mod parts;
+mod multipart;
 mod plan;
 mod progress;
 mod service;
-mod trouble;
 mod upload;
 
 use std::time::{Duration, Instant};
@@ -26,13 +26,13 @@ use paved_client::wait::Goal;
 use crate::Console;
 use crate::cli::Publish;
 use crate::failure::Failure;
-use crate::paint::harmless;
-use crate::{stop, wait};
-use account::Account;
+use crate::style::harmless;
+use crate::{signals, wait};
 use bucket::Bucket;
-use edges::Edges;
+use cloudfront::Edges;
+use credentials::Account;
+use fingerprint::Hashes;
 use folder::Folder;
-use hashes::Hashes;
 use headers::Rules;
 use plan::Plan;
 
@@ -53,20 +53,20 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
         )));
     }
     let begin = Instant::now();
-    let site = stop::unless_asked(Box::pin(Site::find(args, console)), NOTHING).await?;
+    let site = signals::unless_asked(Box::pin(Site::find(args, console)), NOTHING).await?;
     let left = args.patience.timeout.saturating_sub(begin.elapsed());
     let opened = Account::open(&site.region, args.endpoint_url.as_deref());
-    let account = stop::unless_asked(Box::pin(opened), NOTHING).await?;
+    let account = signals::unless_asked(Box::pin(opened), NOTHING).await?;
     let bucket = Bucket::new(&account, &site.bucket);
 
     let planned = async { Plan::new(&folder, &rules, bucket.list().await?, args).await };
-    let plan = stop::unless_asked(Box::pin(planned), NOTHING).await?;
+    let plan = signals::unless_asked(Box::pin(planned), NOTHING).await?;
     plan.notes(console)?;
     if args.dry_run {
         return plan.print(console);
     }
     // One for all that follows: a new one would not hear what came in between.
-    let mut interrupt = std::pin::pin!(stop::asked());
+    let mut interrupt = std::pin::pin!(signals::asked());
     upload::all(&plan, &folder, &bucket, interrupt.as_mut(), console).await?;
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use paved_client::environment::{Diagnosis, Environment, age};
 use serde_json::Value;
 
-use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
+use crate::style::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
 
 /// Prints it. `wide` shows names in the cluster too, and messages whole.
 pub(crate) fn tree(
@@ -18,7 +18,7 @@ pub(crate) fn tree(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(seen, now, out)?;
-    paint::tree(&leaves(seen, now, wide), out)?;
+    style::tree(&leaves(seen, now, wide), out)?;
     if wide {
         for part in seen.parts.iter().filter(|part| part.message.is_some()) {
             let message = part.message.as_deref().unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::cli::{List, Listing, Status};
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 use crate::list;
-use crate::live::Live;
+use crate::live_view::Live;
 use crate::show;
 
 /// Shows one environment, or lists all.

@@ -368,7 +368,7 @@ mod tests {
         // Asks whether a user can answer.
         ("crates/paved-client/src/cluster.rs", "stderr().is_terminal()"),
         // A remote command's own output, as ssh passes it on.
-        ("paved/src/connect/outcome.rs", "let mut out = io::stdout();"),
+        ("paved/src/connect/ssm_exit_code.rs", "let mut out = io::stdout();"),
         // Numbers only.
         ("paved/src/publish/progress.rs", "ProgressDrawTarget::stdout()"),
         ("paved/src/lib.rs", "message.use_stderr()"),

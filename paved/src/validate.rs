@@ -1,19 +1,19 @@
 //! `paved validate`: everything that is wrong with claims, XRs and Settings, without a cluster.
 
+mod classify;
 mod environment;
-mod found;
 mod github;
 mod json;
+mod redact;
+mod report;
 mod settings;
-mod sort;
 mod text;
-mod veil;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use k8s_schema::Violation;
-use paved_render::discreet::as_written;
+use paved_render::redact::as_written;
 use serde_json::Value;
 
 use crate::Console;
@@ -22,9 +22,9 @@ use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
 use crate::prepare::Sources;
 use crate::yaml::{Located, Spot};
-use found::Found;
+use classify::Sort;
+use report::Found;
 pub(crate) use settings::violations;
-use sort::Sort;
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -112,7 +112,7 @@ impl Problem {
 
 /// Returns the problems of the Settings in a document, if it has Settings.
 fn settings_problems(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
-    match sort::classify(document, true) {
+    match classify::classify(document, true) {
         Sort::Settings(part) => settings::check(index, source, document, part),
         _ => Vec::new(),
     }
@@ -151,8 +151,8 @@ fn overlap(one: &str, other: &str) -> bool {
 fn title(document: &Value) -> String {
     let kind = document["kind"].as_str().unwrap_or("a document without kind");
     match document["metadata"]["name"].as_str() {
-        Some(name) => crate::paint::one_line(&crate::paint::harmless(&format!("{kind} {name}"))),
-        None => crate::paint::one_line(&crate::paint::harmless(kind)),
+        Some(name) => crate::style::one_line(&crate::style::harmless(&format!("{kind} {name}"))),
+        None => crate::style::one_line(&crate::style::harmless(kind)),
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::retire::is_orphan;
+use super::remove::is_orphan;
 use super::{Composition, Desired};
 use crate::models::Provider;
 use crate::value::{Object, at, text};

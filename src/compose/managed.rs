@@ -5,8 +5,8 @@ use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
 use super::object::behind;
-use super::retire::is_orphan;
-use super::{CHOICE_PREFIX, Composition, Observed, Scope, SecretName, pin};
+use super::remove::is_orphan;
+use super::{CHOICE_PREFIX, Composition, Observed, Scope, SecretName, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::{self, Provider};
@@ -251,7 +251,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         let mut own =
             self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
-        own.any(|path| !behind::stands_in(asked, seen, path))
+        own.any(|path| !drift::stands_in(asked, seen, path))
     }
 
     fn object(&mut self) -> Result<Object, Error> {
@@ -369,7 +369,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
         let live = self.live_now();
         if live.is_empty()
-            && let Some(pinned) = observed.and_then(pin::as_it_runs::<M>)
+            && let Some(pinned) = observed.and_then(preserve::as_it_runs::<M>)
         {
             return Ok(pinned);
         }
@@ -383,7 +383,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             self.add_tags(&mut wanted, path);
         }
         Ok(match observed {
-            Some(observed) => pin::pin::<M>(&wanted, observed, &live),
+            Some(observed) => preserve::pin::<M>(&wanted, observed, &live),
             None => wanted,
         })
     }

@@ -1,12 +1,12 @@
 //! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in
 //! clusters that we made; and the provider configs by which the latter are reached.
 
-pub(super) mod behind;
+pub(super) mod drift;
 
 use serde_json::{Value, json};
 
 use super::health::Health;
-use super::{CHOICE_PREFIX, Composition, Scope, pin};
+use super::{CHOICE_PREFIX, Composition, Scope, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::kubernetes;
@@ -167,15 +167,15 @@ impl Manifest<'_, '_> {
     fn add_native(self) -> Result<(), Error> {
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
         let live = self.live_now();
-        let asked = behind::note(&self.object, &self.live, &self.choices);
+        let asked = drift::note(&self.object, &self.live, &self.choices);
         let mut losing = false;
         let mut object = match (running, self.needs) {
             (Some(running), _) => {
                 let wanted = &self.object;
                 losing = asked
                     .as_ref()
-                    .is_some_and(|asked| behind::is_to_lose(wanted, running, &live, asked));
-                pin::native(wanted, running, &live)
+                    .is_some_and(|asked| drift::is_to_lose(wanted, running, &live, asked));
+                preserve::native(wanted, running, &live)
             }
             (None, None) => self.object,
             (None, Some(awaited)) => {
@@ -207,7 +207,7 @@ impl Manifest<'_, '_> {
         let running =
             self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
         let manifest = match running {
-            Some(running) => pin::wrapped(&self.object, running, &self.live_now()),
+            Some(running) => preserve::wrapped(&self.object, running, &self.live_now()),
             None => self.object,
         };
         let mut whole = Object::new();

@@ -5,11 +5,11 @@
 mod condition;
 mod deletion;
 mod envelope;
-mod leaving;
 mod namespace;
 mod native;
-mod pinned;
+mod ordered_removal;
 mod presence;
+mod preserved;
 mod revision;
 mod secret;
 mod stalled;

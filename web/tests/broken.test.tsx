@@ -10,10 +10,10 @@ vi.mock('../src/pages/Yaml', () => ({
     );
   },
 }));
-vi.mock('../src/pages/Fill', () => ({
+vi.mock('../src/pages/CreateForm', () => ({
   default: () => {
     throw new TypeError(
-      'Failed to fetch dynamically imported module: https://portal.test/assets/Fill-x1y2.js',
+      'Failed to fetch dynamically imported module: https://portal.test/assets/CreateForm-x1y2.js',
     );
   },
 }));

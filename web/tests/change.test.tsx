@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
-import { kindPath } from '../src/kinds/known';
+import { kindPath } from '../src/kinds/metadata';
 import { growing, uiOf, type Schema } from '../src/kinds/schema';
 import { faultsIn } from '../src/kinds/validate';
 import { expectAccessible, open } from './app';

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Cause, Diagnosis, Kind, Part } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/mood.ts';
-import { humane } from '../src/kinds/words.ts';
+import { moodOfPart } from '../src/kinds/tone.ts';
+import { humane } from '../src/kinds/format.ts';
 
 /** The repository: what it holds is what the pages are tested with. */
 const ROOT = join(import.meta.dirname, '..', '..');

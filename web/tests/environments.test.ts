@@ -1,7 +1,7 @@
 import { createStore } from 'jotai';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { allAtom, environmentAtom, Environments, rowsAtom } from '../src/state/environments';
-import { keyOf } from '../src/state/ledger';
+import { keyOf } from '../src/state/eventStore';
 import { env, random, storm } from './storm';
 
 beforeEach(() => void vi.useFakeTimers());

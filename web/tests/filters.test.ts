@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Me } from '../src/api/schema';
-import { knowledgeOf } from '../src/kinds/known';
+import { knowledgeOf } from '../src/kinds/metadata';
 import type { Row } from '../src/state/environments';
 import { filtersOf, isMine, listed } from '../src/state/filters';
 

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { answer, api } from '../src/api/client';
-import { kindPath } from '../src/kinds/known';
+import { kindPath } from '../src/kinds/metadata';
 import { asked, beginning, orderOf, pruned, type Schema } from '../src/kinds/schema';
 import { holdsPrivateKey, privateKeysIn } from '../src/kinds/secrets';
 import { faultsIn } from '../src/kinds/validate';

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import type { Cause, Part, Resource } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/mood.ts';
+import { moodOfPart } from '../src/kinds/tone.ts';
 import { causeOf, once, read, type Api, type Stage } from './data.ts';
 
 type Fields = Record<string, unknown>;

@@ -5,7 +5,7 @@ import { historyOf } from '../src/kinds/history';
 import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
-import { ago, count, exactly, humane } from '../src/kinds/words';
+import { ago, count, exactly, humane } from '../src/kinds/format';
 import { APIS, causeOf } from './data';
 import { goldenOf } from './golden';
 import { World } from './world';

@@ -6,7 +6,7 @@ import { World } from './world';
 const drawn = vi.hoisted(() => new Map<string, number>());
 
 // Each card draws one progress bar, whose text is here the card's own: so often was it drawn.
-vi.mock('../src/parts/Progress', () => ({
+vi.mock('../src/components/Progress', () => ({
   Progress: ({ text }: { text: string }) => {
     drawn.set(text, (drawn.get(text) ?? 0) + 1);
     return <span>{text}</span>;

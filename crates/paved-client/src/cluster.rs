@@ -3,7 +3,8 @@
 
 mod client;
 mod composition;
-mod contact;
+mod connectivity;
+mod error;
 mod kinds;
 mod path;
 mod pod;
@@ -13,7 +14,6 @@ mod reference;
 pub(crate) mod samples;
 mod search;
 mod served;
-mod trouble;
 mod watch;
 
 use std::fs::File;
@@ -25,13 +25,13 @@ use kube::config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig, Kubeconfi
 use kube::{Client, Config};
 
 pub use composition::{Composition, compositions};
-pub use contact::Contact;
+pub use connectivity::Contact;
+pub use error::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
 pub use kinds::{Kind, Kinds, MARK, group_name};
 pub use path::{Api, Segment, invalid_name};
 pub use reference::Reference;
 pub use search::{Found, find, find_each, pages};
 pub use served::Served;
-pub use trouble::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
 pub use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
 
 use crate::Failure;
@@ -88,7 +88,7 @@ impl Cluster {
         }
         let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
-            other => trouble::unusable(&other),
+            other => error::unusable(&other),
         })?;
         Ok(Self { client, namespace, server })
     }

@@ -1,15 +1,15 @@
 //! Waiting for environments: the watches that show them, and the judgement of their states.
 
-mod advice;
-mod course;
-mod courses;
-mod watched;
+mod remediation;
+mod tracker;
+mod trackers;
+mod watch_set;
 
 use std::str::FromStr;
 
-pub use course::Ending;
-pub use courses::Courses;
-pub use watched::{Seen, Watched};
+pub use tracker::Ending;
+pub use trackers::Courses;
+pub use watch_set::{Seen, Watched};
 
 /// Goal of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answers::Answers;
+use super::cache::Answers;
 use super::clients::Clients;
+use super::identity::{Credential, Naming, Person};
 use super::kinds::Catalog;
 use super::limits::Limits;
 use super::problem::Problem;
-use super::who::{Credential, Naming, Person};
 
 /// How many answers are kept.
 const MANY: usize = 200_000;

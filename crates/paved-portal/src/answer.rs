@@ -110,7 +110,7 @@ mod tests {
         // The files that may use each of them take a place in `Streams` first.
         let allowed = [
             ("Sse::new(", "api/watch.rs"),
-            ("on_upgrade(", "shapes/status.rs"),
+            ("on_upgrade(", "legacy_api/status.rs"),
             ("from_stream(", "none"),
             ("axum::Json", "none"),
             ("axum::extract::Json", "none"),

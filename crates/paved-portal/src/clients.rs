@@ -8,8 +8,8 @@ use kube::{Client, Config};
 use paved_client::cluster::Cluster;
 use tower::service_fn;
 
+use super::identity::{Credential, Person};
 use super::problem::Problem;
-use super::who::{Credential, Person};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");

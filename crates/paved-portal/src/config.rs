@@ -12,8 +12,8 @@ use jiff::SignedDuration;
 use tracing::Level;
 use url::{Origin, Url};
 
+use super::identity::Naming;
 use super::template::Template;
-use super::who::Naming;
 use crate::Failure;
 use crate::Flags;
 

@@ -3,9 +3,9 @@
 use paved_client::cluster::Kind;
 
 use super::access::Access;
+use super::identity::Person;
 use super::problem::Problem;
 use super::template::{LONGEST, Template, slug};
-use super::who::Person;
 
 /// Where a person's environments may go, as far as is known without asking for every namespace that
 /// there is.

@@ -21,9 +21,9 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::config;
+use super::identity::may_be_named;
 use super::limits::Limits;
 use super::problem::Problem;
-use super::who::may_be_named;
 use crate::Failure;
 use http_client::HttpClient;
 

@@ -14,9 +14,9 @@ use super::Portal;
 use super::answer::Answer;
 use super::api::{changes, connection, environments, keys, kinds, me, preview, watch};
 use super::health;
+use super::legacy_api;
 use super::problem::{FieldError, ProblemDetails};
 use super::session::COOKIE;
-use super::shapes;
 use super::sign_in;
 
 /// What stands above the operations.
@@ -87,13 +87,13 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(preview::change))
         .routes(routes!(keys::get, keys::put))
         .routes(routes!(watch::watch))
-        .routes(routes!(shapes::workspaces::list, shapes::workspaces::create))
-        .routes(routes!(shapes::workspaces::delete))
-        .routes(routes!(shapes::environments::create))
-        .routes(routes!(shapes::status::status))
-        .routes(routes!(shapes::stockpools::health))
-        .routes(routes!(shapes::stockpools::list, shapes::stockpools::create))
-        .routes(routes!(shapes::stockpools::job_of))
+        .routes(routes!(legacy_api::workspaces::list, legacy_api::workspaces::create))
+        .routes(routes!(legacy_api::workspaces::delete))
+        .routes(routes!(legacy_api::environments::create))
+        .routes(routes!(legacy_api::status::status))
+        .routes(routes!(legacy_api::stockpools::health))
+        .routes(routes!(legacy_api::stockpools::list, legacy_api::stockpools::create))
+        .routes(routes!(legacy_api::stockpools::job_of))
         .split_for_parts()
 }
 

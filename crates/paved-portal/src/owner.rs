@@ -6,8 +6,8 @@ pub(super) use paved_client::environment::{OWNER as ANNOTATION, OWNER_LABEL as L
 pub(super) use paved_client::owner::{Owner, hash};
 
 use super::access::Access;
+use super::identity::{Naming, Person};
 use super::problem::Problem;
-use super::who::{Naming, Person};
 
 /// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or
 /// somebody that they may act for.

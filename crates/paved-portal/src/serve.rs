@@ -1,6 +1,6 @@
 //! Listening: plain or by TLS, with limits on the time of clients, until the portal stops.
 
-mod line;
+mod timeouts;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use url::Url;
 
 use super::Portal;
 use super::config::{Config, Tls};
-use super::layers;
 use super::limits::Limits;
-use super::streams::Streams;
+use super::middleware;
+use super::stream_limits::Streams;
 use crate::Failure;
-use line::Timed;
+use timeouts::Timed;
 
 /// The largest head of a request, in bytes.
 const LARGEST: usize = 64 * 1024;
@@ -77,7 +77,8 @@ impl Listener {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), Failure> {
         let limits = portal.limits;
-        let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
+        let service =
+            middleware::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
         let streams = Arc::clone(&portal.streams);
         let stopping = tokio::spawn(stopping(stop, handle.clone(), streams, limits.shutdown));

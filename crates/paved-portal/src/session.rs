@@ -16,9 +16,9 @@ use url::Url;
 pub(super) use revoked::Revoked;
 
 use super::config::Oidc;
+use super::identity::{Credential, Person};
 use super::owner;
 use super::problem::Problem;
-use super::who::{Credential, Person};
 
 /// The session's cookie. A name that begins so is taken by browsers from this host alone, over TLS,
 /// for all of its paths.

@@ -11,9 +11,9 @@ use url::Url;
 use utoipa::IntoParams;
 
 use super::access::Access;
-use super::acting::Acting;
 use super::config::{Auth, Config};
 use super::extract::Query;
+use super::impersonation::Acting;
 use super::limits::Limits;
 use super::oidc::{Begun, Provider};
 use super::problem::{Absent, Problem, Refusals};

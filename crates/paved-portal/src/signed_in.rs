@@ -7,11 +7,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use super::access::Access;
-use super::acting::Acting;
-use super::bearer::Bearers;
+use super::identity::{Person, Token};
+use super::impersonation::Acting;
 use super::problem::Problem;
 use super::session::Sessions;
-use super::who::{Person, Token};
+use super::token_auth::Bearers;
 
 /// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be
 /// ignored otherwise.

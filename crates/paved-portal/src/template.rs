@@ -1,6 +1,6 @@
 //! The template for the namespaces of new environments, and Kubernetes names made from texts.
 
-use super::who::Person;
+use super::identity::Person;
 
 /// The longest name of a namespace.
 pub(super) const LONGEST: usize = 63;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use simulator::core::{Rendered, rendered};
 use simulator::provider::{Pace, Provider};
 
-use crate::discreet::without_secrets;
+use crate::redact::without_secrets;
 use crate::subject::Subject;
 use crate::{Rejected, function};
 

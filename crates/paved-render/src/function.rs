@@ -9,7 +9,7 @@ use serde_json::Value;
 use simulator::core::{RunError, World};
 
 use crate::Written;
-use crate::discreet::{as_written, fatal_violation};
+use crate::redact::{as_written, fatal_violation};
 
 /// What is said of a GPU workspace that no network may reach.
 pub const CLOSED: &str = "nobody can connect by SSH, because no network is allowed. Add networks to \

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 pub mod composed;
-pub mod discreet;
 pub mod function;
 pub mod providers;
+pub mod redact;
 mod rejected;
 pub mod subject;
 

@@ -1,10 +1,10 @@
 //! One claim or XR, checked, and the world around it.
 
+mod coerce;
 pub mod kind;
 pub mod observed;
+pub mod pipeline_step;
 pub mod placeholder;
-mod readable;
-pub mod step;
 
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
@@ -12,11 +12,11 @@ use k8s_schema::{Schemas, Violation};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
-use crate::discreet::discreet;
+use crate::redact::discreet;
 use crate::{Rejected, Written, function};
 use kind::Target;
 use observed::{Observed, Whose};
-use step::Step;
+use pipeline_step::Step;
 
 /// One claim or XR, checked, and the world around it.
 pub struct Subject {
@@ -115,7 +115,7 @@ impl Stored {
     pub fn make_readable(&mut self) {
         let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
         if let Some(definition) = schemas.for_object(&self.object) {
-            readable::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
+            coerce::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
         }
     }
 

@@ -5,7 +5,6 @@
 //! ready after one round. Nothing is random: ids, addresses and passwords follow from a resource's
 //! identity.
 
-mod addons;
 mod aws;
 mod azure;
 mod behaviour;
@@ -16,7 +15,8 @@ mod crossplane;
 mod disturbances;
 mod gcp;
 mod helm;
-mod manner;
+mod helm_charts;
+mod kind_behaviour;
 pub mod model;
 mod object;
 mod references;
@@ -34,7 +34,7 @@ use crate::core::World;
 use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
 use ::crossplane::json::{remove, text};
 use clouds::Clouds;
-use manner::{Id, Manner};
+use kind_behaviour::{Id, Manner};
 use time::{Look, RESULT_UNKNOWN, Work, is_result_unknown};
 use writes::{as_identified, finish, name, write_secret};
 

@@ -11,8 +11,8 @@ use simulator::core::{World, composite_from_claim};
 use super::Around;
 use super::claim;
 use super::cloud::Cloud;
-use super::leaving::Leaving;
-use super::mirror::Mirror;
+use super::deletion::Leaving;
+use super::publish::Mirror;
 use crate::recipes::Recipe;
 
 /// The finalizer of a composite until its resources are deleted.

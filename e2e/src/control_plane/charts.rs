@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use xtask::package::{self, Args};
 use xtask::workspace;
 
-use super::{ground::Ground, process::Program};
+use super::{process::Program, workdir::Ground};
 
 /// Where the portal's chart is: a host that is in no name server.
 pub const OURS: &str = "charts.paved-road.example";

@@ -9,9 +9,9 @@ use kube::Api;
 use serde_json::json;
 
 use super::{
-    NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers,
+    NAMESPACE, cluster::Cluster, postgres::Postgres, process::Program, providers, workdir::Ground,
 };
-use crate::stand_in::{self, configs};
+use crate::fake_providers::{self, configs};
 
 /// Its service account, and its process.
 const NAME: &str = "stand-in";
@@ -39,11 +39,13 @@ pub async fn start(
         .arg(format!("--round={}", round.as_secs_f64()))
         .arg(format!("--clusters={}", clusters.display()));
     if let Some(postgres) = postgres {
-        program = program.env(stand_in::POSTGRES, postgres.url());
+        program = program.env(fake_providers::POSTGRES, postgres.url());
     }
     let process = ground.start(program)?;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
-    process.ready(STARTING, async || namespaces.get(stand_in::NAMESPACE).await.is_ok()).await?;
+    process
+        .ready(STARTING, async || namespaces.get(fake_providers::NAMESPACE).await.is_ok())
+        .await?;
     ground.tell(NAME, start);
     Ok(())
 }

@@ -15,10 +15,10 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    ground::Ground,
     pki::{self, Authority},
     ports,
     process::{Process, Program},
+    workdir::Ground,
 };
 use crate::kubeconfig::SERVER_NAME;
 use crate::kubectl;

@@ -17,12 +17,12 @@ use tokio::time::sleep;
 use super::{
     NAMESPACE,
     cluster::Cluster,
-    ground::Ground,
     metrics::Metrics,
     pki::{Authority, Certificate},
     ports,
     process::Program,
     version::CoreVersion,
+    workdir::Ground,
 };
 
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -21,11 +21,11 @@ use tokio::{
 };
 
 use super::{
-    ground::Ground,
     pki::Authority,
     ports,
     process::{Process, Program},
     runtime::container,
+    workdir::Ground,
 };
 
 /// How many bytes go to a replica at once, at most.

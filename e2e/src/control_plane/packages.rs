@@ -28,8 +28,8 @@ use xtask::{
     tools, workspace, yaml,
 };
 
-use super::{cluster::Cluster, ground::Ground, ports, process::Program};
-use crate::stand_in::schema;
+use super::{cluster::Cluster, ports, process::Program, workdir::Ground};
+use crate::fake_providers::schema;
 
 const PATIENCE: Duration = Duration::from_mins(5);
 

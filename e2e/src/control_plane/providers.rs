@@ -11,11 +11,11 @@ use tokio::time::sleep;
 use super::{
     NAMESPACE,
     cluster::Cluster,
-    ground::Ground,
     ports,
     process::Program,
     proxy::Proxy,
     runtime::{Runtime, container},
+    workdir::Ground,
 };
 
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 /// How many.
 const HUNDRED: usize = 100;

@@ -1,6 +1,6 @@
 //! Somebody applies an example; it becomes Ready, and tells what its owner needs.
 
-mod guest;
+mod db_client;
 
 use std::net::IpAddr;
 
@@ -10,12 +10,12 @@ use function_paved_road::compose::spec_hash;
 use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 
-pub(super) use self::guest::Guest;
-use self::guest::text;
+pub(super) use self::db_client::Guest;
+use self::db_client::text;
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
 pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
     all_become_ready(&stage, Flavour::Claims).await

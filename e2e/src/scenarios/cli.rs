@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use xtask::guide::{self, PIPELINES};
 
 use super::in_each_flavour;
-use crate::edge::Edge;
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fake_cdn::Edge;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Stage;
 use crate::paved::{Paved, address};
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
 const API: &str = "gpu-workspace";
 

@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 
 use super::{bulk, claims, deletion, failure, portrayed, refusals};
 use crate::control_plane::{ControlPlane, CoreVersion, Options};
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(stage: Stage) -> Result<()> {
     let options = Options { core: CoreVersion::Old, ..stage.plane.beside() };

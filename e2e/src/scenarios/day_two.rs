@@ -23,9 +23,9 @@ use crate::control_plane::{Breakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::{PATIENCE, eventually};
 use crate::examples;
+use crate::fixture::Stage;
 use crate::kubectl::Kubectl;
 use crate::paved::Paved;
-use crate::stage::Stage;
 
 /// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims
 /// flavour an Object that wraps it) among others and as all that there is, what lets a role into a

@@ -1,7 +1,7 @@
 //! What is deleted goes, in the order that the Usages demand, and leaves nothing.
 
+mod leftovers;
 mod order;
-mod traces;
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
+pub(super) use self::leftovers::Traces;
 pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
-pub(super) use self::traces::Traces;
 use super::claims::{self, Guest};
 use super::in_each_flavour;
 use crate::environment::{Environment, slot};
 use crate::eventually::eventually;
 use crate::examples;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Stage;
 use crate::kubectl::Refusal;
 use crate::objects::{reference, resource};
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
 /// They have stood until now, and seen whatever happened. Some have all that can be inside a
 /// cluster.

@@ -8,9 +8,9 @@ use futures::future::try_join_all;
 use serde_json::json;
 
 use super::in_each_flavour;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Stage;
 use crate::paved::Paved;
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 

@@ -19,8 +19,8 @@ use xtask::workspace;
 
 pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
+use crate::fixture::Stage;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
 pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
     for (api, flavour) in stage.apis() {

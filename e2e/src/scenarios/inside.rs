@@ -9,8 +9,8 @@ use xtask::workspace;
 
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::{AddOns, Stage};
 use crate::objects::{reference, resource};
-use crate::stage::{AddOns, Stage};
 
 use super::{deletion, in_each_flavour, operations};
 

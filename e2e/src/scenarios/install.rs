@@ -17,8 +17,8 @@ use xtask::yaml;
 use super::operations;
 use crate::control_plane::{Program, packages};
 use crate::examples;
+use crate::fixture::Stage;
 use crate::paved::{Paved, address};
-use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 

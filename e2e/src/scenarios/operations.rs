@@ -20,9 +20,9 @@ use super::portrayed;
 use super::upgrade::{self, NEXT};
 use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::objects::{Objects, reference};
-use crate::stage::Stage;
-use crate::{examples, kubectl, later};
+use crate::{examples, kubectl, next_release};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the
 /// providers there.
@@ -206,7 +206,10 @@ impl Team {
             let xrd = xrd.with_context(|| format!("there is no XRD {name}"))?;
             let schema =
                 &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
-            ensure!(schema["properties"][later::FIELD].is_object(), "{name} is not of {NEXT}");
+            ensure!(
+                schema["properties"][next_release::FIELD].is_object(),
+                "{name} is not of {NEXT}"
+            );
         }
         Ok(())
     }

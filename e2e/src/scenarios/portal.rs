@@ -16,9 +16,9 @@ use tokio::time::timeout;
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
 use crate::eventually::{PATIENCE, eventually};
+use crate::fixture::Stage;
 use crate::openid::{Browser, Changes};
 use crate::portal::{Portal, PublicUrl};
-use crate::stage::Stage;
 
 /// Who may do what in which namespace: everybody in that of their group.
 const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::day_two::crossplane_looks_again;
 use crate::environment::Environment;
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 /// How long there may be no write.
 const SILENCE: Duration = Duration::from_mins(2);

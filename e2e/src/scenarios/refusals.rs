@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::in_each_flavour;
 use crate::environment::{Desired, Environment};
 use crate::examples;
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 pub(super) async fn api_server_rejects_invalid_specs(stage: Stage) -> Result<()> {
     let refused = [

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::portrayed;
 use crate::control_plane::ControlPlane;
 use crate::environment::{Environment, slot};
+use crate::fake_providers;
+use crate::fake_providers::state::External;
+use crate::fixture::Stage;
 use crate::objects::resource;
-use crate::stage::Stage;
-use crate::stand_in;
-use crate::stand_in::cloud::External;
 
 /// APIs with all their resources in clouds.
 const APIS: [&str; 2] = ["gpu-workspace", "application-environment"];
@@ -179,7 +179,7 @@ async fn in_the_clouds(stage: &Stage, composite: &Value) -> Result<Vec<String>> 
 
 /// The clouds outlive the control plane. The new one finds the resources of the lost one.
 async fn copy_clouds(from: &Stage, to: &Stage, lost: &[&Lost]) -> Result<()> {
-    for map in from.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
+    for map in from.objects.list("v1", "ConfigMap", fake_providers::NAMESPACE).await? {
         let Some(external) = External::from_config_map(&map) else { continue };
         let is_of = |one: &&Lost| one.composite["metadata"]["name"] == external.owner.composite;
         if lost.iter().any(is_of) {

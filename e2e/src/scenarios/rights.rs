@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::kubectl::Kubectl;
 use crate::objects::resource;
-use crate::stage::Stage;
 
 pub(super) async fn role_gives_exactly_its_rights(stage: Stage) -> Result<()> {
     for api in APIS {

@@ -16,8 +16,8 @@ use xtask::tools;
 
 use crate::control_plane::ports;
 use crate::eventually::{PATIENCE, eventually};
+use crate::fixture::Stage;
 use crate::kubectl::Kubectl;
-use crate::stage::Stage;
 
 pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;

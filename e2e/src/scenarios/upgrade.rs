@@ -20,9 +20,9 @@ use xtask::{tools, workspace};
 use crate::control_plane::{ControlPlane, Function, packages};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::objects::reference;
-use crate::stage::Stage;
-use crate::{examples, later};
+use crate::{examples, next_release};
 
 pub(super) use self::released::{
     environments_survive_the_apis_first, environments_survive_the_function_first,
@@ -101,7 +101,7 @@ async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
     let flavour = stage.flavours().pop().context("Crossplane serves no API")?;
     let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
-    ensure!(image == later::IMAGE, "the later function makes machines of {image}");
+    ensure!(image == next_release::IMAGE, "the later function makes machines of {image}");
     Ok((workspace.rests().await?, workspace))
 }
 
@@ -187,9 +187,10 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
     for (api, flavour) in examples::all(args.flavours()) {
         let mut contents = Contents::new(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
+        schema["properties"]["status"]["properties"][next_release::FIELD] =
+            json!({"type": "string"});
         let input = &mut contents.composition["spec"]["pipeline"][0]["input"];
-        input["schemaRevision"] = later::REVISION.into();
+        input["schemaRevision"] = next_release::REVISION.into();
         contents.write(&crossplane, &file(&output, &names::configuration(api, flavour)))?;
     }
     packages::push(ground, &plane.registry, args, &output).await
@@ -197,10 +198,11 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
 
 /// Starts the later release's function; its package leads to it.
 pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Function> {
-    let binary = workspace::built("function-later")?;
+    let binary = workspace::built("function-next-release")?;
     let authority = plane.runtime.authority();
     let later =
-        Function::start(plane.ground(), authority, &binary, "function-later", replicas).await?;
+        Function::start(plane.ground(), authority, &binary, "function-next-release", replicas)
+            .await?;
     plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
     Ok(later)
 }
@@ -279,7 +281,7 @@ async fn writes_its_status(environment: &Environment, says_more: bool) -> Result
     environment.poke().await?;
     eventually("the function has written the status", async || {
         let status = &environment.composite().await?["status"];
-        Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more)
+        Ok((status["phase"] == "Ready" && status[next_release::FIELD].is_string() == says_more)
             .then_some(()))
     })
     .await?;

@@ -9,7 +9,7 @@ use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use paved_render::function;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Stored, Subject, step as pipeline};
+use paved_render::subject::{Stored, Subject, pipeline_step as pipeline};
 use serde_json::{Value, json};
 
 use super::plan::Step;

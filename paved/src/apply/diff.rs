@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::composition::Source;
 use super::plan::Step;
 use crate::Console;
-use crate::changes::{self, between};
+use crate::diff::{self, between};
 use crate::documents::yaml;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, GREEN, YELLOW};
 use crate::prepare;
+use crate::style::{BOLD, DIM, GREEN, YELLOW};
 
 /// Prints the changes of a step; nothing where there are none. What cannot be compared is said:
 /// that ends nothing.
@@ -90,7 +90,7 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     let before = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
     let mut subject = source.subject(step, rehearsed, &documents(&subject), console)?;
     let after = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
-    match changes::compare(&before, &after)? {
+    match diff::compare(&before, &after)? {
         None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
         Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
     }

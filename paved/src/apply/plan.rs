@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 
 /// One document, and what the API server says of it.
 pub(super) struct Step {

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use super::Target;
-use super::details::Details;
+use super::connection_secret::Details;
 use super::shell::{quote, quoted};
 use crate::Console;
 use crate::cli::{Connect, Export};
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM};
 use crate::stream::has_command;
+use crate::style::{BOLD, DIM};
 
 /// The way into a database.
 struct Way {

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::shell::{become_it, quote, quoted};
-use super::{Target, outcome};
+use super::{Target, ssm_exit_code};
 use crate::Console;
 use crate::cli::Connect;
 use crate::failure::Failure;
@@ -60,9 +60,9 @@ pub(super) async fn connect(
     writeln!(console.err, "{title}: {}", quoted(&way.command(None, terminal)))?;
     if let (Way::Ssm { .. }, Some(script), false) = (&way, &remote, args.command.is_empty()) {
         if !terminal {
-            let mark = outcome::mark();
-            let words = way.command(Some(&outcome::marked(script, &mark)), terminal);
-            return Err(outcome::run(&words, way.hint(), &mark, &title, console).await);
+            let mark = ssm_exit_code::mark();
+            let words = way.command(Some(&ssm_exit_code::marked(script, &mark)), terminal);
+            return Err(ssm_exit_code::run(&words, way.hint(), &mark, &title, console).await);
         }
         writeln!(
             console.err,

@@ -1,6 +1,6 @@
 //! A line of what `paved doctor` says.
 
-use crate::paint::{Leaf, Mark};
+use crate::style::{Leaf, Mark};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,12 @@ use paved_render::providers;
 use serde_json::Value;
 
 use super::check::Check;
-use super::look::{Seen, World};
 use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
-use super::{clusters, configs, crossplane, needs, references, settings, used};
+use super::snapshot::{Seen, World};
+use super::{
+    clusters, compositions, crossplane, provider_configs, references, required_kinds, settings,
+};
 
 /// All checks of a cluster, in the order of the installation.
 pub(super) fn all(world: &World) -> Vec<Check> {
@@ -29,8 +31,8 @@ pub(super) fn all(world: &World) -> Vec<Check> {
         &world.providers,
         &Needed::From(needed_providers(world)),
     ));
-    all.extend(needs::check(world));
-    all.extend(configs::check(world));
+    all.extend(required_kinds::check(world));
+    all.extend(provider_configs::check(world));
     all.extend(definitions(world));
     all.extend(references::check(world));
     all.extend(settings::check(world));
@@ -119,7 +121,7 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
 
 /// The provider packages that environments need for any choice, and the packages that these share.
 fn needed_providers(world: &World) -> BTreeSet<String> {
-    let used = used::all(world);
+    let used = compositions::all(world);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));
     kinds.filter(|(_, needed)| *needed).flat_map(|(kind, _)| providers::packages(kind)).collect()
 }

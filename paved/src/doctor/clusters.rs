@@ -8,9 +8,9 @@ use kube::api::DynamicObject;
 use kube::core::ApiResource;
 
 use super::check::Check;
-use super::look::{Clusters, Seen, World};
 use super::objects::name;
-use crate::paint::harmless;
+use super::snapshot::{Clusters, Seen, World};
+use crate::style::harmless;
 
 /// The most clusters that a line names.
 const NAMED: usize = 5;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
     use crate::doctor::look::{CLUSTERS, cluster_kinds};
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     #[test]
     fn cluster_with_its_version_in_its_spec_is_named() {

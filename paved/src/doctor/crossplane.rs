@@ -4,7 +4,7 @@ use crossplane::releases::{PROBLEMS, Version};
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::look::{Seen, World};
+use super::snapshot::{Seen, World};
 
 /// What to do about one that is missing or too old.
 const WANTED: &str = "install 1.20 for claims, or 2.x for both APIs";
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     fn told(image: &str, label: &str) -> (Mark, String) {
         let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": label}},

@@ -4,7 +4,7 @@ use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;
 use paved_client::cluster::MARK;
 
-use crate::paint::harmless;
+use crate::style::harmless;
 
 pub(super) fn name(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()

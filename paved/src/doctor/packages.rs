@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::look::Seen;
 use super::objects::{holds, message, name};
-use crate::paint::harmless;
+use super::snapshot::Seen;
+use crate::style::harmless;
 
 /// Which packages of a kind environments need.
 pub(super) enum Needed {
@@ -96,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     fn provider(package: &str, healthy: &str) -> DynamicObject {
         serde_json::from_value(json!({"metadata": {"name": "x"}, "spec": {"package": package},

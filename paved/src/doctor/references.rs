@@ -7,10 +7,10 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::check::Check;
+use super::compositions::{self, Used};
 use super::crossplane::is_available;
-use super::look::{Seen, World};
 use super::objects::{is_ours, name};
-use super::used::{self, Used};
+use super::snapshot::{Seen, World};
 
 /// The schema revision whose Compositions have Crossplane look up Namespaces.
 const LOOKS_UP_SINCE: u64 = 2;
@@ -161,7 +161,7 @@ fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
 /// Whether Crossplane may look up Namespaces, where a Composition has it do so.
 fn rights(world: &World) -> Option<Check> {
     const WHAT: &str = "Crossplane's rights";
-    used::all(world).iter().find(|used| looks_up_namespaces(used))?;
+    compositions::all(world).iter().find(|used| looks_up_namespaces(used))?;
     let Seen::All(roles) = &world.roles else { return Some(world.roles.unread(WHAT)) };
     Some(if roles.iter().any(may_look_up_namespaces) {
         Check::good(WHAT, "may read Namespaces")
@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     const GROUP: &str = "dev.example.org";
 

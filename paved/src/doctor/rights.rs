@@ -108,7 +108,7 @@ mod tests {
     use paved_client::samples::kinds;
 
     use super::*;
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     #[test]
     fn rights_that_are_alike_are_one_line() {

@@ -6,16 +6,16 @@ use k8s_schema::Violation;
 use paved_render::subject::placeholder;
 
 use super::check::Check;
-use super::look::{Seen, World};
+use super::compositions::{self, Used};
 use super::objects::name;
-use super::used::{self, Used};
-use crate::paint::harmless;
+use super::snapshot::{Seen, World};
+use crate::style::harmless;
 use crate::validate::violations;
 
 /// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose
 /// own are wrong.
 pub(super) fn check(world: &World) -> Vec<Check> {
-    let used = used::all(world);
+    let used = compositions::all(world);
     let own = used.iter().filter_map(|used: &Used<'_>| {
         let what = format!("Settings of Composition {}", used.composition);
         match wrong(&violations(used.input)) {
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
     use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     #[test]
     fn placeholder_of_a_machine_image_is_named_and_is_no_failure() {

@@ -9,7 +9,7 @@ use paved_client::cluster::Kind;
 use paved_client::environment::{Environment, age};
 
 use crate::Console;
-use crate::paint::{self, Column, Mark, Row, one_line};
+use crate::style::{self, Column, Mark, Row, one_line};
 
 /// What a row shows of an environment.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,14 +64,14 @@ pub(super) type Key = (String, String, String, String);
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
-    painted: paint::Table,
+    painted: style::Table,
     printed: HashMap<Key, Line>,
 }
 
 impl Table {
     pub(super) fn new(all_namespaces: bool, wide: bool) -> Self {
         let columns = columns(all_namespaces, wide);
-        Self { all_namespaces, wide, painted: paint::Table::new(columns), printed: HashMap::new() }
+        Self { all_namespaces, wide, painted: style::Table::new(columns), printed: HashMap::new() }
     }
 
     /// Prints the lines that say something new, sorted, with the heads above the first.

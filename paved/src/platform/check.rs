@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use paved_render::Rejected;
 use paved_render::composed::{self, Slots};
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Subject, kind, step};
+use paved_render::subject::{Subject, kind, pipeline_step};
 
 use crate::Console;
-use crate::changes;
 use crate::cli::Platform;
+use crate::diff;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::paint::{BOLD, YELLOW};
 use crate::prepare::{self, Sources};
+use crate::style::{BOLD, YELLOW};
 
 /// Shows for every environment what the new Settings would change in it; one that they do not
 /// compose is a failure.
@@ -49,7 +49,7 @@ fn environments(
         for document in inputs.read(path, console)? {
             match kind::find(&document.value) {
                 Ok(_) => environments.push(document),
-                Err(_) if step::is_settings(&document.value) => {}
+                Err(_) if pipeline_step::is_settings(&document.value) => {}
                 Err(why) => writeln!(console.err, "note: {} is skipped: {why}", document.title())?,
             }
         }
@@ -82,7 +82,7 @@ impl Change<'_> {
             }
             Err(other) => return Err(other),
         };
-        let told = changes::compare(&before, &after)?;
+        let told = diff::compare(&before, &after)?;
         match told {
             None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes")?,
             Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: {told}")?,

@@ -7,7 +7,7 @@ use function_paved_road::apis::{self, Flavour};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use paved_render::subject::kind::{self, Target};
-use paved_render::subject::step::{CONFIG, CONFIG_VERSION, Step};
+use paved_render::subject::pipeline_step::{CONFIG, CONFIG_VERSION, Step};
 use serde_json::{Value, json};
 
 use super::sources::Sources;

@@ -14,8 +14,8 @@ use super::{documents, tree};
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::paint::harmless_name;
 use crate::prepare;
+use crate::style::harmless_name;
 
 /// More rounds than any environment needs.
 const LIMIT: usize = 200;

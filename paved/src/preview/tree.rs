@@ -11,7 +11,7 @@ use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::Rendered;
 
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
+use crate::style::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
 
 /// Prints the composite, a line per resource, its status and the function's results.
 pub(crate) fn print(
@@ -21,9 +21,9 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(subject, &rendered.composite, out)?;
-    let leaves: Vec<paint::Leaf> =
+    let leaves: Vec<style::Leaf> =
         leaves(rendered, response).into_iter().map(Leaf::drawn).collect();
-    paint::tree(&leaves, out)?;
+    style::tree(&leaves, out)?;
     status(&rendered.composite, out)?;
     results(response, out)
 }
@@ -68,13 +68,13 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn drawn(self) -> paint::Leaf {
+    fn drawn(self) -> style::Leaf {
         let mark = match (self.failed, self.ready) {
             (true, _) => Mark::Bad,
             (false, true) => Mark::Good,
             (false, false) => Mark::Busy,
         };
-        paint::Leaf {
+        style::Leaf {
             mark,
             cells: vec![self.slot, self.kind, self.name],
             note: one_line(&self.message),

@@ -9,12 +9,12 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use md5::{Digest, Md5};
 
-use super::account::Account;
+use super::credentials::Account;
+use super::error::{answered, explain, failed};
 use super::headers::Headers;
-use super::parts::Sum;
+use super::multipart::Sum;
 use super::service::{Answer, Record, Service, element};
 use super::shown;
-use super::trouble::{answered, explain, failed};
 use crate::failure::Failure;
 
 /// An older upload in parts was given up. Until it is aborted, its parts are stored and billed.

@@ -11,7 +11,7 @@ use std::path::{Component, Path};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType};
 
-use super::{parts, shown};
+use super::{multipart, shown};
 use crate::Console;
 use crate::failure::Failure;
 
@@ -147,8 +147,8 @@ impl Folder {
             return Err("is not a file or folder".to_owned());
         }
         let size = metadata.len();
-        if size > parts::LARGEST {
-            return Err(format!("has {size} bytes; allowed: at most {}", parts::LARGEST));
+        if size > multipart::LARGEST {
+            return Err(format!("has {size} bytes; allowed: at most {}", multipart::LARGEST));
         }
         self.files.push(File { key: key(path)?, size });
         Ok(())

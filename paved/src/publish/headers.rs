@@ -4,7 +4,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::hashes::Hashes;
+use super::fingerprint::Hashes;
 use crate::failure::Failure;
 
 /// Kept for a year, without another request: the name changes with the content.

@@ -9,12 +9,12 @@ use tokio::task::spawn_blocking;
 use super::bucket::Stored;
 use super::folder::{File, Folder};
 use super::headers::{Headers, Rules, Turn};
-use super::parts;
+use super::multipart;
 use super::{Site, shown};
 use crate::Console;
 use crate::cli::Publish;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, harmless};
+use crate::style::{BOLD, DIM, harmless};
 
 /// How many files are read at once to compare them.
 const AT_ONCE: usize = 8;
@@ -155,7 +155,8 @@ async fn is_same(folder: &Folder, file: &File, there: Option<&Stored>) -> Result
     let Some(there) = there.filter(|there| there.size == file.size) else { return Ok(false) };
     let (opened, size) =
         (folder.read(&file.key).map_err(|error| file.unreadable(&error))?, file.size);
-    let sum =
-        spawn_blocking(move || parts::etag(&opened, size)).await.map_err(std::io::Error::other)?;
+    let sum = spawn_blocking(move || multipart::etag(&opened, size))
+        .await
+        .map_err(std::io::Error::other)?;
     Ok(sum.map_err(|error| file.unreadable(&error))? == there.etag)
 }

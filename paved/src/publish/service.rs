@@ -38,7 +38,7 @@ use aws_smithy_xml::encode::XmlWriter;
 use aws_types::SigningName;
 use aws_types::region::SigningRegion;
 
-use super::trouble::failed;
+use super::error::failed;
 use crate::failure::Failure;
 
 /// A service at its endpoint.

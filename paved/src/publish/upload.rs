@@ -13,12 +13,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::bucket::Bucket;
 use super::folder::Folder;
-use super::parts::{self, Part, Sum};
+use super::multipart::{self, Part, Sum};
 use super::plan::{Plan, Upload};
 use super::progress::{Done, Progress};
 use crate::Console;
 use crate::failure::Failure;
-use crate::stop;
+use crate::signals;
 
 /// How many files and parts are uploaded at once.
 const AT_ONCE: usize = 16;
@@ -51,7 +51,7 @@ pub(super) async fn all(
     tokio::select! {
         () = hands.abort() => {}
         // Whoever will not wait for that leaves parts, which a run of another day aborts.
-        () = stop::asked() => {}
+        () = signals::asked() => {}
     }
     ended
 }
@@ -98,8 +98,8 @@ impl Hands<'_> {
         let unreadable = |error: &io::Error| upload.file.unreadable(error);
         let file =
             Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
-        if parts::is_whole(upload.file.size) {
-            for part in parts::split(upload.file.size) {
+        if multipart::is_whole(upload.file.size) {
+            for part in multipart::split(upload.file.size) {
                 self.whole(upload, &file, part).await?;
             }
         } else {
@@ -132,7 +132,7 @@ impl Hands<'_> {
         let key = &upload.file.key;
         let id = self.bucket.begin(key, &upload.headers).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
-        let sent = stream::iter(parts::split(upload.file.size))
+        let sent = stream::iter(multipart::split(upload.file.size))
             .map(|part| self.part(upload, file, part, &id));
         let sent: Vec<String> = sent.buffered(AT_ONCE).try_collect().await?;
         self.bucket.complete(key, &id, &sent).await?;

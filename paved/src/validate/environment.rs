@@ -4,19 +4,19 @@ use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
-use paved_render::discreet::fatal_violation;
 use paved_render::function;
+use paved_render::redact::fatal_violation;
 use paved_render::subject::kind::Target;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Stored, step};
+use paved_render::subject::{Stored, pipeline_step};
 use serde_json::Value;
 
 use super::{Problem, add_failure, overlap, problem, title};
 use crate::Console;
 use crate::failure::{Failure, Grade};
 use crate::files::Source;
-use crate::paint::harmless;
 use crate::prepare::{Sources, settings};
+use crate::style::harmless;
 use crate::yaml::Located;
 
 /// A document to check, and the place of its Settings.
@@ -93,7 +93,7 @@ impl Check<'_> {
         let mut settled = step.settled;
         if !settled || self.settings_refused {
             // Working Settings find the other errors.
-            step.input = step::Step::example(&stored.target)?.input;
+            step.input = pipeline_step::Step::example(&stored.target)?.input;
         }
         let subject = stored.among(around, step, title(self.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now())

@@ -6,7 +6,7 @@ use super::text::{file, notes};
 use super::{Found, Problem};
 use crate::Console;
 use crate::failure::Failure;
-use crate::paint::harmless;
+use crate::style::harmless;
 
 /// Prints a command for each problem; what cannot be read has no place.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::text::{file, notes};
-use super::{Found, Problem, veil};
+use super::{Found, Problem, redact};
 use crate::Console;
 use crate::documents::{self, Format};
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
 fn error(found: &Found, problem: &Problem) -> Value {
     let source = &found.sources[problem.source];
     let bytes = &problem.spot.bytes;
-    let snippet = (!veil::hides(source, problem)).then(|| veil::line(source, bytes.start).2);
+    let snippet = (!redact::hides(source, problem)).then(|| redact::line(source, bytes.start).2);
     json!({
         "file": file(source),
         "line": source.line(bytes.start).0,

@@ -5,10 +5,10 @@ use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
-use paved_render::subject::step::{self, CONFIG, CONFIG_VERSION};
+use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
-use super::sort::Part;
+use super::classify::Part;
 use super::{Problem, overlap, problem};
 use crate::failure::Grade;
 use crate::files::Source;
@@ -17,7 +17,7 @@ use crate::yaml::Located;
 /// Returns the Settings in a file. They apply to the claims and XRs of that file.
 pub(super) fn find_in_file(source: &Source) -> Vec<Value> {
     let values = source.documents.iter().map(|document| &document.value);
-    values.filter(|value| step::is_settings(value)).cloned().collect()
+    values.filter(|value| pipeline_step::is_settings(value)).cloned().collect()
 }
 
 /// All errors in the Settings of a document.

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::{Found, Problem, veil};
+use super::{Found, Problem, redact};
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Source, shown};
-use crate::paint::{DIM, GREEN, harmless};
+use crate::style::{DIM, GREEN, harmless};
 
 /// Columns where standard output is no terminal.
 const WIDTH: usize = 80;
@@ -57,7 +57,7 @@ pub(super) fn file(source: &Source) -> String {
 /// The sentence, and the line with a mark below.
 fn group<'a>(source: &Source, problem: &Problem) -> Group<'a> {
     let title = Level::ERROR.primary_title(harmless(&problem.sentence()));
-    if veil::hides(source, problem) {
+    if redact::hides(source, problem) {
         let place = Origin::path(file(source)).line(source.line(problem.spot.bytes.start).0);
         return title.element(place.char_column(source.column(problem.spot.bytes.start)));
     }
@@ -75,7 +75,7 @@ fn marked<'a>(
     kind: AnnotationKind,
     label: Option<&'static str>,
 ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-    let (number, line, text) = veil::line(source, bytes.start);
+    let (number, line, text) = redact::line(source, bytes.start);
     let start = bytes.start.clamp(line.start, line.end) - line.start;
     let end = (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + LONGEST);
     let annotation = kind.span(start..text.floor_char_boundary(end)).label(label);

@@ -12,9 +12,9 @@ use paved_client::environment::{Environment, age, is_refused, spell};
 use paved_client::wait::{Goal, Seen};
 
 use crate::Console;
-use crate::live::Live;
-use crate::paint::{self, BOLD, Leaf, one_line};
+use crate::live_view::Live;
 use crate::show;
+use crate::style::{self, BOLD, Leaf, one_line};
 
 /// After that long without news a line says that the wait goes on: pipelines take silence for an
 /// end.
@@ -130,7 +130,7 @@ fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
             vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
         Leaf { mark: one.mark(), cells, note: one_line(&one.summary(clock)) }
     };
-    paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
+    style::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
     Ok(frame)
 }
 

@@ -7,8 +7,8 @@ mod support;
 
 mod api;
 mod described;
+mod legacy_api;
 mod live;
 mod security;
-mod shapes;
 mod sign_in;
 mod world;

@@ -1,6 +1,6 @@
 import type { Cause, Diagnosis, Environment, Part } from '../api/schema';
-import { moodOf, moodOfPart } from './mood';
-import { compare } from './words';
+import { moodOf, moodOfPart } from './tone';
+import { compare } from './format';
 
 /** Environments that fail for one and the same cause. */
 export interface Group {

@@ -1,7 +1,7 @@
 import type { Environment } from '../api/schema';
-import { moodOfPart, type Mood } from './mood';
+import { moodOfPart, type Mood } from './tone';
 import { isHelper, nameOf } from './tree';
-import { compare } from './words';
+import { compare } from './format';
 
 /** Something that happened to an environment. */
 export interface Happening {

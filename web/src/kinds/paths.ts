@@ -1,5 +1,5 @@
 import type { Environment } from '../api/schema';
-import { kindPath } from './known';
+import { kindPath } from './metadata';
 
 /** The page of an environment. */
 export function pageOf({

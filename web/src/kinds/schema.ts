@@ -1,6 +1,6 @@
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
 import type { Kind } from '../api/schema';
-import { humane } from './words';
+import { humane } from './format';
 
 /** Data of a spec, or of a part of it. */
 export type Data = Record<string, unknown>;

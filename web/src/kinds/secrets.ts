@@ -1,7 +1,7 @@
 /**
  * Private keys, which people paste by mistake. They are found here, in the page: what holds one is
  * neither sent nor
- * kept. `api/client.ts` and `state/kept.ts` see to that whatever a page does.
+ * kept. `api/client.ts` and `state/drafts.ts` see to that whatever a page does.
  */
 
 /**

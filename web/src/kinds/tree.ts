@@ -1,5 +1,5 @@
 import type { Part } from '../api/schema';
-import { humane } from './words';
+import { humane } from './format';
 
 /** A part and what belongs to it, or parts that share a first word. */
 export interface Node {

@@ -4,19 +4,19 @@ import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
-import { kindPath, Picture } from '../kinds/known';
+import { kindPath, Picture } from '../kinds/metadata';
 import { asked, takesKeys } from '../kinds/schema';
-import { Icon } from '../parts/Icon';
-import { KindsAlert } from '../parts/KindsAlert';
-import { Loaded, onDemand } from '../parts/onDemand';
-import { Page } from '../parts/Page';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked, type Asked } from '../state/asked';
+import { Icon } from '../components/Icon';
+import { KindsAlert } from '../components/KindsAlert';
+import { Loaded, onDemand } from '../components/onDemand';
+import { Page } from '../components/Page';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useAsked, type Asked } from '../state/useRequest';
 import { kindsAtom, kindsErrorAtom, knownAtom } from '../state/session';
-import { Opening } from './States';
+import { Opening } from './StatusPages';
 
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
-const Fill = onDemand(() => import('./Fill'));
+const Fill = onDemand(() => import('./CreateForm'));
 
 /**
  * Choose a kind, then say what it is to be like. What there is to read is there before the form is.

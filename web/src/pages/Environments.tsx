@@ -2,14 +2,14 @@ import { Button, NativeSelect, SegmentedControl, Skeleton, TextInput } from '@ma
 import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { groupOf, kindPath, type Known, type OfKind } from '../kinds/known';
-import { count, humane } from '../kinds/words';
-import { EnvironmentCard, EnvironmentRow } from '../parts/EnvironmentCard';
-import { Icon } from '../parts/Icon';
-import { Page } from '../parts/Page';
+import { groupOf, kindPath, type Known, type OfKind } from '../kinds/metadata';
+import { count, humane } from '../kinds/format';
+import { EnvironmentCard, EnvironmentRow } from '../components/EnvironmentCard';
+import { Icon } from '../components/Icon';
+import { Page } from '../components/Page';
 import { rowsAtom, syncedAtom, type Row } from '../state/environments';
 import { filtersOf, isMine, listed, withFilter, type Filters } from '../state/filters';
-import type { Key } from '../state/ledger';
+import type { Key } from '../state/eventStore';
 import { knownAtom, meAtom } from '../state/session';
 
 /** My environments, or whatever the filters in the URL say. */

@@ -4,11 +4,11 @@ import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone, words } from '../api/problem';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
-import { Icon } from '../parts/Icon';
-import { focusTitle, Page } from '../parts/Page';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked } from '../state/asked';
-import { forget, useKeeping, useKept } from '../state/kept';
+import { Icon } from '../components/Icon';
+import { focusTitle, Page } from '../components/Page';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useAsked } from '../state/useRequest';
+import { forget, useKeeping, useKept } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 
 /** My SSH public keys. */

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { Brand } from '../parts/Frame';
-import { Picture, PICTURED } from '../kinds/known';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { Brand } from '../components/Frame';
+import { Picture, PICTURED } from '../kinds/metadata';
 import type { Told } from '../state/session';
 
 /** Where signing in begins; it comes back to where one was. */

@@ -4,9 +4,9 @@ import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
 import { placeOf } from '../kinds/paths';
 import { writeYaml } from '../kinds/yaml';
-import { Copy } from '../parts/Copy';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked } from '../state/asked';
+import { Copy } from '../components/Copy';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useAsked } from '../state/useRequest';
 
 /** The object as the API server has it, as YAML; read again whenever it changes. */
 export default function Yaml({ environment }: { environment: Environment }) {

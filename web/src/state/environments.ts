@@ -2,7 +2,7 @@ import { atom, type Atom, type PrimitiveAtom } from 'jotai';
 import type { createStore } from 'jotai';
 import type { Message } from '../api/live';
 import type { Environment } from '../api/schema';
-import { Ledger, keyOf, type Key } from './ledger';
+import { Ledger, keyOf, type Key } from './eventStore';
 
 type Store = ReturnType<typeof createStore>;
 

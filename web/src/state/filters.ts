@@ -1,6 +1,6 @@
 import type { Me } from '../api/schema';
-import { kindPath, type Known, type OfKind } from '../kinds/known';
-import { compare } from '../kinds/words';
+import { kindPath, type Known, type OfKind } from '../kinds/metadata';
+import { compare } from '../kinds/format';
 import type { Row } from './environments';
 
 /**

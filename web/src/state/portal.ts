@@ -5,9 +5,9 @@ import { backoff } from '../api/backoff';
 import { follow, type Following } from '../api/live';
 import { Refused, words } from '../api/problem';
 import type { Environment, Kind, Page } from '../api/schema';
-import { kindPath } from '../kinds/known';
+import { kindPath } from '../kinds/metadata';
 import { Environments } from './environments';
-import { forgetOthers } from './kept';
+import { forgetOthers } from './drafts';
 import { tellAtom } from './notices';
 import { kindsAtom, kindsErrorAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
 

@@ -1,7 +1,7 @@
 import { atom } from 'jotai';
 import type { Kind, Me } from '../api/schema';
 import type { Line } from '../api/live';
-import { knowledgeOf } from '../kinds/known';
+import { knowledgeOf } from '../kinds/metadata';
 
 /** Who sits before the page. */
 export type Session =

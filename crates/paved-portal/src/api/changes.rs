@@ -13,10 +13,10 @@ use super::environments::{Environments, Place, Whole};
 use super::write::{self, Draft, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path, Query, location};
+use crate::identity::Person;
 use crate::owner::{ANNOTATION, LABEL};
 use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// The manifest of an environment.
 #[derive(ToSchema)]

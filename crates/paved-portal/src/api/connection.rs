@@ -16,10 +16,10 @@ use crate::AUDIT;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::Path;
+use crate::identity::Person;
 use crate::live::View;
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// An environment's connection details.
 #[derive(Serialize, ToSchema)]

@@ -17,12 +17,12 @@ use crate::access::Access;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::{Path, Query, name};
+use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::live::{Entry, Key, Live, View};
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// How many a page holds where nobody says, and at most.
 const PAGE: (usize, usize) = (100, 500);

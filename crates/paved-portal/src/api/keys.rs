@@ -17,10 +17,10 @@ use super::write::Writer;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::Json;
+use crate::identity::Person;
 use crate::owner::{ANNOTATION, Owner};
 use crate::problem::{Problem, Refusals, Unfit};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";

@@ -12,11 +12,11 @@ use utoipa::{IntoParams, ToSchema};
 use crate::access::Access;
 use crate::answer::Answer;
 use crate::extract::{Path, Query, name};
+use crate::identity::Person;
 use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
 use crate::namespace::Namespaces;
 use crate::problem::{Absent, Problem, Refusals};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// A kind of environment.
 // The field is what Kubernetes calls it.

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use crate::address::PublicAddress;
 use crate::answer::Answer;
+use crate::identity::Credential;
 use crate::namespace::Namespaces;
 use crate::problem::Refusals;
 use crate::signed_in::SignedIn;
-use crate::who::Credential;
 
 /// The current user.
 #[derive(Serialize, ToSchema)]

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use paved_client::cluster::{Api, Cluster, Kind, compositions};
-use paved_render::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
+use paved_render::subject::pipeline_step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

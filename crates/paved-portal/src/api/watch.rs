@@ -18,7 +18,7 @@ use crate::live::{Action, Feed, Next, Reader};
 use crate::metrics::Metrics;
 use crate::problem::{Crowded, Problem, Refusals};
 use crate::signed_in::SignedIn;
-use crate::streams::End;
+use crate::stream_limits::End;
 
 /// How long a browser waits before it comes back.
 const RETRY: Duration = Duration::from_secs(1);

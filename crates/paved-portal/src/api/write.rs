@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::environments::Environments;
 use crate::extract::name;
+use crate::identity::{Naming, Person};
 use crate::kinds::{SECRET, connection_keys};
 use crate::live::{Entry, Key};
 use crate::namespace::Namespaces;
 use crate::owner::{self, ANNOTATION, LABEL, Owner};
 use crate::problem::Problem;
 use crate::request::{BODY, REQUEST};
-use crate::who::{Naming, Person};
 
 /// The metadata that a user may set. All other metadata belongs to the cluster.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];

@@ -8,16 +8,16 @@ use axum::http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::known::{Id, Known};
+use super::resume_token::{Id, Known};
 use super::store::{Live, Start};
 use super::{Action, Change, Entry};
 use crate::access::Access;
+use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::problem::Problem;
 use crate::session::Sessions;
-use crate::streams::{End, StreamPermit, Streams};
-use crate::who::Person;
+use crate::stream_limits::{End, StreamPermit, Streams};
 
 /// How many namespaces without an environment a resumed reader may ask about.
 const ASIDE: usize = 32;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::known::Known;
+use super::resume_token::Known;
 use super::{Left, View};
 use crate::problem::Problem;
 

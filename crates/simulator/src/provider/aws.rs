@@ -6,7 +6,7 @@ mod iam;
 mod rds;
 mod storage;
 
-use super::manner::{Facts, Manner, UPJET};
+use super::kind_behaviour::{Facts, Manner, UPJET};
 use super::rules::Rules;
 
 const ACCOUNT: &str = "123456789012";

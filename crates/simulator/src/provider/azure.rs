@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::manner::{Manner, UPJET, details};
+use super::kind_behaviour::{Manner, UPJET, details};
 use super::rules::{Replaced, Rules};
 
 /// The words about a machine type that changes without a pool to use meanwhile.

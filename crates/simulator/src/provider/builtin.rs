@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::manner::{Id, MANAGED, Manner};
+use super::kind_behaviour::{Id, MANAGED, Manner};
 use super::{State, set_condition};
 use crate::core::{World, naming};
 use crossplane::json::{at, set, text};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Manner};
+use super::kind_behaviour::{Facts, Manner};
 use super::rules::{self, differs};
 use super::writes::{EXTERNAL_NAME, as_identified, finish, identify, late_initialise, wanted};
 use super::{State, is_ready, set_condition};

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner, PROJECT, Reference, UPJET, await_secret, details, one};
+use super::kind_behaviour::{
+    Facts, Id, Manner, PROJECT, Reference, UPJET, await_secret, details, one,
+};
 use super::rules::{Dependent, Rules, needed};
 use crossplane::json::{at, text};
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_namespace, cluster};
-use super::manner::{MANAGED, Manner};
+use super::kind_behaviour::{MANAGED, Manner};
 use super::object::copy_details;
 use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
@@ -99,7 +99,7 @@ fn install(
         let server = at(release, &["spec", "forProvider", "values", "exportKubeConfig", "server"]);
         let default = format!("https://{name}.{namespace}.svc");
         let kubeconfig = super::kubeconfig(server.and_then(Value::as_str).unwrap_or(&default));
-        let made = super::manner::details([
+        let made = super::kind_behaviour::details([
             ("config", &kubeconfig),
             ("certificate-authority", "ca"),
             ("client-certificate", "certificate"),

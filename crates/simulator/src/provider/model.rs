@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::manner::{Facts, Manner, Reference};
+use super::kind_behaviour::{Facts, Manner, Reference};
 use super::writes::{self, finish, identify};
 use super::{State, clouds, references, registry};
 use crate::core::World;
 use crossplane::json::{overlay, set, text};
 
-pub use super::manner::Operation;
+pub use super::kind_behaviour::Operation;
 pub use super::missing_config;
 pub use super::rules::{Existing, differs};
 pub use super::writes::wanted as parameters;
@@ -88,7 +88,7 @@ impl Model {
         why: &str,
         began: bool,
     ) {
-        super::manner::refuse(object, now, operation, why, began && self.0.asynchronous);
+        super::kind_behaviour::refuse(object, now, operation, why, began && self.0.asynchronous);
     }
 
     /// Shows the state that the cloud reports, where the kind has a field for it.

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_kind, await_namespace, cluster, is_observe_only};
-use super::manner::{MANAGED, Manner};
+use super::kind_behaviour::{MANAGED, Manner};
 use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use crossplane::json::{at, set, text};

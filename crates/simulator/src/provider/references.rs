@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::is_ready;
-use super::manner::{Manner, Reference};
+use super::kind_behaviour::{Manner, Reference};
 use crate::core::World;
 use crossplane::api_version::group_of;
 use crossplane::json::{at, set, text};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::manner::{MANAGED, Manner};
-use super::{addons, aws, azure, behaviour, builtin, crossplane, gcp, helm, object, sql};
+use super::kind_behaviour::{MANAGED, Manner};
+use super::{aws, azure, behaviour, builtin, crossplane, gcp, helm, helm_charts, object, sql};
 use ::crossplane::api_version::group_of;
 use ::crossplane::json::text;
 
@@ -27,8 +27,8 @@ fn in_table(group: &str, kind: &str) -> Manner {
         ("helm", "crossplane") => helm::RELEASE,
         ("kubernetes", "crossplane") => OBJECT,
         ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
-        _ if (group, kind) == ("argoproj.io", "Application") => addons::APPLICATION,
-        _ if group == "operator.knative.dev" => addons::KNATIVE,
+        _ if (group, kind) == ("argoproj.io", "Application") => helm_charts::APPLICATION,
+        _ if group == "operator.knative.dev" => helm_charts::KNATIVE,
         _ if is_builtin(group) => builtin::manner(kind),
         _ => MANAGED,
     }

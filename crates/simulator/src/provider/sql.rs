@@ -1,7 +1,7 @@
 //! provider-sql.
 
 use super::is_ready;
-use super::manner::{MANAGED, Manner, details, one};
+use super::kind_behaviour::{MANAGED, Manner, details, one};
 use super::rules::Rules;
 use crate::core::ConnectionDetails;
 

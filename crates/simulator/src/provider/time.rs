@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::manner::{Id, Manner};
+use super::kind_behaviour::{Id, Manner};
 use super::writes::identify;
 use super::{Pace, Provider, State, is_ready};
 use crate::core::World;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner};
+use super::kind_behaviour::{Facts, Id, Manner};
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
 use crossplane::json::{at, overlay, set, text};
 

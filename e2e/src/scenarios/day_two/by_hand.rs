@@ -10,9 +10,9 @@ use super::settled;
 use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::examples;
+use crate::fixture::Stage;
 use crate::objects::resource;
 use crate::scenarios::in_each_flavour;
-use crate::stage::Stage;
 
 /// A slot, what is patched into the parameters of what fills it, and where that is to be seen.
 type Patch = (&'static str, Value, &'static str, Value);

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::scenarios::claims::tells_its_status;
-use crate::stage::Stage;
 
 /// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is
 /// there. It is null where there is nothing, and one among others where there is a list.

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::eventually::eventually;
+use crate::fixture::{Stage, is_part};
 use crate::scenarios::deletion::{self, Traces};
-use crate::stage::{Stage, is_part};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
 pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use self::listener::Listener;
 use self::world::{Known, Replica, Told, Watches, World};
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Stage;
 
 /// How many people there are, each with a namespace that nobody else sees.
 const PEOPLE: usize = 10;

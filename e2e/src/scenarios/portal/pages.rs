@@ -7,10 +7,10 @@ use serde_json::json;
 use xtask::pages;
 
 use super::{group_of, team};
+use crate::control_api::Remote;
+use crate::fixture::Stage;
 use crate::playwright;
 use crate::portal::{Portal, PublicUrl};
-use crate::remote::Remote;
-use crate::stage::Stage;
 
 /// Everything that the pages are for, by two teams.
 pub(in crate::scenarios) async fn people_use_the_pages(stage: Stage) -> Result<()> {

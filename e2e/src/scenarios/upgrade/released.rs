@@ -23,9 +23,9 @@ use super::{NEXT, Part, Release, State, follows, install, installation, referenc
 use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages};
 use crate::environment::{Environment, is_ready, slot};
 use crate::eventually::eventually;
+use crate::fixture::Stage;
 use crate::objects::Objects;
 use crate::scenarios::portrayed;
-use crate::stage::Stage;
 
 pub(crate) async fn environments_survive_the_function_first(stage: Stage) -> Result<()> {
     play(&stage, Order::FunctionFirst, "function-first").await

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::doctor::look::{ProviderConfigs, Served};
-use crate::paint::Mark;
+use crate::style::Mark;
 
 pub(in crate::doctor) fn objects(values: &[Value]) -> Seen {
     Seen::All(values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect())
@@ -93,7 +93,7 @@ fn served() -> BTreeSet<Served> {
 
 fn told(world: &World) -> String {
     let line = |check: &Check| {
-        format!("{} {}  {}\n", crate::paint::sign_of(check.mark), check.what, check.found)
+        format!("{} {}  {}\n", crate::style::sign_of(check.mark), check.what, check.found)
     };
     all(world).iter().map(line).collect()
 }

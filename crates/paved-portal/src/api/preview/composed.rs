@@ -6,12 +6,12 @@ use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
-use paved_render::discreet::without_secrets;
 use paved_render::function;
+use paved_render::redact::without_secrets;
 use paved_render::rendered;
 use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::step::Step;
+use paved_render::subject::pipeline_step::Step;
 use serde_json::Value;
 
 use super::difference::differences;

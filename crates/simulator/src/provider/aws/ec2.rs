@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::manner::{Facts, Id, Manner, Reference, many, one};
+use super::super::kind_behaviour::{Facts, Id, Manner, Reference, many, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES, arn};
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use super::super::kind_behaviour::{Id, Manner, details, one};
 use super::super::kubeconfig;
-use super::super::manner::{Id, Manner, details, one};
 use super::super::rules::{Rules, needed};
 use super::{KIND, RULES, arn};
 

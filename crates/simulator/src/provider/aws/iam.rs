@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::manner::{Id, Manner, Reference, one};
+use super::super::kind_behaviour::{Id, Manner, Reference, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND};
 

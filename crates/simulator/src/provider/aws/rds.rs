@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::manner::{Facts, Id, Manner, details};
+use super::super::kind_behaviour::{Facts, Id, Manner, details};
 use super::super::rules::Rules;
 use super::{KIND, RULES, arn};
 use crate::core::{ConnectionDetails, World, connection_secret};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::manner::{Id, Manner, details, each, one};
+use super::super::kind_behaviour::{Id, Manner, details, each, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES};
 

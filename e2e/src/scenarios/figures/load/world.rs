@@ -25,8 +25,8 @@ use super::super::{copy_kinds, released, write_all};
 use super::{PEOPLE, Size};
 use crate::control_plane::{Metrics, Process, Program, ports};
 use crate::eventually::PATIENCE;
+use crate::fixture::Stage;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
 /// The kind of all of them.
 const PLURAL: &str = "stockpools";

@@ -1,0 +1,441 @@
+//! When a wait ends: what has happened to one environment since it began, and what follows.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::Goal;
+use super::remediation;
+use super::watch_set::Seen;
+use crate::environment::{Blocker, Environment, is_refused};
+
+/// How long a status that may be that of an older spec has to stay the same before it is believed.
+const SETTLE: Duration = Duration::from_secs(15);
+
+/// What has happened since the wait began.
+pub(super) struct Course {
+    goal: Goal,
+    patience: Duration,
+    /// The most parts that were ready, and that existed.
+    made: (usize, usize),
+    /// When each part was seen refused first and last, since something moved.
+    refused: BTreeMap<String, (Instant, Instant)>,
+    /// Since when it looks decided.
+    decided: Option<Instant>,
+    begin: Instant,
+}
+
+/// Whether the wait goes on.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Pending,
+    Done,
+    Failed(Ending),
+}
+
+/// How a wait ends in failure.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// The function does not compose this spec.
+    Invalid {
+        /// Kind, namespace and name.
+        what: String,
+        /// The reason and the message of the function.
+        message: String,
+    },
+    /// It will not become ready by itself.
+    Provisioning {
+        /// Kind, namespace and name.
+        what: String,
+        /// The cause and the remediation.
+        message: String,
+    },
+}
+
+impl Verdict {
+    /// How the wait ends, if it fails.
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        match self {
+            Self::Failed(ending) => Some(ending),
+            Self::Pending | Self::Done => None,
+        }
+    }
+}
+
+impl Course {
+    pub(super) fn new(goal: Goal, patience: Duration, begin: Instant) -> Self {
+        Self { goal, patience, made: (0, 0), refused: BTreeMap::new(), decided: None, begin }
+    }
+
+    /// What follows from how it stands now. `clock` is the time of day.
+    pub(super) fn judge(&mut self, seen: &Seen, now: Instant, clock: Timestamp) -> Verdict {
+        let environment = &seen.environment;
+        let failed = |message: String| {
+            Verdict::Failed(Ending::Provisioning { what: environment.title(), message })
+        };
+        if self.goal == Goal::Deleted {
+            return if seen.gone { Verdict::Done } else { Verdict::Pending };
+        }
+        if seen.gone {
+            return failed("was deleted while it was waited for".to_owned());
+        }
+        if environment.deleted.is_some() {
+            return failed("is being deleted: it will not become ready".to_owned());
+        }
+        if let Some(decided) = self.decided(environment, now, clock) {
+            return decided;
+        }
+        match self.failed_for_good(environment, now) {
+            Some((blocker, time)) => failed(remediation::paragraph(&blocker, time)),
+            None => Verdict::Pending,
+        }
+    }
+
+    /// What was seen last says nothing of what comes next: how it stands is not known until it is
+    /// seen again.
+    pub(super) fn lose_sight(&mut self) {
+        self.refused.clear();
+        self.decided = None;
+    }
+
+    /// Done, or refused by the composition; not while the status may be that of an older spec.
+    fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Verdict> {
+        let refused =
+            seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
+        let reached = match &self.goal {
+            Goal::Condition { kind, status } => {
+                seen.condition(kind).is_some_and(|one| one.status == *status)
+            }
+            _ => seen.is_ready(),
+        };
+        if !(seen.is_current() && (reached || refused.is_some())) {
+            self.decided = None;
+            return None;
+        }
+        let since = *self.decided.get_or_insert(now);
+        if seen.may_lag(clock) && now.duration_since(since) < SETTLE {
+            return Some(Verdict::Pending);
+        }
+        Some(match refused {
+            Some(message) if !reached => {
+                Verdict::Failed(Ending::Invalid { what: seen.title(), message: sentence(&message) })
+            }
+            _ => Verdict::Done,
+        })
+    }
+
+    /// What was refused for as long as patience lasts, while nothing moved, and how long that is. A
+    /// provider that tries again may call it "creating" in between: only a pause longer than
+    /// patience, or progress, begins anew.
+    fn failed_for_good(&mut self, seen: &Environment, now: Instant) -> Option<(Blocker, Duration)> {
+        let made = seen.made();
+        if made.0 > self.made.0 || made.1 > self.made.1 {
+            self.made = (made.0.max(self.made.0), made.1.max(self.made.1));
+            self.refused.clear();
+        }
+        // What was ready and is again moves nothing by that.
+        let mended = |slot: &str| {
+            seen.parts.iter().any(|part| part.slot == slot && part.ready && !is_refused(part))
+        };
+        self.refused.retain(|slot, _| !mended(slot));
+        let mut longest: Option<(Blocker, Duration)> = None;
+        // While an older spec is what was refused, the newer one has not been tried; that it was
+        // not is about the newer one.
+        let current = seen.is_current() || seen.condition("Synced").is_none();
+        let counts = |blocker: &Blocker| current || matches!(blocker, Blocker::Uncomposed(_));
+        for blocker in seen.blockers().into_iter().filter(counts) {
+            let (first, last) = self.refused.entry(blocker.key().to_owned()).or_insert((now, now));
+            *last = now;
+            let time = now.duration_since(*first);
+            let patience = self.patience.max(blocker.grace());
+            let longer = longest.as_ref().is_none_or(|(_, other)| time > *other);
+            if time >= patience && now.duration_since(self.begin) >= patience && longer {
+                longest = Some((blocker, time));
+            }
+        }
+        let patience = self.patience;
+        self.refused.retain(|_, (_, last)| *last == now || now.duration_since(*last) < patience);
+        longest
+    }
+}
+
+fn sentence(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use function_paved_road::compose::spec_hash;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::environment::samples::{
+        creating, environment, half_made, ready, refused_leaf, set, uncomposed, unsynced,
+    };
+
+    /// The outcomes of a wait.
+    const DONE: &str = "done";
+    const INVALID: &str = "invalid";
+    const FAILED: &str = "failed";
+
+    const PATIENCE: Duration = Duration::from_mins(3);
+
+    /// A wait, and a clock that the test moves.
+    struct Play {
+        course: Course,
+        begin: Instant,
+        seconds: u64,
+    }
+
+    impl Play {
+        fn new(goal: Goal) -> Self {
+            Self::with(goal, PATIENCE)
+        }
+
+        fn with(goal: Goal, patience: Duration) -> Self {
+            let begin = Instant::now();
+            Self { course: Course::new(goal, patience, begin), begin, seconds: 0 }
+        }
+
+        /// What follows when it looks so, some seconds later: none while it goes on.
+        fn after(&mut self, seconds: u64, object: &Value) -> Option<&'static str> {
+            self.look(seconds, object, false).0
+        }
+
+        fn look(
+            &mut self,
+            seconds: u64,
+            object: &Value,
+            gone: bool,
+        ) -> (Option<&'static str>, String) {
+            self.seconds += seconds;
+            let now = self.begin + Duration::from_secs(self.seconds);
+            let clock = "2026-01-01T12:00:00Z".parse().unwrap();
+            let environment = Arc::new(environment(object));
+            match self.course.judge(&Seen { environment, gone }, now, clock) {
+                Verdict::Pending => (None, String::new()),
+                Verdict::Done => (Some(DONE), String::new()),
+                Verdict::Failed(Ending::Invalid { what, message }) => {
+                    (Some(INVALID), format!("{what}: {message}"))
+                }
+                Verdict::Failed(Ending::Provisioning { what, message }) => {
+                    (Some(FAILED), format!("{what} {message}"))
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wait_ends_when_the_environment_is_ready() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&creating())), None);
+        assert_eq!(play.after(3600, &half_made(&creating())), None, "what is slow has not failed");
+        assert_eq!(play.after(1, &ready()), Some(DONE));
+    }
+
+    #[test]
+    fn rejected_resource_ends_the_wait_after_patience() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(179, &half_made(&refused_leaf())), None);
+        let (code, told) = play.look(1, &half_made(&refused_leaf()), false);
+        assert_eq!(code, Some(FAILED));
+        for part in [
+            "GpuDevWorkspaceClaim team-vision/ada",
+            "instance",
+            "Instance",
+            "i-0abc",
+            "VcpuLimitExceeded",
+            "quota",
+            "3m",
+        ] {
+            assert!(told.contains(part), "{part} is missing: {told}");
+        }
+    }
+
+    #[test]
+    fn earlier_failure_gets_the_full_patience() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(
+            play.after(10, &half_made(&refused_leaf())),
+            None,
+            "its quota may just have been raised"
+        );
+    }
+
+    #[test]
+    fn recovery_begins_anew() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(5, &half_made(&creating())), None);
+        assert_eq!(play.after(600, &half_made(&creating())), None);
+        assert_eq!(
+            play.after(1, &half_made(&refused_leaf())),
+            None,
+            "another failure has its own time"
+        );
+        assert_eq!(play.after(60, &ready()), Some(DONE));
+    }
+
+    #[test]
+    fn a_provider_that_tries_again_and_again_does_not_begin_anew() {
+        let mut play = Play::new(Goal::Ready);
+        let mut ends = None;
+        for _ in 0..5 {
+            ends = ends.or(play.after(20, &half_made(&refused_leaf())));
+            ends = ends.or(play.after(20, &half_made(&creating())));
+        }
+        ends = ends.or(play.after(20, &half_made(&refused_leaf())));
+        assert_eq!(ends, Some(FAILED));
+    }
+
+    #[test]
+    fn a_change_that_is_refused_for_a_moment_now_and_then_has_not_failed() {
+        let mut play = Play::new(Goal::Ready);
+        let late = |refused: bool| {
+            let mut object = half_made(&creating());
+            let resources = object["status"]["resources"].as_array_mut().unwrap();
+            if refused {
+                resources[0]["reason"] = json!("Failed");
+            }
+            object
+        };
+        for _ in 0..5 {
+            assert_eq!(play.after(100, &late(true)), None);
+            assert_eq!(play.after(1, &late(false)), None);
+        }
+        assert_eq!(play.after(1, &late(true)), None);
+        assert_eq!(play.after(180, &late(true)), Some(FAILED));
+    }
+
+    #[test]
+    fn patience_restarts_after_a_lost_connection() {
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        play.course.lose_sight();
+        assert_eq!(play.after(100, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(180, &half_made(&refused_leaf())), Some(FAILED));
+    }
+
+    #[test]
+    fn progress_elsewhere_extends_patience() {
+        let mut play = Play::new(Goal::Ready);
+        let mut object = half_made(&refused_leaf());
+        object["status"]["resources"][0]["ready"] = json!(false);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(10, &half_made(&refused_leaf())), Some(FAILED));
+    }
+
+    #[test]
+    fn an_invalid_spec_ends_it_at_once() {
+        let mut object = half_made(&creating());
+        set(
+            &mut object,
+            "Provisioned",
+            "False",
+            "InvalidSpec",
+            "spec.parameters.instanceType: found x",
+        );
+        let (code, told) = Play::new(Goal::Ready).look(0, &object, false);
+        assert_eq!(code, Some(INVALID));
+        assert!(told.contains("InvalidSpec: spec.parameters.instanceType"), "{told}");
+        object["metadata"]["generation"] = json!(3);
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), None, "the spec was changed since");
+    }
+
+    #[test]
+    fn recent_change_is_ready_only_after_a_delay() {
+        let mut object = ready();
+        object["metadata"]["managedFields"] =
+            json!([{"manager": "paved", "operation": "Apply", "time": "2026-01-01T11:59:58Z"}]);
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(14, &object), None);
+        assert_eq!(play.after(1, &object), Some(DONE));
+    }
+
+    #[test]
+    fn uncomposed_edit_ends_the_wait_with_a_failure() {
+        let mut object = ready();
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &object), None);
+        assert_eq!(play.after(179, &object), None);
+        let (code, told) = play.look(1, &object, false);
+        assert!(
+            code == Some(FAILED) && told.contains("has not composed the newest spec"),
+            "{told}"
+        );
+        // Also where it has not been seen at all: a reconcile that nobody answers goes on for
+        // minutes.
+        let mut unseen = object.clone();
+        unseen["metadata"]["generation"] = json!(99);
+        let mut play = Play::new(Goal::Ready);
+        assert_eq!(play.after(0, &unseen), None);
+        assert_eq!(play.after(180, &unseen), Some(FAILED));
+        object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(DONE));
+        // What is refused is not composed either, and is told at once.
+        object["status"]["specHash"] = json!("0123456789abcdef");
+        set(
+            &mut object,
+            "Provisioned",
+            "False",
+            "InvalidSpec",
+            "spec.parameters.instanceType: found x",
+        );
+        assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(INVALID));
+    }
+
+    #[test]
+    fn deletion_fails_a_wait_for_ready_and_ends_one_for_deleted() {
+        let (code, told) = Play::new(Goal::Ready).look(0, &ready(), true);
+        assert_eq!(code, Some(FAILED));
+        assert!(told.contains("was deleted"), "{told}");
+        let mut going = ready();
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-01T11:00:00Z");
+        assert_eq!(Play::new(Goal::Ready).after(0, &going), Some(FAILED));
+        let mut play = Play::new(Goal::Deleted);
+        assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
+        assert_eq!(play.after(3600, &half_made(&refused_leaf())), None);
+        assert_eq!(play.look(0, &going, true).0, Some(DONE));
+    }
+
+    #[test]
+    fn a_condition_can_be_waited_for() {
+        let goal = Goal::Condition { kind: "Provisioned".into(), status: "False".into() };
+        assert_eq!(Play::new(goal.clone()).after(0, &half_made(&creating())), Some(DONE));
+        assert_eq!(Play::new(goal).after(0, &ready()), None);
+    }
+
+    #[test]
+    fn uncomposed_environment_ends_the_wait_after_patience() {
+        for (object, words) in [
+            (unsynced(), "Crossplane does not compose this environment. Ask the platform team"),
+            (unsynced(), "cannot select a Composition"),
+            (uncomposed(), "Crossplane does not compose this environment"),
+        ] {
+            let mut play = Play::new(Goal::Ready);
+            assert_eq!(play.after(0, &object), None);
+            assert_eq!(play.after(179, &object), None);
+            let (code, told) = play.look(1, &object, false);
+            assert_eq!(code, Some(FAILED));
+            assert!(told.contains(words), "{told}");
+        }
+        // Crossplane has its three minutes, although a rejected resource gets two seconds.
+        for object in [unsynced(), uncomposed()] {
+            let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
+            assert_eq!(play.after(0, &object), None);
+            assert_eq!(play.after(179, &object), None);
+            assert_eq!(play.after(1, &object), Some(FAILED));
+        }
+    }
+}

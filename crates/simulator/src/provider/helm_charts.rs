@@ -1,0 +1,41 @@
+//! Kinds that add-ons bring into a cluster: Argo CD's and Knative's.
+
+use serde_json::{Value, json};
+
+use super::kind_behaviour::{Id, MANAGED, Manner};
+use super::{State, set_condition};
+use crossplane::json::set;
+
+/// Healthy once its repository was brought into the cluster.
+pub(super) const APPLICATION: Manner = Manner {
+    rounds: 2,
+    id: Id::None,
+    tell: |application, state, _, _| {
+        let (health, sync) = match state {
+            State::Ready => ("Healthy", "Synced"),
+            State::Creating | State::Waiting(_) => ("Progressing", "OutOfSync"),
+            State::Failed(_) => ("Degraded", "Synced"),
+        };
+        set(application, &["status", "health", "status"], json!(health));
+        set(application, &["status", "sync", "status"], json!(sync));
+    },
+    ..MANAGED
+};
+
+/// Ready once the operator has brought up what it asks for.
+pub(super) const KNATIVE: Manner = Manner {
+    rounds: 2,
+    id: Id::None,
+    tell: |serving: &mut Value, state, world, _| {
+        let now = world.now().to_string();
+        let (status, reason, message) = match state {
+            State::Ready => ("True", "", ""),
+            State::Creating | State::Waiting(_) => ("False", "NotReady", "Waiting on deployments"),
+            State::Failed(why) => ("False", "Error", why.as_str()),
+        };
+        for kind in ["DeploymentsAvailable", "InstallSucceeded", "Ready"] {
+            set_condition(serving, &now, kind, status, reason, message);
+        }
+    },
+    ..MANAGED
+};

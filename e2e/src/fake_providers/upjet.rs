@@ -1,0 +1,216 @@
+//! How the upjet providers work with the pretended clouds: in the background, and never replacing
+//! anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossplane::api_version::group_of;
+use crossplane::names;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use simulator::provider::model::{Existing, differs, parameters};
+
+use super::reconcile::{Outside, Seen};
+use super::resource::{Resource, seconds, until};
+use super::state::{Cloud, External, Owner, key};
+use super::{Rule, Trouble};
+
+/// The clouds as a provider sees them.
+pub struct Upjet {
+    /// What exists.
+    pub cloud: Arc<Cloud>,
+    /// How long a round of a kind's model takes.
+    pub round: Duration,
+}
+
+impl Outside for Upjet {
+    async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
+        let Some(external) = self.find(resource) else { return Ok(Seen::Missing) };
+        if let Some(gone_at) = external.gone_at {
+            if let Some(left) = until(gone_at) {
+                return Ok(Seen::Going(left));
+            }
+            self.cloud.remove(&external).await?;
+            return Ok(Seen::Missing);
+        }
+        // A name that the cloud assigns is known once the creation has ended, as everything else
+        // is.
+        if let Some(left) = until(external.ready_at) {
+            if !resource.model.assigns_names() {
+                resource.model.name(&mut resource.object);
+            }
+            return Ok(Seen::Making(left));
+        }
+        resource.name_externally(&external.name);
+        if resource.is_deleted() {
+            return Ok(Seen::Made { outdated: false });
+        }
+        as_identified(&external.identity, resource, show);
+        let outdated = differs(&external.parameters, &parameters(&resource.object));
+        Ok(Seen::Made { outdated })
+    }
+
+    async fn create(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
+        let wanted = parameters(&resource.object);
+        let former = resource.external_name().to_owned();
+        let mut identity = resource.uid().to_owned();
+        if resource.model.assigns_names() && !former.is_empty() {
+            identity = format!("{identity} after {former}");
+            resource.forget();
+        }
+        let (name, parameters) = as_identified(&identity, resource, |resource| {
+            let mut made = resource.object.clone();
+            resource.model.identify(&mut made);
+            let name =
+                made["metadata"]["annotations"][names::EXTERNAL_NAME].as_str().unwrap_or_default();
+            (name.to_owned(), resource.model.completed(&made, &resource.world))
+        });
+        if let Some(why) = resource.model.forbids_creation(&wanted) {
+            return Err(Trouble::Refused(why));
+        }
+        let external = self.made(resource, name, identity, parameters, rule);
+        self.cloud.put(&external).await
+    }
+
+    async fn update(&self, resource: &mut Resource) -> Result<(), Trouble> {
+        let Some(mut external) = self.find(resource) else { return Ok(()) };
+        let wanted = parameters(&resource.object);
+        if let Some(why) = resource.model.forbids_change(&external.parameters, &wanted) {
+            return Err(Trouble::Refused(why));
+        }
+        for (field, value) in resource.model.effective(&wanted).as_object().into_iter().flatten() {
+            external.parameters[field] = value.clone();
+        }
+        resource.name().clone_into(&mut external.owner.name);
+        self.cloud.put(&external).await
+    }
+
+    async fn delete(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {
+        let Some(mut external) = self.find(resource) else { return Ok(()) };
+        if resource.model.is_asynchronous() && self.is_making(&external, resource, rule) {
+            let since = resource.create_began();
+            return Err(Trouble::Busy(format!(
+                "create operation that started at {since} is still running"
+            )));
+        }
+        let refusal = self.cloud.look(|all| {
+            let all = all.iter().map(|one| existing(one));
+            resource.model.forbids_deletion(existing(&external), all)
+        });
+        if let Some(why) = refusal {
+            return Err(Trouble::Refused(why));
+        }
+        if self.round.is_zero() {
+            return self.cloud.remove(&external).await;
+        }
+        external.gone_at = Some(later(self.round));
+        self.cloud.put(&external).await
+    }
+}
+
+impl Upjet {
+    /// What a resource holds: what was made for it, or what bears its name already.
+    fn find(&self, resource: &Resource) -> Option<External> {
+        self.cloud.held_by(resource.uid()).or_else(|| {
+            let name = Some(resource.external_name()).filter(|name| !name.is_empty())?;
+            self.cloud.get(&key(&group(resource), resource.text("/kind"), parent(resource), name))
+        })
+    }
+
+    /// Whether a provider is still at the making of something, and can do nothing else with it.
+    /// What only a rule slowed down, which is withdrawn, is made.
+    fn is_making(&self, external: &External, resource: &Resource, rule: &Rule) -> bool {
+        let left = until(external.ready_at);
+        left.is_some_and(|left| rule.seconds.is_some() || left <= self.usual_time(resource))
+    }
+
+    fn usual_time(&self, resource: &Resource) -> Duration {
+        self.round * resource.model.rounds()
+    }
+
+    fn made(
+        &self,
+        resource: &Resource,
+        name: String,
+        identity: String,
+        parameters: Value,
+        rule: &Rule,
+    ) -> External {
+        let takes = rule.seconds.map_or(self.usual_time(resource), |seconds| {
+            Duration::try_from_secs_f64(seconds).unwrap_or_default()
+        });
+        External {
+            group: group(resource),
+            kind: resource.text("/kind").to_owned(),
+            name,
+            parent: parent(resource).map(str::to_owned),
+            identity,
+            ready_at: later(takes),
+            gone_at: None,
+            parameters,
+            owner: Owner {
+                api_version: resource.text("/apiVersion").to_owned(),
+                namespace: resource.text("/metadata/namespace").to_owned(),
+                name: resource.name().to_owned(),
+                uid: resource.uid().to_owned(),
+                composite: resource.object["metadata"]["labels"][names::COMPOSITE]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+        }
+    }
+}
+
+/// Shows in the object what the cloud made of it.
+fn show(resource: &mut Resource) {
+    resource.object["status"]["atProvider"] = json!({});
+    resource.model.identify(&mut resource.object);
+    resource.model.finish(&mut resource.object, &mut resource.world);
+}
+
+/// Works on a resource under the identity that its external resource has; ids and addresses follow
+/// from it.
+fn as_identified<T>(
+    identity: &str,
+    resource: &mut Resource,
+    work: impl FnOnce(&mut Resource) -> T,
+) -> T {
+    let uid = std::mem::replace(&mut resource.object["metadata"]["uid"], json!(identity));
+    let worked = work(resource);
+    resource.object["metadata"]["uid"] = uid;
+    worked
+}
+
+/// A resource of the cloud, as the model asks for it.
+fn existing(external: &External) -> Existing<'_> {
+    Existing {
+        group: &external.group,
+        kind: &external.kind,
+        name: &external.name,
+        parameters: &external.parameters,
+        is_busy: external.is_busy(),
+    }
+}
+
+/// What the resource is a part of.
+fn parent(resource: &Resource) -> Option<&str> {
+    resource.model.whole(&resource.object)
+}
+
+/// The group of its kind, which both flavours share.
+fn group(resource: &Resource) -> String {
+    group_of(&resource.object)
+        .split('.')
+        .filter(|label| *label != "m")
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+fn later(duration: Duration) -> Timestamp {
+    let now = Timestamp::now();
+    if duration.is_zero() {
+        return seconds(now);
+    }
+    now.checked_add(duration).unwrap_or(now)
+}

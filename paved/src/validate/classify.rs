@@ -1,0 +1,74 @@
+//! What a document is to us.
+
+use function_paved_road::settings::{API_VERSION, KIND};
+use k8s_schema::Violation;
+use paved_render::subject::kind;
+use paved_render::subject::pipeline_step::{self, CONFIG};
+use serde_json::Value;
+
+use crate::files::shape;
+use crate::yaml::Located;
+
+/// What a document is to us.
+pub(super) enum Sort {
+    /// A claim or an XR.
+    Environment,
+    /// Settings, or something that has Settings in it.
+    Settings(Part),
+    /// Somebody else's.
+    Foreign,
+    /// Meant to be one of ours.
+    Wrong(Violation),
+}
+
+/// Where a document has its Settings.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    /// It is Settings.
+    Whole,
+    /// `data` of an EnvironmentConfig.
+    Data,
+    /// The input of a Composition's step.
+    Input(usize),
+}
+
+/// Classifies a document. Foreign documents are allowed in a folder, but not in a named file.
+pub(super) fn classify(document: &Located, in_folder: bool) -> Sort {
+    let value = &document.value;
+    if !value.is_object() {
+        let message = format!("found {}; allowed: a Kubernetes object", shape(value));
+        return if in_folder { Sort::Foreign } else { wrong("", message) };
+    }
+    if pipeline_step::is_settings(value) {
+        return Sort::Settings(if value["kind"] == CONFIG { Part::Data } else { Part::Whole });
+    }
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let (group, version) = crossplane::api_version::split(api_version);
+    if kind == "Composition" && group == "apiextensions.crossplane.io" {
+        return input(value).map_or(Sort::Foreign, |index| Sort::Settings(Part::Input(index)));
+    }
+    if kind == KIND && group.is_empty() {
+        return wrong("apiVersion", format!("found {api_version:?}; allowed: {API_VERSION}"));
+    }
+    let known = kind::known();
+    let is_meant = kind::is_our_group(group)
+        || version == function_paved_road::manifests::VERSION
+            && crossplane::nearest(kind, known.iter().copied()).is_some();
+    match kind::find(value) {
+        Ok(_) => Sort::Environment,
+        Err(violation) if known.contains(&kind) || is_meant => Sort::Wrong(violation),
+        Err(violation) if kind.is_empty() && !in_folder => Sort::Wrong(violation),
+        Err(_) => Sort::Foreign,
+    }
+}
+
+/// The step of a Composition that has Settings.
+fn input(composition: &Value) -> Option<usize> {
+    let steps = composition["spec"]["pipeline"].as_array()?;
+    steps.iter().position(|step| step["input"]["kind"] == KIND)
+}
+
+fn wrong(path: &str, message: String) -> Sort {
+    Sort::Wrong(Violation { path: path.to_owned(), message })
+}

@@ -1,0 +1,74 @@
+import type { OnDeletion } from '../api/schema';
+import { count, humane } from '../kinds/format';
+
+/**
+ * What deleting an environment deletes and keeps, as the function says it. Older schema revisions
+ * do not say it.
+ */
+export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) {
+  if (!plan)
+    return <p>The environment’s resources are deleted. See its template for what is kept.</p>;
+  const { deletes, keeps } = plan;
+  const withData = deletes.filter(({ hasData }) => hasData);
+  const others = deletes.length - withData.length;
+  return (
+    <>
+      {withData.length > 0 && (
+        <Resources
+          title="Deleted with all data"
+          all={withData.map((one) => ({ ...one, title: humane(one.slot) }))}
+        />
+      )}
+      {others > 0 && (
+        <p>
+          {withData.length > 0
+            ? `Also deleted: ${count(others, 'other resource')}.`
+            : `Deleted: ${count(others, 'resource')}.`}
+        </p>
+      )}
+      {keeps.length > 0 && <KeptResources plan={plan} />}
+      {deletes.length + keeps.length === 0 && <p>No resource has been created yet.</p>}
+    </>
+  );
+}
+
+/** What stays when the environment is deleted. */
+export function KeptResources({ plan: { deletes, keeps } }: { plan: OnDeletion }) {
+  // Of a resource that is deleted something else may stay, such as a snapshot.
+  const isLeft = (slot: string) => deletes.some((one) => one.slot === slot);
+  const all = keeps.map((one) => ({
+    ...one,
+    title: isLeft(one.slot) ? `${humane(one.kind)} of ${one.slot}` : humane(one.slot),
+  }));
+  return <Resources title="Kept, and billed while it exists" all={all} />;
+}
+
+interface Listed {
+  slot: string;
+  kind: string;
+  title: string;
+  name?: string | null;
+  until?: string | null;
+}
+
+function Resources({ title, all }: { title: string; all: readonly Listed[] }) {
+  return (
+    <div>
+      <p>{title}:</p>
+      <ul aria-label={title}>
+        {all.map((one) => (
+          <li key={`${one.slot} ${one.kind}`}>
+            {one.title}
+            {one.name && (
+              <>
+                {' '}
+                <code>{one.name}</code>
+              </>
+            )}
+            {one.until && `, until ${one.until}`}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

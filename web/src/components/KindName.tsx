@@ -1,0 +1,24 @@
+import { groupOf, type OfKind } from '../kinds/metadata';
+import { twinsAtom } from '../state/session';
+import { useKnown } from '../state/useKindMetadata';
+import { useValue } from '../state/useValue';
+
+/**
+ * What people call an environment's kind; where two groups serve one that is called so, with its
+ * group.
+ */
+export function KindName({ of }: { of: OfKind }) {
+  const { title } = useKnown(of);
+  const isTwin = useValue(twinsAtom, (twins) => twins.has(title));
+  return (
+    <>
+      {title}
+      {isTwin && (
+        <>
+          {' '}
+          <span className="whole-word">({groupOf(of.apiVersion)})</span>
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,121 @@
+import type { Part } from '../api/schema';
+import { moodOfPart } from '../kinds/tone';
+import { nameOf, treeOf, type Node } from '../kinds/tree';
+import { count, humane } from '../kinds/format';
+import { Ago } from './Ago';
+import { CauseWords } from './CauseWords';
+import { Copy } from './Copy';
+import { Fold } from './Fold';
+import { Dot } from './Pill';
+
+interface Props {
+  parts: readonly Part[];
+  leaving?: boolean;
+  /** Of a preview nothing exists yet: there is no state to show. */
+  planned?: boolean;
+}
+
+/** What an environment is made of, as a tree with each part's state. */
+export function Tree({ parts, leaving = false, planned = false }: Props) {
+  return <Branch nodes={treeOf(parts)} leaving={leaving} planned={planned} label="Resources" />;
+}
+
+interface BranchProps {
+  nodes: readonly Node[];
+  leaving: boolean;
+  planned: boolean;
+  label?: string;
+}
+
+function Branch({ nodes, leaving, planned, label }: BranchProps) {
+  return (
+    <ul className="tree" aria-label={label}>
+      {nodes.map((node) => (
+        <li key={node.name} className={node.part ? undefined : 'branch'}>
+          {node.helpers ? (
+            <Helpers node={node} leaving={leaving} planned={planned} />
+          ) : (
+            <>
+              {node.part ? (
+                <Leaf part={node.part} leaving={leaving} planned={planned} />
+              ) : (
+                <p className="branch-name">{humane(node.name)}</p>
+              )}
+              {node.children.length > 0 && (
+                <Branch nodes={node.children} leaving={leaving} planned={planned} />
+              )}
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What only keeps the others in order is folded away, unless something is wrong with it. */
+function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; planned: boolean }) {
+  const wrong = node.children.some(({ part }) => part && moodOfPart(part) === 'bad');
+  return (
+    <Fold
+      className="helpers"
+      wrong={wrong}
+      summary={<>{count(node.children.length, 'internal resource')}</>}
+    >
+      <Branch nodes={node.children} leaving={leaving} planned={planned} />
+    </Fold>
+  );
+}
+
+function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
+  const { kind, ready, reason, since, message, cause } = part;
+  const mood = planned ? 'idle' : moodOfPart(part, leaving);
+  const word = reason ?? (leaving ? 'Not deleted yet' : ready ? 'Ready' : 'Pending');
+  return (
+    <div className="leaf" data-mood={mood}>
+      <div className="leaf-head">
+        {!planned && <Dot mood={mood} word={word} />}
+        <span className="leaf-names">
+          <span className="leaf-name">{nameOf(part)}</span> <span className="small">{kind}</span>
+        </span>
+        {!planned && (
+          <span className="leaf-state small">
+            <span aria-hidden="true">{word}</span> <Ago at={since} />
+          </span>
+        )}
+      </div>
+      {!planned && (mood !== 'bad' || part.externalName) && (
+        <LeafLine
+          part={part}
+          says={ready || mood === 'bad' ? undefined : (cause?.headline ?? message)}
+        />
+      )}
+      {mood === 'bad' && cause && <CauseWords cause={cause} />}
+      {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
+    </div>
+  );
+}
+
+/**
+ * The id of a part, once there is one, and what it waits for. The line is there from the beginning:
+ * nothing below moves as the part comes up.
+ */
+function LeafLine({ part, says }: { part: Part; says: string | null | undefined }) {
+  const { externalName } = part;
+  return (
+    <p className="leaf-line">
+      {externalName && (
+        <>
+          <code className="code cut" title={externalName}>
+            {externalName}
+          </code>
+          <Copy text={externalName} what={`the id of ${nameOf(part)}`} />
+        </>
+      )}
+      {says && (
+        <span className="small cut" title={says}>
+          {says}
+        </span>
+      )}
+    </p>
+  );
+}
