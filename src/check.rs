@@ -26,7 +26,7 @@ pub use ssh::{LONGEST_SSH_KEY, ssh_public_key};
 pub use typed::typed;
 
 /// The longest message that we put into status or results, in bytes.
-pub const LONGEST: usize = 1024;
+pub const MAX_MESSAGE_LEN: usize = 1024;
 
 /// How much of a value a message shows, in characters.
 const SHOWN: usize = 80;
@@ -253,9 +253,12 @@ pub fn is_invisible(c: char) -> bool {
 
 /// Somebody else's words as a message shows them: without invisible characters, and at most 1 KiB.
 pub fn shown(words: &str) -> String {
-    let visible: String =
-        words.chars().take(LONGEST).map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect();
-    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > LONGEST - 3) {
+    let visible: String = words
+        .chars()
+        .take(MAX_MESSAGE_LEN)
+        .map(|c| if is_invisible(c) { '\u{fffd}' } else { c })
+        .collect();
+    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > MAX_MESSAGE_LEN - 3) {
         None => visible,
         Some((end, _)) => format!("{}…", &visible[..end]),
     }

@@ -43,7 +43,7 @@ pub use names::{NameRule, label};
 pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
-pub use result::Answer;
+pub use result::CompositionResult;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
@@ -57,7 +57,7 @@ use crate::settings::Common;
 use crate::value::{Object, at, put, text};
 
 /// The label on every resource we compose: what carries it is ours to account for.
-pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
+pub const OWNED_LABEL: &str = "paved-road.fn.crossplane.io/composed";
 
 /// Prefix of the annotations that note which choice of the user's a value followed from.
 pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
@@ -79,7 +79,7 @@ pub struct Composition<'r> {
     observed: BTreeMap<String, observed::Resource>,
     desired: BTreeMap<String, Desired>,
     waiting: BTreeMap<String, Absent>,
-    retired: BTreeSet<String>,
+    removed: BTreeSet<String>,
     protected: BTreeSet<String>,
     /// Slots whose managed resources this call changes. To those that wait for them they are what
     /// was observed.
@@ -150,7 +150,7 @@ impl<'r> Composition<'r> {
             observed,
             desired: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            retired: BTreeSet::new(),
+            removed: BTreeSet::new(),
             protected: BTreeSet::new(),
             changing: BTreeSet::new(),
             connection: BTreeMap::new(),
@@ -272,7 +272,7 @@ impl<'r> Composition<'r> {
     }
 
     /// Holds what this call asks for in a slot unready, although it says that it is ready.
-    pub fn hold(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
+    pub fn mark_unready(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
         if let Some(ready) = self.desired.get_mut(slot).filter(|desired| desired.health.ready) {
             ready.health = Health::pending(State::Creating, Reason::Creating, message);
         }
@@ -321,7 +321,7 @@ impl<'r> Composition<'r> {
 
     /// Puts a resource into its slot, with our mark.
     fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
-        put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
+        put(&mut object, &["metadata", "labels", OWNED_LABEL], Some("true".into()));
         if let Some(revision) = self.revision_note(slot) {
             put(
                 &mut object,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tonic::Status;
 
 use crate::apis::{self, AnyApi};
-use crate::compose::{Answer, Composite, Composition, Lookup, Phase, STALLED, Stalled};
+use crate::compose::{Composite, Composition, CompositionResult, Lookup, Phase, STALLED, Stalled};
 use crate::error::Error;
 use crate::reason::Reason;
 use crate::settings::Settings;
@@ -87,7 +87,7 @@ pub fn run_with(
                 for (requirement, lookup) in cx.lookups() {
                     ask(&request, &mut response, requirement, selector(lookup));
                 }
-                let answer = cx.finish(status?, api.info().since_revision)?;
+                let answer = cx.build(status?, api.info().since_revision)?;
                 leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())
@@ -258,7 +258,10 @@ fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition
 }
 
 /// What earlier steps desired passes through untouched: a name that they took is never ours.
-fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<(), Error> {
+fn leave_to_others(
+    response: &RunFunctionResponse,
+    answer: &CompositionResult,
+) -> Result<(), Error> {
     let Some(earlier) = &response.desired else { return Ok(()) };
     let taken: Vec<String> = answer
         .resources
@@ -270,7 +273,7 @@ fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<()
 }
 
 /// Puts an answer into the response, beside what earlier steps desired.
-fn fill(response: &mut RunFunctionResponse, answer: Answer) {
+fn fill(response: &mut RunFunctionResponse, answer: CompositionResult) {
     tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
     let desired = response.desired.get_or_insert_default();
     for (slot, (object, ready)) in answer.resources {

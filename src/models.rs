@@ -74,7 +74,7 @@ pub struct Kind {
     /// `settings.userLabels`.
     pub tags: Option<&'static str>,
     /// Fields of `spec` beside `forProvider` that we set, such as `readiness`.
-    pub beside: &'static [&'static str],
+    pub spec_fields: &'static [&'static str],
     /// Whether the provider may copy what the cloud chose into `spec.forProvider`. Not for clusters
     /// whose cloud raises their version: the provider would ask for the copied version again,
     /// permanently. Only a kind that is found by its name can do without: where the cloud assigns
@@ -95,7 +95,7 @@ impl Kind {
             cluster_version: "v1beta1",
             namespaced_version: "v1beta1",
             tags: Some("tags"),
-            beside: &[],
+            spec_fields: &[],
             late_initialized: true,
             since: 1,
         }
@@ -162,8 +162,8 @@ impl Kind {
     }
 
     /// The same kind, of whose `spec` we set these fields beside `forProvider`.
-    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
-        Self { beside: fields, ..self }
+    pub const fn spec_fields(self, fields: &'static [&'static str]) -> Self {
+        Self { spec_fields: fields, ..self }
     }
 }
 

@@ -98,9 +98,11 @@ impl Subject {
 
 /// A string field, cut to what a Kubernetes name may have: the rest would only fill the log.
 fn text(object: Option<&Struct>, field: &str) -> String {
-    const LONGEST: usize = 253;
+    const MAX_NAME_CHARS: usize = 253;
     match object.and_then(|object| object.fields.get(field)) {
-        Some(Value { kind: Some(Kind::StringValue(text)) }) => text.chars().take(LONGEST).collect(),
+        Some(Value { kind: Some(Kind::StringValue(text)) }) => {
+            text.chars().take(MAX_NAME_CHARS).collect()
+        }
         _ => String::new(),
     }
 }

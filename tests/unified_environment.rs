@@ -9,7 +9,8 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
 
-const MARK: &str = "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
+const CREDENTIALS_HASH: &str =
+    "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
 
 /// An environment of the examples, in a state that a test may change.
 #[derive(Clone)]
@@ -94,8 +95,9 @@ fn new_password_only_restarts_the_backend_pods() {
         let before = environment.manifest("backend-deployment");
         environment.credentials()["data"]["password"] = json!("QW5vdGhlckV4YW1wbGU=");
         let mut after = environment.manifest("backend-deployment");
-        assert_ne!(after.pointer(MARK), before.pointer(MARK));
-        *after.pointer_mut(MARK).unwrap() = before.pointer(MARK).unwrap().clone();
+        assert_ne!(after.pointer(CREDENTIALS_HASH), before.pointer(CREDENTIALS_HASH));
+        *after.pointer_mut(CREDENTIALS_HASH).unwrap() =
+            before.pointer(CREDENTIALS_HASH).unwrap().clone();
         assert_eq!(after, before);
     }
 }

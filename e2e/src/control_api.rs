@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
-use crate::eventually::PATIENCE;
+use crate::eventually::TIMEOUT;
 use crate::fake_providers::faults::Rule;
 use crate::fixture::Stage;
 
@@ -112,7 +112,7 @@ fn rule_names(environment: &str, kind: &str) -> [String; 2] {
 /// Whatever it was that was started again: when this answers, the API server does.
 async fn start(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
     stage.plane.process(&name)?.start_again()?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     while stage.plane.client().apiserver_version().await.is_err() {
         if Instant::now() > end {
             return Err(anyhow!("the API server does not answer again").into());

@@ -14,7 +14,7 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use self::parts::{is_in_sync, written};
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::kubectl::Kubectl;
 use crate::objects::{Objects, reference, resource};
 
@@ -92,7 +92,7 @@ impl Environment {
 
     /// Waits until the object is as it should be; gives it back.
     pub async fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let object = self.object().await?;
             if is(&object) {
@@ -100,7 +100,7 @@ impl Environment {
             }
             if Instant::now() > end {
                 let status = serde_json::to_string_pretty(&object["status"])?;
-                bail!("{} was not {what} within {} s: {status}", self.name(), PATIENCE.as_secs());
+                bail!("{} was not {what} within {} s: {status}", self.name(), TIMEOUT.as_secs());
             }
             tokio::time::sleep(EVERY).await;
         }

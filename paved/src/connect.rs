@@ -25,7 +25,7 @@ use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::wait;
 use crate::{Console, Stream};
-use connection_secret::Details;
+use connection_secret::ConnectionSecret;
 
 /// Connects to what the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -144,7 +144,7 @@ impl Target {
         }
     }
 
-    async fn details(&self) -> Result<Details, Failure> {
-        Details::read(self).await
+    async fn details(&self) -> Result<ConnectionSecret, Failure> {
+        ConnectionSecret::read(self).await
     }
 }

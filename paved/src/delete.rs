@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, Served, find_each};
-use paved_client::delete::{Left, Parts, delete};
+use paved_client::delete::{Parts, Remaining, delete};
 use paved_client::environment::{Environment, age, spell};
-use paved_client::wait::Watched;
+use paved_client::wait::WatchSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::cli::Delete;
 use crate::failure::Failure;
-use crate::live_view::Live;
+use crate::live_view::LiveView;
 use crate::signals::{self, Stop};
 use crate::style::{self, BOLD, Leaf, one_line};
 
 /// How often the parts are looked at while they go: functions do not run then, so that the status
 /// says nothing of them.
-const LOOK: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The longest that one environment's parts are asked for at a time.
-const LONGEST: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -56,13 +56,15 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     for one in found.iter().filter(|_| args.wait) {
         let late = |_| {
             let title = Environment::from_object(&one.object).title();
-            let after = spell(LONGEST);
+            let after = spell(READ_TIMEOUT);
             Failure::TimedOut(format!(
                 "{title}: could not load its resources within {after}. Nothing was deleted. Try \
                  again, or use a longer --timeout"
             ))
         };
-        parts.push(timeout(LONGEST, Parts::find(&cluster, &served, one)).await.map_err(late)??);
+        parts.push(
+            timeout(READ_TIMEOUT, Parts::find(&cluster, &served, one)).await.map_err(late)??,
+        );
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {
@@ -167,7 +169,7 @@ async fn until_gone(
 ) -> Result<(), Failure> {
     let begin = Instant::now();
     let found = found.into_iter().map(|one| one.read(|object| Environment::from_object(&object)));
-    let mut watched = Watched::new(found.collect());
+    let mut watched = WatchSet::new(found.collect());
     let mut events = watched.events(cluster);
     // Beside the rest: what answers late, or not at all, holds up nothing.
     let mut looking = pin!(looked(parts.clone(), Duration::ZERO));
@@ -179,7 +181,7 @@ async fn until_gone(
             _ = tick.tick() => {}
             seen = &mut looking => {
                 parts = seen;
-                looking.set(looked(parts.clone(), LOOK));
+                looking.set(looked(parts.clone(), POLL_INTERVAL));
             }
             Some(changes) = events.next() => {
                 for note in watched.take(changes, cluster)? {
@@ -217,13 +219,13 @@ async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
     sleep(pause).await;
     for one in &mut parts {
         // What was not told in time stays as it was.
-        _ = timeout(LONGEST, one.look()).await;
+        _ = timeout(READ_TIMEOUT, one.look()).await;
     }
     parts
 }
 
 /// The line of a resource that is left.
-fn leaf(left: &Left<'_>, now: Timestamp) -> Leaf {
+fn leaf(left: &Remaining<'_>, now: Timestamp) -> Leaf {
     let state = if left.deleted.is_some() { "Deleting" } else { "There" };
     let cells =
         vec![left.slot.to_owned(), left.kind.to_owned(), state.to_owned(), age(left.deleted, now)];
@@ -237,7 +239,7 @@ fn are(names: &[String]) -> String {
 /// A tree that shrinks on a terminal, a line for each change elsewhere.
 #[derive(Default)]
 struct Show {
-    live: Live,
+    live: LiveView,
     said: BTreeSet<String>,
 }
 

@@ -23,7 +23,7 @@ use crate::cli;
 use crate::failure::Failure;
 use crate::style::{self, Leaf, Mark};
 use check::Check;
-use snapshot::look;
+use snapshot::take;
 
 /// Looks at everything that an environment needs.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
         "Kubernetes",
         format!("{} at {}", one_line(&version.git_version), cluster.server),
     )];
-    all.extend(checks::all(&look(&cluster, &kinds).await));
+    all.extend(checks::all(&snapshot::take(&cluster, &kinds).await));
     let broken = count(&all);
     let (rights, denied) = rights::check(&cluster, &kinds).await?;
     all.extend(rights);

@@ -20,7 +20,7 @@ pub(crate) use rows::name;
 use rows::{Line, Table};
 
 /// How many kinds are listed at once.
-const AT_ONCE: usize = 4;
+const CONCURRENCY: usize = 4;
 
 /// Lists what there is; with `--watch` every change too.
 pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -75,7 +75,7 @@ impl Place {
         let form = &form;
         let listed = stream::iter(&self.kinds)
             .map(|kind| async move { (kind, self.list_kind(kind, form).await) });
-        let mut listed = listed.buffered(AT_ONCE);
+        let mut listed = listed.buffered(CONCURRENCY);
         let mut all = Vec::new();
         let mut denied = Vec::new();
         while let Some((kind, found)) = listed.next().await {

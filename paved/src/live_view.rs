@@ -8,11 +8,11 @@ use crate::style::{Mark, sign_of};
 
 /// What stands on the terminal now.
 #[derive(Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveView {
     lines: usize,
 }
 
-impl Live {
+impl LiveView {
     /// Draws a frame in place of the last one. Lines are cut to the terminal's width, and a frame
     /// that is too high to its height, as what has scrolled away cannot be drawn over: there what
     /// is awaited has its place before what is ready. Without a terminal frames follow each other.

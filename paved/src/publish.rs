@@ -29,9 +29,9 @@ use crate::failure::Failure;
 use crate::style::harmless;
 use crate::{signals, wait};
 use bucket::Bucket;
-use cloudfront::Edges;
+use cloudfront::CloudFront;
 use credentials::Account;
-use fingerprint::Hashes;
+use fingerprint::Fingerprints;
 use folder::Folder;
 use headers::Rules;
 use plan::Plan;
@@ -42,7 +42,7 @@ const NOTHING: &str = "nothing was uploaded";
 /// Publishes what the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
-    let hashes = Hashes::among(folder.files.iter().map(|file| file.key.as_str()));
+    let hashes = Fingerprints::among(folder.files.iter().map(|file| file.key.as_str()));
     let rules = Rules::new(&args.immutable, &args.revalidate, hashes)?;
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
@@ -90,7 +90,7 @@ async fn finish(
     (always, longest): (bool, Duration),
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
+    let edges = site.distribution.as_deref().map(|id| CloudFront::new(account, id));
     if let Some(edges) = &edges
         && (always || plan.uploads() > 0 || !edges.were_told_since(plan.newest).await)
     {

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
 use paved_client::environment::{Environment, tidy};
-use paved_client::wait::{Seen, Watched};
+use paved_client::wait::{WatchSet, Watched};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
@@ -15,7 +15,7 @@ use crate::cli::{List, Listing, Status};
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 use crate::list;
-use crate::live_view::Live;
+use crate::live_view::LiveView;
 use crate::show;
 
 /// Shows one environment, or lists all.
@@ -66,16 +66,16 @@ async fn follow(
     wide: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut watched = Watched::new(vec![found.read(|object| Environment::from_object(&object))]);
+    let mut watched = WatchSet::new(vec![found.read(|object| Environment::from_object(&object))]);
     let mut events = watched.events(cluster);
-    let mut live = Live::default();
+    let mut live = LiveView::default();
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Without a terminal a tree is printed for each change, not for each second.
     let ticking = console.terminal.is_some();
     let mut drawn: Option<Arc<Environment>> = None;
     loop {
-        let Seen { environment, gone } = &watched.seen[0];
+        let Watched { environment, gone } = &watched.seen[0];
         if *gone {
             writeln!(console.out, "{} is gone", environment.title())?;
             return Ok(());

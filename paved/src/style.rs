@@ -98,12 +98,12 @@ fn width(text: &str) -> usize {
 }
 
 /// Characters of a message that one line shows; elsewhere there is all of it.
-const LONGEST: usize = 140;
+const MAX_MESSAGE_CHARS: usize = 140;
 
 /// A provider's message in one line.
 pub(crate) fn one_line(message: &str) -> String {
     let message = harmless_name(message);
-    match message.char_indices().nth(LONGEST) {
+    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message,
     }

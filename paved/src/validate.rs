@@ -22,18 +22,18 @@ use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
 use crate::prepare::Sources;
 use crate::yaml::{Located, Spot};
-use classify::Sort;
-use report::Found;
+use classify::DocumentClass;
+use report::Report;
 pub(crate) use settings::violations;
 
 /// Checks every document of every file, and prints all that is wrong.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::from_flags(&args.sources);
-    let mut named = Found::default();
+    let mut named = Report::default();
     for path in [&sources.settings, &sources.composition].into_iter().flatten() {
         named.look_at_settings(path, &sources.inputs, console)?;
     }
-    let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
+    let mut found = Report { settings_refused: !named.problems.is_empty(), ..Report::default() };
     for path in &args.files {
         found.look_into(path, &sources, console)?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
         Form::Json => json::print(&found, console)?,
         Form::Github => github::print(&found, console)?,
     }
-    found.verdict()
+    found.into_result()
 }
 
 /// Refuses a file of Settings with everything that is wrong with it.
@@ -52,10 +52,10 @@ pub(crate) fn settings(
     inputs: &Inputs,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut found = Found::default();
+    let mut found = Report::default();
     found.look_at_settings(path, inputs, console)?;
     text::print(&found, console)?;
-    found.verdict()
+    found.into_result()
 }
 
 /// Refuses a text that was just made, as it would be refused in a file.
@@ -65,12 +65,12 @@ pub(crate) fn generated(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let source = Source::parse(file, false, text.to_owned());
-    let mut found = Found::default();
+    let mut found = Report::default();
     found.look_at(Rc::new(source), &Sources::default(), console)?;
     found.notes.clear();
     found.valid.clear();
     text::print(&found, console)?;
-    found.verdict()
+    found.into_result()
 }
 
 /// One thing that is wrong.
@@ -113,7 +113,7 @@ impl Problem {
 /// Returns the problems of the Settings in a document, if it has Settings.
 fn settings_problems(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
     match classify::classify(document, true) {
-        Sort::Settings(part) => settings::check(index, source, document, part),
+        DocumentClass::Settings(part) => settings::check(index, source, document, part),
         _ => Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find_each};
 use paved_client::environment::{Environment, spell};
-use paved_client::wait::{Courses, Goal, Watched};
+use paved_client::wait::{Goal, Trackers, WatchSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Console;
@@ -85,8 +85,8 @@ pub(crate) async fn until(
     console: &mut Console<'_>,
 ) -> Result<Vec<Environment>, Failure> {
     let begin = Instant::now();
-    let mut courses = Courses::new(targets.len(), goal, patience.patience, begin);
-    let mut watched = Watched::new(targets);
+    let mut trackers = Trackers::new(targets.len(), goal, patience.patience, begin);
+    let mut watched = WatchSet::new(targets);
     let mut events = watched.events(cluster);
     let mut report = Report::new(begin);
     let mut tick = interval(Duration::from_secs(1));
@@ -109,17 +109,17 @@ pub(crate) async fn until(
         let news = watched.news();
         report.show(&watched.seen, &news, clock, now, console)?;
         if watched.is_lost() {
-            courses.lose_sight();
+            trackers.reset();
         } else if ticked {
-            courses.judge(0..watched.seen.len(), &watched.seen, now, clock);
+            trackers.evaluate(0..watched.seen.len(), &watched.seen, now, clock);
         } else {
-            courses.judge(news, &watched.seen, now, clock);
+            trackers.evaluate(news, &watched.seen, now, clock);
         }
-        if let Some(ending) = courses.failure() {
+        if let Some(ending) = trackers.failure() {
             report.end(&watched.seen, goal, false, now, console)?;
             return Err(ending.into());
         }
-        if courses.are_done() {
+        if trackers.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;
             drop(report);
             return Ok(watched
@@ -130,14 +130,14 @@ pub(crate) async fn until(
         }
         if now.duration_since(begin) >= patience.timeout {
             report.end(&watched.seen, goal, false, now, console)?;
-            return Err(timed_out(&watched, &courses, goal, patience.timeout));
+            return Err(timed_out(&watched, &trackers, goal, patience.timeout));
         }
     }
 }
 
 /// What was waited for in vain, and what it still does.
-fn timed_out(watched: &Watched, courses: &Courses, goal: &Goal, after: Duration) -> Failure {
-    let late = watched.seen.iter().enumerate().filter(|(place, _)| !courses.is_done(*place));
+fn timed_out(watched: &WatchSet, trackers: &Trackers, goal: &Goal, after: Duration) -> Failure {
+    let late = watched.seen.iter().enumerate().filter(|(place, _)| !trackers.is_done(*place));
     let what = match goal {
         Goal::Ready => "not ready".to_owned(),
         Goal::Deleted => "still there".to_owned(),

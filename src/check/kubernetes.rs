@@ -117,7 +117,7 @@ const NANO: i128 = 1_000_000_000;
 /// A quantity as Kubernetes reads it, in thousand-millionths: digits with a point among them, and a
 /// suffix or an exponent.
 fn nanos(quantity: &str) -> Option<i128> {
-    const LONGEST: usize = 40;
+    const MAX_DIGITS: usize = 40;
     let (negative, rest) = match quantity.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, quantity.strip_prefix('+').unwrap_or(quantity)),
@@ -125,7 +125,7 @@ fn nanos(quantity: &str) -> Option<i128> {
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
     let (number, suffix) = rest.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if number.len() > LONGEST || whole.len() + fraction.len() == 0 || fraction.contains('.') {
+    if number.len() > MAX_DIGITS || whole.len() + fraction.len() == 0 || fraction.contains('.') {
         return None;
     }
     let digits: i128 = format!("{whole}{fraction}").parse().ok()?;

@@ -8,7 +8,7 @@ use crate::error::{Error, FieldError};
 const INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// How many numbers are named: each is a result, and the answer has a bound.
-const MOST: usize = 50;
+const MAX_VIOLATIONS: usize = 50;
 
 /// Refuses numbers of a spec that have arrived changed, or may have: those of 2⁵³ or more, in any
 /// field.
@@ -19,7 +19,7 @@ pub fn exact(spec: &Value) -> Result<(), Error> {
 }
 
 fn look(path: &str, value: &Value, wrong: &mut Vec<FieldError>) {
-    if wrong.len() >= MOST {
+    if wrong.len() >= MAX_VIOLATIONS {
         return;
     }
     match value {
@@ -77,6 +77,6 @@ mod tests {
         let Err(Error::InvalidSpec(wrong)) = exact(&json!(vec![1e300; 60_000])) else {
             unreachable!("all are wrong")
         };
-        assert_eq!(wrong.len(), MOST);
+        assert_eq!(wrong.len(), MAX_VIOLATIONS);
     }
 }

@@ -20,7 +20,7 @@ pub struct Managed<'c, 'r, M> {
     slot: String,
     model: M,
     external_name: Option<String>,
-    live: Vec<&'static str>,
+    updatable: Vec<&'static str>,
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     chosen: Vec<(&'static str, Value)>,
     labels: Vec<(&'static str, &'static str)>,
@@ -28,17 +28,17 @@ pub struct Managed<'c, 'r, M> {
     observe_only: bool,
     publishes: bool,
     secret: Option<SecretName>,
-    beside: Object,
+    spec_fields: Object,
     shown_as: Option<String>,
-    whole: Option<Object>,
+    for_provider: Option<Object>,
     needs: Option<String>,
     config: Option<String>,
 }
 
 impl<'r> Composition<'r> {
     /// A managed resource in `slot`. Once it was observed, its fields keep the values that they
-    /// have there, but for those named by [`live`](Managed::live) and [`choice`](Managed::choice),
-    /// and the tags of Settings.
+    /// have there, but for those named by [`updatable`](Managed::updatable) and
+    /// [`resolved_from`](Managed::resolved_from), and the tags of Settings.
     pub fn managed<M: models::Managed>(
         &mut self,
         slot: impl Into<String>,
@@ -49,7 +49,7 @@ impl<'r> Composition<'r> {
             slot: slot.into(),
             model,
             external_name: None,
-            live: Vec::new(),
+            updatable: Vec::new(),
             choices: Vec::new(),
             chosen: Vec::new(),
             labels: Vec::new(),
@@ -57,9 +57,9 @@ impl<'r> Composition<'r> {
             observe_only: false,
             publishes: false,
             secret: None,
-            beside: Object::new(),
+            spec_fields: Object::new(),
             shown_as: None,
-            whole: None,
+            for_provider: None,
             needs: None,
             config: None,
         }
@@ -118,15 +118,15 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     /// Fields that follow the user's at every call, by their paths below `forProvider`.
-    pub fn live(mut self, paths: &[&'static str]) -> Self {
-        self.live.extend(paths);
+    pub fn updatable(mut self, paths: &[&'static str]) -> Self {
+        self.updatable.extend(paths);
         self
     }
 
     /// Fields that follow from a choice of the user's, through a table that Settings or a later
     /// release may change: they are resolved anew only when the choice differs from the one noted
     /// on the resource.
-    pub fn choice(
+    pub fn resolved_from(
         mut self,
         name: &'static str,
         value: impl Into<String>,
@@ -137,8 +137,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     /// Notes a choice of the user's on the resource, for [`Composition::noted`] to find.
-    pub fn note(self, name: &'static str, value: impl Into<String>) -> Self {
-        self.choice(name, value, &[])
+    pub fn annotate(self, name: &'static str, value: impl Into<String>) -> Self {
+        self.resolved_from(name, value, &[])
     }
 
     /// A field whose value the cloud chose, by its path below `forProvider`, where what runs has
@@ -157,7 +157,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// The provider config to go through, one that this environment composes: not the one that
     /// Settings name.
-    pub fn by(mut self, config: impl Into<String>) -> Self {
+    pub fn provider_config(mut self, config: impl Into<String>) -> Self {
         self.config = Some(config.into());
         self
     }
@@ -189,14 +189,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
 
     /// A field of `spec` beside `forProvider`, one of those that the model's [`Kind`](models::Kind)
     /// names.
-    pub fn beside(mut self, field: &'static str, value: impl Into<Value>) -> Self {
-        self.beside.insert(field.to_owned(), value.into());
+    pub fn spec_field(mut self, field: &'static str, value: impl Into<Value>) -> Self {
+        self.spec_fields.insert(field.to_owned(), value.into());
         self
     }
 
     /// `forProvider` as it is to be, pinned already.
-    pub(super) fn whole(mut self, for_provider: Object) -> Self {
-        self.whole = Some(for_provider);
+    pub(super) fn for_provider(mut self, for_provider: Object) -> Self {
+        self.for_provider = Some(for_provider);
         self
     }
 
@@ -250,7 +250,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         };
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         let mut own =
-            self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
+            self.updatable.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
         own.any(|path| !drift::stands_in(asked, seen, path))
     }
 
@@ -286,9 +286,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn spec(&mut self) -> Result<Object, Error> {
-        let for_provider = match self.whole.take() {
-            Some(whole) => whole,
-            None => self.for_provider()?,
+        let for_provider = match self.for_provider.take() {
+            Some(for_provider) => for_provider,
+            None => self.resolve_for_provider()?,
         };
         let composition = &*self.composition;
         let xr = &composition.xr;
@@ -296,7 +296,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         spec.insert("forProvider".into(), for_provider.into());
         spec.insert(
             "providerConfigRef".into(),
-            self.pinned("providerConfigRef", &["name", "kind"], || {
+            self.preserved("providerConfigRef", &["name", "kind"], || {
                 composition.config(M::KIND.provider, self.config.as_deref())
             }),
         );
@@ -306,10 +306,10 @@ impl<M: models::Managed> Managed<'_, '_, M> {
                 None => xr.secret_reference(&xr.object_name(&self.slot)),
             };
             let reference =
-                self.pinned("writeConnectionSecretToRef", &["name", "namespace"], reference);
+                self.preserved("writeConnectionSecretToRef", &["name", "namespace"], reference);
             spec.insert("writeConnectionSecretToRef".into(), reference);
         }
-        spec.extend(self.spec_beside());
+        spec.extend(self.other_spec_fields());
         if self.orphan && xr.scope == Scope::LegacyCluster && !self.observe_only {
             spec.insert("deletionPolicy".into(), "Orphan".into());
         }
@@ -344,17 +344,17 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     /// The fields beside `forProvider`: as they run, else as asked for.
-    fn spec_beside(&self) -> Object {
-        let Some(running) = self.running() else { return self.beside.clone() };
+    fn other_spec_fields(&self) -> Object {
+        let Some(running) = self.running() else { return self.spec_fields.clone() };
         let kept = |field: &&str| {
             let value = at(&running.object, &["spec", field])?;
             Some(((*field).to_owned(), value.clone()))
         };
-        M::KIND.beside.iter().filter_map(kept).collect()
+        M::KIND.spec_fields.iter().filter_map(kept).collect()
     }
 
-    fn for_provider(&self) -> Result<Object, Error> {
-        let mut for_provider = self.pinned_or_wanted()?;
+    fn resolve_for_provider(&self) -> Result<Object, Error> {
+        let mut for_provider = self.preserved_or_wanted()?;
         for (path, value) in &self.chosen {
             let path: Vec<&str> = path.split('.').collect();
             if at(&for_provider, &path).is_none() {
@@ -364,14 +364,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Ok(for_provider)
     }
 
-    fn pinned_or_wanted(&self) -> Result<Object, Error> {
+    fn preserved_or_wanted(&self) -> Result<Object, Error> {
         let observed =
             self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
-        let live = self.live_now();
-        if live.is_empty()
-            && let Some(pinned) = observed.and_then(preserve::as_it_runs::<M>)
+        let updatable = self.updatable_now();
+        if updatable.is_empty()
+            && let Some(preserved) = observed.and_then(preserve::observed_fields::<M>)
         {
-            return Ok(pinned);
+            return Ok(preserved);
         }
         let Ok(Value::Object(mut wanted)) = serde_json::to_value(&self.model) else {
             return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
@@ -383,16 +383,16 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             self.add_tags(&mut wanted, path);
         }
         Ok(match observed {
-            Some(observed) => preserve::pin::<M>(&wanted, observed, &live),
+            Some(observed) => preserve::for_provider::<M>(&wanted, observed, &updatable),
             None => wanted,
         })
     }
 
     /// The paths that do not keep what they have: the live ones, those of a choice that differs
     /// from the one noted, and tags. Without the EnvironmentConfig, which may have tags, tags stay.
-    fn live_now(&self) -> Vec<&'static str> {
+    fn updatable_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        let all = self.live.iter().copied().chain(chosen).chain(M::KIND.tags);
+        let all = self.updatable.iter().copied().chain(chosen).chain(M::KIND.tags);
         let is_tags =
             |path: &str| M::KIND.tags == Some(path) || path.rsplit('.').next() == Some("tags");
         let keeps_tags = self.composition.settings.config_not_found;
@@ -425,7 +425,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     /// A part of the envelope: the fields of the resource that runs, else as made now.
-    fn pinned(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
+    fn preserved(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
         let running =
             self.running().and_then(|running| at(&running.object, &["spec", part])?.as_object());
         let Some(running) = running else { return Value::Object(make()) };

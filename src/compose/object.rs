@@ -19,7 +19,7 @@ pub struct Manifest<'c, 'r> {
     slot: String,
     object: Object,
     config: Option<String>,
-    live: Vec<&'static str>,
+    updatable: Vec<&'static str>,
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     orphan: bool,
     observe: bool,
@@ -33,7 +33,7 @@ impl<'r> Composition<'r> {
     /// Object.
     ///
     /// Once it was observed, its fields keep the values that they have there, but for those named
-    /// by [`live`](Manifest::live) and [`choice`](Manifest::choice).
+    /// by [`updatable`](Manifest::updatable) and [`resolved_from`](Manifest::resolved_from).
     pub fn object(&mut self, slot: impl Into<String>, object: Value) -> Manifest<'_, 'r> {
         self.manifest(slot.into(), object, None)
     }
@@ -63,7 +63,7 @@ impl<'r> Composition<'r> {
                 _ => Object::new(),
             },
             config,
-            live: Vec::new(),
+            updatable: Vec::new(),
             choices: Vec::new(),
             orphan: false,
             observe: false,
@@ -101,14 +101,14 @@ impl<'r> Composition<'r> {
 impl Manifest<'_, '_> {
     /// Fields that follow the user's at every call, by their paths. An entry of a list is found by
     /// its `name`: `spec.template.spec.containers.web.image`.
-    pub fn live(mut self, paths: &[&'static str]) -> Self {
-        self.live.extend(paths);
+    pub fn updatable(mut self, paths: &[&'static str]) -> Self {
+        self.updatable.extend(paths);
         self
     }
 
     /// Fields that follow from a choice of the user's, through a table that Settings or a later
     /// release may change.
-    pub fn choice(
+    pub fn resolved_from(
         mut self,
         name: &'static str,
         value: impl Into<String>,
@@ -166,16 +166,16 @@ impl Manifest<'_, '_> {
 
     fn add_native(self) -> Result<(), Error> {
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
-        let live = self.live_now();
-        let asked = drift::note(&self.object, &self.live, &self.choices);
+        let updatable = self.updatable_now();
+        let asked = drift::annotation(&self.object, &self.updatable, &self.choices);
         let mut losing = false;
         let mut object = match (running, self.needs) {
             (Some(running), _) => {
                 let wanted = &self.object;
                 losing = asked
                     .as_ref()
-                    .is_some_and(|asked| drift::is_to_lose(wanted, running, &live, asked));
-                preserve::native(wanted, running, &live)
+                    .is_some_and(|asked| drift::is_to_lose(wanted, running, &updatable, asked));
+                preserve::native(wanted, running, &updatable)
             }
             (None, None) => self.object,
             (None, Some(awaited)) => {
@@ -207,24 +207,25 @@ impl Manifest<'_, '_> {
         let running =
             self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
         let manifest = match running {
-            Some(running) => preserve::wrapped(&self.object, running, &self.live_now()),
+            Some(running) => preserve::wrapped(&self.object, running, &self.updatable_now()),
             None => self.object,
         };
-        let mut whole = Object::new();
-        whole.insert("manifest".into(), Value::Object(manifest));
+        let mut for_provider = Object::new();
+        for_provider.insert("manifest".into(), Value::Object(manifest));
         let wrapper = kubernetes::Object::default();
-        let mut wrapper = self.composition.managed(self.slot, wrapper).whole(whole).shown_as(kind);
+        let mut wrapper =
+            self.composition.managed(self.slot, wrapper).for_provider(for_provider).shown_as(kind);
         for (name, value, _) in self.choices {
-            wrapper = wrapper.note(name, value);
+            wrapper = wrapper.annotate(name, value);
         }
         if let Some(config) = self.config {
-            wrapper = wrapper.by(config);
+            wrapper = wrapper.provider_config(config);
         }
         if readiness.is_some() || self.observe {
-            wrapper = wrapper.beside("watch", true);
+            wrapper = wrapper.spec_field("watch", true);
         }
         if let Some(readiness) = readiness {
-            wrapper = wrapper.beside("readiness", readiness);
+            wrapper = wrapper.spec_field("readiness", readiness);
         }
         if let Some(what) = self.needs {
             wrapper = wrapper.needs(false, what);
@@ -236,9 +237,9 @@ impl Manifest<'_, '_> {
     }
 
     /// The live paths, with those of each choice that differs from the one noted.
-    fn live_now(&self) -> Vec<&'static str> {
+    fn updatable_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        self.live.iter().copied().chain(chosen).collect()
+        self.updatable.iter().copied().chain(chosen).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::MARK;
+use super::OWNED_LABEL;
 use super::health::{self, Health};
 use crate::value::{Object, at, text};
 
@@ -20,7 +20,7 @@ pub(super) struct Resource {
 impl Resource {
     /// Whether it carries our mark: what other steps compose is not ours to miss.
     pub fn is_ours(&self) -> bool {
-        text(&self.object, &["metadata", "labels", MARK]) == Some("true")
+        text(&self.object, &["metadata", "labels", OWNED_LABEL]) == Some("true")
     }
 
     pub fn annotation(&self, key: &str) -> Option<&str> {

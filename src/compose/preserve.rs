@@ -7,40 +7,46 @@ use crate::models;
 use crate::value::{Object, at, put, text};
 
 /// The `forProvider` to ask for when `observed` already runs: the fields of the model as observed,
-/// and those at the paths in `live` as wanted now. A field of the model that is absent there stays
-/// absent.
-pub(super) fn pin<M: models::Managed>(wanted: &Object, observed: &Value, live: &[&str]) -> Object {
+/// and those at the paths in `updatable` as wanted now. A field of the model that is absent there
+/// stays absent.
+pub(super) fn for_provider<M: models::Managed>(
+    wanted: &Object,
+    observed: &Value,
+    updatable: &[&str],
+) -> Object {
     let Some(running) = observed.as_object() else { return wanted.clone() };
-    let mut pinned = as_it_runs::<M>(observed).unwrap_or_else(|| {
-        let mut pinned = legible::<M>(wanted, running, observed);
-        keep_entries(&mut pinned, running);
-        pinned
+    let mut preserved = observed_fields::<M>(observed).unwrap_or_else(|| {
+        let mut preserved = legible::<M>(wanted, running, observed);
+        keep_entries(&mut preserved, running);
+        preserved
     });
-    for path in live {
+    for path in updatable {
         let path: Vec<&str> = path.split('.').collect();
-        put(&mut pinned, &path, at(wanted, &path).cloned());
+        put(&mut preserved, &path, at(wanted, &path).cloned());
     }
-    pinned
+    preserved
 }
 
 /// The fields of the model as observed, where the model can read them.
-pub(super) fn as_it_runs<M: models::Managed>(observed: &Value) -> Option<Object> {
-    let mut pinned = fields_of::<M>(observed)?;
-    keep_entries(&mut pinned, observed.as_object()?);
-    Some(pinned)
+pub(super) fn observed_fields<M: models::Managed>(observed: &Value) -> Option<Object> {
+    let mut preserved = fields_of::<M>(observed)?;
+    keep_entries(&mut preserved, observed.as_object()?);
+    Some(preserved)
 }
 
 /// A list is one value to server-side apply: who asks for it owns all of it. So its entries are
 /// kept with what the provider wrote into them, such as what a selector found; or provider and
 /// composite would take it from each other for ever.
-fn keep_entries(pinned: &mut Object, running: &Object) {
-    for (key, pinned) in pinned {
-        match (pinned, running.get(key)) {
-            (Value::Object(pinned), Some(Value::Object(running))) => keep_entries(pinned, running),
-            (Value::Array(pinned), Some(Value::Array(running)))
-                if pinned.len() == running.len() && running.iter().all(Value::is_object) =>
+fn keep_entries(preserved: &mut Object, running: &Object) {
+    for (key, preserved) in preserved {
+        match (preserved, running.get(key)) {
+            (Value::Object(preserved), Some(Value::Object(running))) => {
+                keep_entries(preserved, running)
+            }
+            (Value::Array(preserved), Some(Value::Array(running)))
+                if preserved.len() == running.len() && running.iter().all(Value::is_object) =>
             {
-                pinned.clone_from(running);
+                preserved.clone_from(running);
             }
             _ => {}
         }
@@ -49,32 +55,32 @@ fn keep_entries(pinned: &mut Object, running: &Object) {
 
 /// The native object to ask for when `running` is there: our fields, which are those of `wanted`,
 /// as they run. What others put into the object is theirs.
-pub(super) fn native(wanted: &Object, running: &Object, live: &[&str]) -> Object {
-    let pinned = fields_like(wanted, running);
-    finished(wanted, pinned, live)
+pub(super) fn native(wanted: &Object, running: &Object, updatable: &[&str]) -> Object {
+    let preserved = fields_like(wanted, running);
+    finished(wanted, preserved, updatable)
 }
 
 /// The manifest to wrap when `running` is wrapped already: nobody else writes there, so all of it
 /// is ours.
-pub(super) fn wrapped(wanted: &Object, running: &Object, live: &[&str]) -> Object {
-    finished(wanted, running.clone(), live)
+pub(super) fn wrapped(wanted: &Object, running: &Object, updatable: &[&str]) -> Object {
+    finished(wanted, running.clone(), updatable)
 }
 
 /// A pinned object with what is live as wanted now. It is of the wanted kind, whatever was
 /// observed, and has a name.
-fn finished(wanted: &Object, mut pinned: Object, live: &[&str]) -> Object {
-    for path in live {
+fn finished(wanted: &Object, mut preserved: Object, updatable: &[&str]) -> Object {
+    for path in updatable {
         let path: Vec<&str> = path.split('.').collect();
-        replace(&mut pinned, wanted, &path);
+        replace(&mut preserved, wanted, &path);
     }
     for path in
         [["apiVersion"].as_slice(), &["kind"], &["metadata", "name"], &["metadata", "namespace"]]
     {
-        if path.len() == 1 || text(&pinned, path).is_none() {
-            put(&mut pinned, path, at(wanted, path).cloned());
+        if path.len() == 1 || text(&preserved, path).is_none() {
+            put(&mut preserved, path, at(wanted, path).cloned());
         }
     }
-    pinned
+    preserved
 }
 
 /// The fields of `running` that `wanted` has too.
@@ -106,32 +112,34 @@ fn like(wanted: &Value, running: &Value) -> Value {
 
 /// Puts the wanted value at a path into a pinned object. An entry of a list is found by its name in
 /// both.
-fn replace(pinned: &mut Object, wanted: &Object, path: &[&str]) {
+fn replace(preserved: &mut Object, wanted: &Object, path: &[&str]) {
     let [first, rest @ ..] = path else { return };
-    match (pinned.get_mut(*first), wanted.get(*first)) {
-        (Some(Value::Object(pinned)), Some(Value::Object(wanted))) if !rest.is_empty() => {
-            replace(pinned, wanted, rest);
+    match (preserved.get_mut(*first), wanted.get(*first)) {
+        (Some(Value::Object(preserved)), Some(Value::Object(wanted))) if !rest.is_empty() => {
+            replace(preserved, wanted, rest);
         }
-        (Some(Value::Array(pinned)), Some(Value::Array(wanted))) if !rest.is_empty() => {
-            replace_entry(pinned, wanted, rest);
+        (Some(Value::Array(preserved)), Some(Value::Array(wanted))) if !rest.is_empty() => {
+            replace_entry(preserved, wanted, rest);
         }
         (_, Some(wanted)) => {
-            pinned.insert((*first).to_owned(), wanted.clone());
+            preserved.insert((*first).to_owned(), wanted.clone());
         }
         (_, None) => {
-            pinned.remove(*first);
+            preserved.remove(*first);
         }
     }
 }
 
-fn replace_entry(pinned: &mut [Value], wanted: &[Value], path: &[&str]) {
+fn replace_entry(preserved: &mut [Value], wanted: &[Value], path: &[&str]) {
     let [entry, rest @ ..] = path else { return };
-    let pinned =
-        pinned.iter_mut().find(|pinned| name(pinned) == Some(entry)).and_then(Value::as_object_mut);
+    let preserved = preserved
+        .iter_mut()
+        .find(|preserved| name(preserved) == Some(entry))
+        .and_then(Value::as_object_mut);
     let wanted =
         wanted.iter().find(|wanted| name(wanted) == Some(entry)).and_then(Value::as_object);
-    if let (Some(pinned), Some(wanted)) = (pinned, wanted) {
-        replace(pinned, wanted, rest);
+    if let (Some(preserved), Some(wanted)) = (preserved, wanted) {
+        replace(preserved, wanted, rest);
     }
 }
 

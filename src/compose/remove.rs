@@ -17,39 +17,39 @@ impl Composition<'_> {
     ///
     /// # Errors
     /// A Usage protects the slot: its order would not hold in a living composite.
-    pub fn retire(&mut self, slot: &str) -> Result<(), Error> {
-        self.let_go(slot)?;
-        self.retire_usages_by(slot);
+    pub fn remove(&mut self, slot: &str) -> Result<(), Error> {
+        self.mark_removed(slot)?;
+        self.remove_usages_by(slot);
         Ok(())
     }
 
     /// Lets a resource go, and keeps the Usages by it.
-    fn let_go(&mut self, slot: &str) -> Result<(), Error> {
+    fn mark_removed(&mut self, slot: &str) -> Result<(), Error> {
         if self.protected.contains(slot) || self.is_used(slot) {
             return Err(Error::Defect(format!(
                 "slot `{slot}` is protected by a Usage and cannot be retired"
             )));
         }
         tracing::debug!(slot, "retired");
-        self.retired.insert(slot.to_owned());
+        self.removed.insert(slot.to_owned());
         Ok(())
     }
 
     /// Lets the Usages by a slot go, which needs nothing any more in order to be deleted.
-    pub fn retire_usages_by(&mut self, slot: &str) {
+    pub fn remove_usages_by(&mut self, slot: &str) {
         let usages = self.usages_by(slot);
-        self.retired.extend(usages);
+        self.removed.extend(usages);
     }
 
     /// Retires every resource of ours whose slot begins with `prefix` and that this call does not
     /// ask for: for lists that the user may shorten.
-    pub fn retire_rest(&mut self, prefix: &str) -> Result<(), Error> {
+    pub fn remove_rest(&mut self, prefix: &str) -> Result<(), Error> {
         let gone: Vec<String> = self
             .slots(prefix)
             .filter(|slot| !self.desired.contains_key(*slot))
             .map(str::to_owned)
             .collect();
-        gone.iter().try_for_each(|slot| self.retire(slot))
+        gone.iter().try_for_each(|slot| self.remove(slot))
     }
 
     /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when
@@ -58,24 +58,28 @@ impl Composition<'_> {
     /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep
     /// what it `needs` for that, and all beneath, in case somebody deletes the whole environment
     /// meanwhile. These go after its provider has let go of it.
-    pub fn dismiss<M: models::Managed>(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
-        self.leave::<M>(slot, needs, false)
+    pub fn remove_ordered<M: models::Managed>(
+        &mut self,
+        slot: &str,
+        needs: &[&str],
+    ) -> Result<(), Error> {
+        self.removal_step::<M>(slot, needs, false)
     }
 
     /// The same for an object inside a cluster that we made, where somebody may hold its deletion
     /// up. Core forgets a resource as soon as nobody asks for it, so another one looks on until the
     /// object is gone from its cluster: slot `<slot>-leaving`.
-    pub fn dismiss_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
+    pub fn remove_ordered_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         let watch = format!("{slot}-leaving");
         let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
         let whom = if exists { slot } else { watch.as_str() };
         let Some((config, object)) = self.observed.get(whom).and_then(identity) else {
-            return self.dismiss::<kubernetes::Object>(slot, needs);
+            return self.remove_ordered::<kubernetes::Object>(slot, needs);
         };
         let missing = self.observed.get(&watch).is_some_and(is_missing);
-        if !exists && missing && !self.is_held(slot) {
-            self.retire(&watch)?;
-            return self.dismiss::<kubernetes::Object>(slot, needs);
+        if !exists && missing && !self.is_being_deleted(slot) {
+            self.remove(&watch)?;
+            return self.remove_ordered::<kubernetes::Object>(slot, needs);
         }
         self.inside(config, &watch, object).observe().add()?;
         let message =
@@ -84,31 +88,35 @@ impl Composition<'_> {
             plumbing.counted = false;
             plumbing.health = Health::pending(State::Waiting, Reason::Deleting, message);
         }
-        self.leave::<kubernetes::Object>(slot, needs, if exists { !looks_on } else { !missing })
+        self.removal_step::<kubernetes::Object>(
+            slot,
+            needs,
+            if exists { !looks_on } else { !missing },
+        )
     }
 
     /// One step of a resource on its way out, or none where it has to `stay` as it is for another
     /// call.
-    fn leave<M: models::Managed>(
+    fn removal_step<M: models::Managed>(
         &mut self,
         slot: &str,
         needs: &[&str],
         stay: bool,
     ) -> Result<(), Error> {
         match self.observed.get(slot) {
-            None if stay || self.is_held(slot) => self.keep_usages_by(slot),
-            None => self.retire(slot),
+            None if stay || self.is_being_deleted(slot) => self.retain_usages_by(slot),
+            None => self.remove(slot),
             Some(running) => {
                 let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
                 let (orphan, secured) =
                     (is_orphan(&running.object, self.xr.scope), self.is_secured(slot, &needs));
                 if !stay && !orphan && secured {
-                    self.let_go(slot)?;
+                    self.mark_removed(slot)?;
                 } else {
-                    self.kept::<M>(slot, orphan && !secured)?;
+                    self.retain_with::<M>(slot, orphan && !secured)?;
                     needs.iter().try_for_each(|of| self.usage(of, slot))?;
                 }
-                self.keep_usages_by(slot)
+                self.retain_usages_by(slot)
             }
         }
     }
@@ -168,7 +176,7 @@ impl Composition<'_> {
     /// Whether a resource that nobody asks for any more is still on its way out, which core does
     /// not show us. A Usage by it does: Crossplane makes the user an owner of its Usages, and
     /// Kubernetes takes owners that are gone out of them.
-    fn is_held(&self, slot: &str) -> bool {
+    fn is_being_deleted(&self, slot: &str) -> bool {
         self.usages_by(slot)
             .iter()
             .filter_map(|usage| self.observed.get(usage))
@@ -176,7 +184,7 @@ impl Composition<'_> {
     }
 
     /// Keeps the Usages by a slot as they are, but for those that this call asked for already.
-    fn keep_usages_by(&mut self, slot: &str) -> Result<(), Error> {
+    fn retain_usages_by(&mut self, slot: &str) -> Result<(), Error> {
         for usage in self.usages_by(slot) {
             let of = usage
                 .strip_prefix("usage-")
@@ -193,22 +201,23 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Ends what [`dismiss_inside`](Self::dismiss_inside) began: the object is wanted again.
-    pub fn stay(&mut self, slot: &str) -> Result<(), Error> {
-        self.retire(&format!("{slot}-leaving"))
+    /// Ends what [`remove_ordered_inside`](Self::remove_ordered_inside) began: the object is wanted
+    /// again.
+    pub fn cancel_removal(&mut self, slot: &str) -> Result<(), Error> {
+        self.remove(&format!("{slot}-leaving"))
     }
 
     /// Keeps what exists in a slot as it is, although the user no longer asks for it: something
     /// else has to go first.
-    pub fn keep<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
+    pub fn retain<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
         match self.observed.get(slot) {
-            Some(running) => self.kept::<M>(slot, is_orphan(&running.object, self.xr.scope)),
+            Some(running) => self.retain_with::<M>(slot, is_orphan(&running.object, self.xr.scope)),
             None => Ok(()),
         }
     }
 
     /// Asks for what runs: a model that wants nothing takes every value that is there.
-    fn kept<M: models::Managed>(&mut self, slot: &str, orphan: bool) -> Result<(), Error> {
+    fn retain_with<M: models::Managed>(&mut self, slot: &str, orphan: bool) -> Result<(), Error> {
         let publishes = self.observed.get(slot).is_some_and(|running| {
             at(&running.object, &["spec", "writeConnectionSecretToRef"]).is_some()
         });

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::composite::spec_hash;
 use super::health::State;
-use super::status::{self, Leaf, Phase};
+use super::status::{self, ComposedResource, Phase};
 use super::{Addition, COMMON_ADDITIONS, Composition, Stalled, observed, revision, scrub};
 use crate::error::Error;
 use crate::reason::Reason;
@@ -26,7 +26,7 @@ mod requeue {
 }
 
 /// What goes into the response.
-pub struct Answer {
+pub struct CompositionResult {
     /// Every resource by slot, and whether it is ready.
     pub resources: BTreeMap<String, (Object, bool)>,
     /// The composite's status.
@@ -56,18 +56,22 @@ impl Composition<'_> {
     /// # Errors
     /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor
     /// retired.
-    pub fn finish(mut self, status: Object, additions: &[Addition]) -> Result<Answer, Error> {
+    pub fn build(
+        mut self,
+        status: Object,
+        additions: &[Addition],
+    ) -> Result<CompositionResult, Error> {
         self.compose_connection_secret()?;
         self.account_for_everything()?;
         self.tell_changes();
-        let leaves = self.leaves();
+        let resources = self.composed_resources();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
-        let mut common = status::common(&leaves, exists);
+        let mut common = status::common(&resources, exists);
         // Where nothing is stored nobody waits for it.
         common.spec_hash = self.xr.generation.map(|_| spec_hash(&self.xr.spec));
         common.on_deletion = Some(self.on_deletion());
         let phase = common.phase;
-        let (reason, message) = provisioned(&leaves, phase);
+        let (reason, message) = provisioned(&resources, phase);
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
         let known = self.settings.revision();
@@ -81,9 +85,9 @@ impl Composition<'_> {
         }
         self.date(&mut whole);
         let legacy = self.xr.scope == super::Scope::LegacyCluster;
-        Ok(Answer {
+        Ok(CompositionResult {
             changed: self.is_news(reason, &message),
-            stalled: Stalled::from_leaves(&leaves, &self.xr.status, self.now),
+            stalled: Stalled::from_resources(&resources, &self.xr.status, self.now),
             resources: self
                 .desired
                 .into_iter()
@@ -92,7 +96,7 @@ impl Composition<'_> {
             status: whole,
             connection: if legacy { self.connection } else { BTreeMap::new() },
             phase,
-            ready: leaves.iter().all(|leaf| leaf.status.ready),
+            ready: resources.iter().all(|resource| resource.status.ready),
             reason,
             message,
             requeue: match phase {
@@ -121,7 +125,7 @@ impl Composition<'_> {
         let missed = |(slot, resource): (&String, &observed::Resource)| {
             let dropped = resource.is_ours()
                 && !self.desired.contains_key(slot)
-                && !self.retired.contains(slot);
+                && !self.removed.contains(slot);
             dropped.then(|| slot.clone())
         };
         let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
@@ -142,15 +146,15 @@ impl Composition<'_> {
 
 /// Reason and sentence of the condition `Provisioned`: what failed first, else what everything
 /// waits for.
-fn provisioned(leaves: &[Leaf], phase: Phase) -> (Reason, String) {
-    let failed = leaves.iter().filter(|leaf| leaf.state == State::Failed);
+fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
+    let failed = resources.iter().filter(|resource| resource.state == State::Failed);
     if let Some(first) = failed
         .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
     {
         return (Reason::Failed, sentence(first));
     }
     if phase == Phase::Ready {
-        let count = leaves.iter().filter(|leaf| leaf.counted).count();
+        let count = resources.iter().filter(|resource| resource.counted).count();
         let told = if count == 1 {
             "the only resource is ready".to_owned()
         } else {
@@ -158,21 +162,25 @@ fn provisioned(leaves: &[Leaf], phase: Phase) -> (Reason, String) {
         };
         return (Reason::Available, told);
     }
-    let unready: Vec<&Leaf> = leaves.iter().filter(|leaf| !leaf.status.ready).collect();
-    let creating = unready.iter().find(|leaf| leaf.state == State::Creating);
+    let unready: Vec<&ComposedResource> =
+        resources.iter().filter(|resource| !resource.status.ready).collect();
+    let creating = unready.iter().find(|resource| resource.state == State::Creating);
     let not_accepted = Reason::NotAccepted.to_string();
-    let refused = unready.iter().find(|leaf| leaf.status.reason.as_ref() == Some(&not_accepted));
+    let refused =
+        unready.iter().find(|resource| resource.status.reason.as_ref() == Some(&not_accepted));
     let Some(first) = refused.or(creating).or(unready.first()) else {
         return (Reason::Creating, "nothing is composed yet".to_owned());
     };
     let reason = if first.state == State::Creating { Reason::Creating } else { Reason::Waiting };
-    let others =
-        unready.iter().filter(|leaf| leaf.counted && leaf.status.slot != first.status.slot).count();
+    let others = unready
+        .iter()
+        .filter(|resource| resource.counted && resource.status.slot != first.status.slot)
+        .count();
     let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
     (reason, format!("{}{rest}", sentence(first)))
 }
 
-fn sentence(leaf: &Leaf) -> String {
-    let message = leaf.status.message.as_deref().unwrap_or("is not ready");
-    format!("{} ({}): {message}", leaf.status.slot, leaf.status.kind)
+fn sentence(resource: &ComposedResource) -> String {
+    let message = resource.status.message.as_deref().unwrap_or("is not ready");
+    format!("{} ({}): {message}", resource.status.slot, resource.status.kind)
 }

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use regex_lite::Regex;
 
-use crate::check::LONGEST;
+use crate::check::MAX_MESSAGE_LEN;
 
 /// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every
 /// message.
@@ -61,7 +61,7 @@ impl Secrets {
     }
 
     /// The message without secrets, request ids, times and retry counts, on one line and at most
-    /// [`LONGEST`] bytes long.
+    /// [`MAX_MESSAGE_LEN`] bytes long.
     pub fn scrub(&self, message: &str) -> String {
         let mut text = message.to_owned();
         for (_, secret) in &self.values {
@@ -79,12 +79,12 @@ impl Secrets {
     }
 }
 
-/// At most [`LONGEST`] bytes of a text.
+/// At most [`MAX_MESSAGE_LEN`] bytes of a text.
 pub(super) fn cut(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= MAX_MESSAGE_LEN {
         return text.to_owned();
     }
-    let mut end = LONGEST - '…'.len_utf8();
+    let mut end = MAX_MESSAGE_LEN - '…'.len_utf8();
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -123,6 +123,6 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let text = Secrets::default().scrub(&"ü".repeat(2000));
-        assert!(text.len() <= LONGEST && text.ends_with('…'));
+        assert!(text.len() <= MAX_MESSAGE_LEN && text.ends_with('…'));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::health::State;
 use super::scrub;
-use super::status::Leaf;
+use super::status::ComposedResource;
 use crate::reason::Reason;
 use crate::value::Object;
 
@@ -19,7 +19,7 @@ pub const STALLED: &str = "Stalled";
 
 /// How long a resource stays failed before the environment is stalled: clouds often recover, and
 /// providers try again.
-const PATIENCE: Duration = Duration::from_mins(15);
+const STALLED_AFTER: Duration = Duration::from_mins(15);
 
 /// The condition `Stalled`, where it has to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +36,19 @@ impl Stalled {
     /// True where a resource has failed for a while; which one, and why. False where the stored
     /// condition has to be taken back. None where there is nothing to say: an environment that
     /// never stalled gets no condition, and no write because of it.
-    pub(super) fn from_leaves(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
-        let failed =
-            leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
+    pub(super) fn from_resources(
+        resources: &[ComposedResource],
+        stored: &Object,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let failed = resources
+            .iter()
+            .filter(|resource| resource.state == State::Failed && has_lasted(resource, now));
         let first = failed.min_by(|a, b| {
             (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))
         });
         if let Some(first) = first {
-            let minutes = PATIENCE.as_secs() / 60;
+            let minutes = STALLED_AFTER.as_secs() / 60;
             let message =
                 first.status.message.as_deref().unwrap_or("its provider does not say why");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
@@ -61,10 +66,10 @@ impl Stalled {
 }
 
 /// Whether a resource has been what it is for so long that nobody expects a change.
-fn has_lasted(leaf: &Leaf, now: Timestamp) -> bool {
-    let since: Option<Timestamp> = leaf.status.since.parse().ok();
+fn has_lasted(resource: &ComposedResource, now: Timestamp) -> bool {
+    let since: Option<Timestamp> = resource.status.since.parse().ok();
     since.is_some_and(|since| {
-        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= PATIENCE)
+        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= STALLED_AFTER)
     })
 }
 

@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Addition, Answer, Composite, Composition, MARK};
+use super::{Addition, Composite, Composition, CompositionResult, OWNED_LABEL};
 use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::settings::Common;
@@ -107,7 +107,7 @@ fn namespaced() -> Test {
 impl Test {
     /// With a resource of ours, as it was observed.
     fn with(mut self, slot: &str, mut object: Value) -> Self {
-        object["metadata"]["labels"][MARK] = json!("true");
+        object["metadata"]["labels"][OWNED_LABEL] = json!("true");
         if object["metadata"]["name"].is_null() {
             object["metadata"]["name"] = json!(format!("{slot}-name"));
         }
@@ -118,7 +118,7 @@ impl Test {
     fn compose(
         &self,
         api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<CompositionResult, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
             panic!("an object")
         };
@@ -132,7 +132,7 @@ impl Test {
         let mut composition =
             Composition::new(xr, "things", &self.settings, observed, now, &mut random);
         api(&mut composition)?;
-        composition.finish(
+        composition.build(
             json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
             &[Addition::field("late", 2)],
         )
@@ -153,12 +153,12 @@ fn ready() -> Value {
     observed(&[("Ready", "True", "Available", ""), ("Synced", "True", "ReconcileSuccess", "")])
 }
 
-fn object(answer: &Answer, slot: &str) -> Value {
+fn object(answer: &CompositionResult, slot: &str) -> Value {
     Value::Object(
         answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone(),
     )
 }
 
-fn slots(answer: &Answer) -> Vec<&str> {
+fn slots(answer: &CompositionResult) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
 }

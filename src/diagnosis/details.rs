@@ -26,10 +26,10 @@ const SETTINGS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// The longest value of a parameter in bytes.
-const LONGEST: usize = 120;
+const MAX_VALUE_LEN: usize = 120;
 
 /// The shortest name, in letters, by which a message can blame a resource.
-const SHORTEST: usize = 4;
+const MIN_NAME_LEN: usize = 4;
 
 /// What a message says beyond its code; `lower` is the same in lower case.
 pub(super) fn details(
@@ -65,7 +65,7 @@ pub(super) fn details(
         Code::WaitsForSecret => vec![("secret", secret(message))],
         _ => Vec::new(),
     };
-    let fits = |value: &&str| !value.is_empty() && value.len() <= LONGEST;
+    let fits = |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE_LEN;
     let known = found.into_iter().filter_map(|(name, value)| Some((name, value.filter(fits)?)));
     known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
@@ -165,7 +165,7 @@ pub(super) fn blamed<'l>(
             other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
         let own = [other.slot, other.kind].map(letters);
         let named = own.into_iter().filter(|name| packed.contains(name.as_str()));
-        named.chain(external).map(|name| name.len()).filter(|length| *length >= SHORTEST).max()
+        named.chain(external).map(|name| name.len()).filter(|length| *length >= MIN_NAME_LEN).max()
     };
     let others = lines.iter().filter(|other| {
         !other.ready && other.slot != line.slot && other.kind != line.kind && other.kind != "Usage"

@@ -10,7 +10,7 @@ use super::{Kind, Managed, SecretKeyRef, Selector, Unread};
 
 impl Managed for Cluster {
     const KIND: Kind =
-        Kind::gcp("container", "Cluster").labelled("resourceLabels").beside(&["initProvider"]);
+        Kind::gcp("container", "Cluster").labelled("resourceLabels").spec_fields(&["initProvider"]);
     type Status = ClusterStatus;
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Kind, Managed};
 
 impl Managed for Release {
-    const KIND: Kind = Kind::helm("Release").beside(&["connectionDetails", "rollbackLimit"]);
+    const KIND: Kind = Kind::helm("Release").spec_fields(&["connectionDetails", "rollbackLimit"]);
     type Status = ReleaseStatus;
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Kind, Managed};
 
 impl Managed for Object {
-    const KIND: Kind = Kind::kubernetes("Object").beside(&["readiness", "watch"]);
+    const KIND: Kind = Kind::kubernetes("Object").spec_fields(&["readiness", "watch"]);
     type Status = ObjectStatus;
 }
 

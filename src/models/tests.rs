@@ -106,7 +106,7 @@ fn every_field_exists_in_both_flavours() {
             let name = info.kind.kind;
             let written = for_flavour(without_null((info.for_provider)().as_value()), namespaced);
             compare(name, &written, &crd["spec"]["properties"]["forProvider"]);
-            for field in info.kind.beside {
+            for field in info.kind.spec_fields {
                 assert!(crd["spec"]["properties"][field].is_object(), "{name} has no spec.{field}");
             }
             let read = without_null((info.status)().as_value());

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::generate::{self, Rubbish};
 use crate::support::{self, world};
-use function_paved_road::compose::MARK;
+use function_paved_road::compose::OWNED_LABEL;
 
 proptest! {
     #![proptest_config(generate::config())]
@@ -70,7 +70,7 @@ proptest! {
         let mut world = world;
         for (slot, object) in theirs {
             let mut object = function_paved_road::value::object(object);
-            object.insert("metadata".to_owned(), json!({"name": slot, "labels": {MARK: mark}}));
+            object.insert("metadata".to_owned(), json!({"name": slot, "labels": {OWNED_LABEL: mark}}));
             let composed = world::Composed { object: Value::Object(object), details: world::Details::new() };
             world.composed.insert(slot, composed);
         }
@@ -82,7 +82,7 @@ proptest! {
         let mut world = world;
         let before = world.answer();
         let slot = whom.get(&world.composed.keys().cloned().collect::<Vec<_>>()).clone();
-        let path = ["metadata", "labels", MARK].map(str::to_owned);
+        let path = ["metadata", "labels", OWNED_LABEL].map(str::to_owned);
         generate::put(&mut world.composed.get_mut(&slot).unwrap().object, &path, &Rubbish::Removed);
         prop_assert_eq!(world::desired(&world.answer()), world::desired(&before));
     }

@@ -256,14 +256,16 @@ impl World {
             // look.
             model.finish(object, outside);
             model.finish(object, outside);
-            model.tell(object, &Told::Ready, outside);
+            model.set_status(object, &Told::Ready, outside);
             details.extend(outside.connection_details(object));
         }
         match mood {
             Mood::Silent | Mood::Ready => {}
-            Mood::Creating => model.tell(object, &Told::Creating, outside),
-            Mood::Failing => model.tell(object, &Told::Failed("quota exceeded".into()), outside),
-            Mood::Stuck => model.tell(object, &Told::Failed("cannot change".into()), outside),
+            Mood::Creating => model.set_status(object, &Told::Creating, outside),
+            Mood::Failing => {
+                model.set_status(object, &Told::Failed("quota exceeded".into()), outside)
+            }
+            Mood::Stuck => model.set_status(object, &Told::Failed("cannot change".into()), outside),
         }
     }
 

@@ -129,8 +129,8 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
         let entry = snapshot.find(group, kind.kind)?;
         let mut gaps = Gaps::default();
         let text = slice(snapshot, entry, version, |whole| {
-            cut::require(whole, kind.beside, &mut gaps);
-            let initial = kind.beside.contains(&"initProvider");
+            cut::require(whole, kind.spec_fields, &mut gaps);
+            let initial = kind.spec_fields.contains(&"initProvider");
             cut::managed(whole, &spec, &status, initial, &mut gaps)
         })?;
         ensure!(gaps.wrong.is_empty(), "{}: {}", entry.file, gaps.wrong.join("; "));

@@ -5,8 +5,8 @@
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // The distance takes time and memory in proportion to the length, and no name of ours is
     // longer.
-    const LONGEST: usize = 100;
-    if wanted.len() > LONGEST {
+    const MAX_LEN: usize = 100;
+    if wanted.len() > MAX_LEN {
         return None;
     }
     let lower = wanted.to_lowercase();

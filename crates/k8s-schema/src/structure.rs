@@ -15,12 +15,12 @@ use super::defaults::field;
 use crossplane::json::quote;
 
 /// How many violations are collected: whoever sends an object decides how many there could be.
-const MOST: usize = 200;
+const MAX_VIOLATIONS: usize = 200;
 
 /// The longest path that a violation names, in characters.
-const LONGEST: usize = 400;
+const MAX_PATH_LEN: usize = 400;
 
-/// What the structure of `schema` rejects in `object`: the first [`MOST`] violations.
+/// What the structure of `schema` rejects in `object`: the first [`MAX_VIOLATIONS`] violations.
 pub(super) fn validate(object: &Value, schema: &Value) -> Vec<Violation> {
     let mut walk = Walk { violations: Vec::new(), closed: true };
     walk.value("", object, schema, Place::Root);
@@ -44,7 +44,7 @@ enum Place {
 impl Walk {
     fn refuse(&mut self, path: &str, message: impl Into<String>) {
         if !self.is_full() {
-            let path = path.chars().take(LONGEST).collect();
+            let path = path.chars().take(MAX_PATH_LEN).collect();
             self.violations.push(Violation { path, message: message.into() });
         }
     }
@@ -56,7 +56,7 @@ impl Walk {
     }
 
     fn is_full(&self) -> bool {
-        self.violations.len() >= MOST
+        self.violations.len() >= MAX_VIOLATIONS
     }
 
     fn value(&mut self, path: &str, value: &Value, schema: &Value, place: Place) {

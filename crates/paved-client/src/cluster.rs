@@ -27,12 +27,12 @@ use kube::{Client, Config};
 pub use composition::{Composition, compositions};
 pub use connectivity::Contact;
 pub use error::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
-pub use kinds::{Kind, Kinds, MARK, group_name};
+pub use kinds::{CATEGORY, Kind, Kinds, group_name};
 pub use path::{Api, Segment, invalid_name};
 pub use reference::Reference;
 pub use search::{Found, find, find_each, pages};
 pub use served::Served;
-pub use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
+pub use watch::{WatchItem, anew, cause, watch, watch_since, while_allowed};
 
 use crate::Failure;
 use crate::names::{A_NAME, is_name};

@@ -12,7 +12,7 @@ use crate::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
 pub const KUBERNETES: &str = "kubernetes";
 
 /// The longest value of a label.
-const LONGEST: usize = 63;
+const MAX_LABEL_LEN: usize = 63;
 
 /// An owner.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +57,9 @@ impl Owner {
             |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
         let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let login = &self.login;
-        let fits =
-            edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
+        let fits = edge(login.chars().next())
+            && edge(login.chars().last())
+            && login.len() <= MAX_LABEL_LEN;
         if fits && login.chars().all(inner) { login.clone() } else { format!("u-{}", self.hash()) }
     }
 

@@ -8,8 +8,8 @@ mod watch_set;
 use std::str::FromStr;
 
 pub use tracker::Ending;
-pub use trackers::Courses;
-pub use watch_set::{Seen, Watched};
+pub use trackers::Trackers;
+pub use watch_set::{WatchSet, Watched};
 
 /// Goal of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]

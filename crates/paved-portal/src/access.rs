@@ -15,7 +15,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::cache::Answers;
+use super::cache::TtlCache;
 use super::clients::Clients;
 use super::identity::{Credential, Naming, Person};
 use super::kinds::Catalog;
@@ -23,13 +23,13 @@ use super::limits::Limits;
 use super::problem::Problem;
 
 /// How many answers are kept.
-const MANY: usize = 200_000;
+const CACHE_CAPACITY: usize = 200_000;
 
 /// How many reviews run at once.
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 /// How many of them one look may use. Other looks need the rest.
-const SIDE_BY_SIDE: usize = AT_ONCE / 2;
+const NAMESPACE_CONCURRENCY: usize = CONCURRENCY / 2;
 
 /// How many reviews of the portal's own right to impersonate run at once. They have their own
 /// queue, because a provider decides the number of a user's groups.
@@ -41,13 +41,13 @@ pub(super) struct Access {
     /// The portal's own account.
     own: Person,
     catalog: Arc<Catalog>,
-    answers: Answers<Question, bool>,
+    answers: TtlCache<Question, bool>,
     /// Users with incomplete rules, by their key and the namespace.
-    partial: Answers<([u8; 32], String), ()>,
+    partial: TtlCache<([u8; 32], String), ()>,
     open: Semaphore,
     acting: Semaphore,
     /// The groups that the portal may act for.
-    groups: Answers<(), Groups>,
+    groups: TtlCache<(), Groups>,
     /// Time limit for an answer, and for the wait before the request.
     patience: Duration,
     /// Reviews that reached the API server.
@@ -81,11 +81,11 @@ impl Access {
             clients,
             own: Person::from_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
-            answers: Answers::new(limits.access, patience, MANY),
-            partial: Answers::new(limits.access, patience, MANY),
-            open: Semaphore::new(AT_ONCE),
+            answers: TtlCache::new(limits.access, patience, CACHE_CAPACITY),
+            partial: TtlCache::new(limits.access, patience, CACHE_CAPACITY),
+            open: Semaphore::new(CONCURRENCY),
             acting: Semaphore::new(ACTING),
-            groups: Answers::new(limits.access, patience, 1),
+            groups: TtlCache::new(limits.access, patience, 1),
             patience,
             asked: Counter::default(),
         }
@@ -121,7 +121,10 @@ impl Access {
         }
         let asked =
             namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
-        stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
+        stream::iter(asked.collect::<Vec<_>>())
+            .buffer_unordered(NAMESPACE_CONCURRENCY)
+            .try_collect()
+            .await
     }
 
     /// The kinds of one namespace are answered together.

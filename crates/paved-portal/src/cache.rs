@@ -13,21 +13,21 @@ use super::problem::Problem;
 type Turn = tokio::sync::Mutex<()>;
 
 /// Answers by their questions.
-pub(super) struct Answers<Q, A> {
+pub(super) struct TtlCache<Q, A> {
     /// Lifetime of an answer.
     ttl: Duration,
     /// Time to wait for an equal question that another caller asks.
     wait: Duration,
     /// The largest number of cached answers.
-    many: usize,
+    capacity: usize,
     known: Mutex<HashMap<Q, (A, Instant)>>,
     /// The questions with a request in progress.
     turns: Mutex<HashMap<Q, Weak<Turn>>>,
 }
 
-impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
-    pub(super) fn new(ttl: Duration, wait: Duration, many: usize) -> Self {
-        Self { ttl, wait, many, known: Mutex::default(), turns: Mutex::default() }
+impl<Q: Clone + Eq + Hash, A: Clone> TtlCache<Q, A> {
+    pub(super) fn new(ttl: Duration, wait: Duration, capacity: usize) -> Self {
+        Self { ttl, wait, capacity, known: Mutex::default(), turns: Mutex::default() }
     }
 
     /// The cached answer, unless it has expired.
@@ -41,10 +41,10 @@ impl<Q: Clone + Eq + Hash, A: Clone> Answers<Q, A> {
     /// Keeps an answer.
     pub(super) fn keep(&self, question: Q, answer: A) {
         let mut known = locked(&self.known);
-        if known.len() >= self.many {
+        if known.len() >= self.capacity {
             known.retain(|_, (_, since)| since.elapsed() < self.ttl);
         }
-        if known.len() >= self.many {
+        if known.len() >= self.capacity {
             known.clear();
         }
         known.insert(question, (answer, Instant::now()));
@@ -103,7 +103,7 @@ mod tests {
 
     /// Asks fifty times at once; how often that came to be asked, and how many were answered.
     async fn at_once(
-        answers: &Answers<&str, bool>,
+        answers: &TtlCache<&str, bool>,
         answer: Result<bool, Problem>,
     ) -> (usize, usize) {
         let asked = AtomicUsize::new(0);
@@ -120,22 +120,22 @@ mod tests {
 
     #[tokio::test]
     async fn simultaneous_questions_are_asked_once() {
-        let answers = Answers::new(LONG, LONG, 10);
+        let answers = TtlCache::new(LONG, LONG, 10);
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
         assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
-        let old = Answers::new(Duration::ZERO, LONG, 10);
+        let old = TtlCache::new(Duration::ZERO, LONG, 10);
         assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "expired answers are not returned");
     }
 
     #[tokio::test]
     async fn a_failure_is_no_answer() {
         let failure = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Not now.");
-        assert_eq!(at_once(&Answers::new(LONG, LONG, 10), Err(failure)).await, (50, 0));
+        assert_eq!(at_once(&TtlCache::new(LONG, LONG, 10), Err(failure)).await, (50, 0));
     }
 
     #[tokio::test]
     async fn cancelled_question_releases_its_turn() {
-        let answers = Answers::new(LONG, LONG, 10);
+        let answers = TtlCache::new(LONG, LONG, 10);
         assert!(answers.get_or_ask(&"question", pending()).now_or_never().is_none());
         assert!(answers.get_or_ask(&"question", async { Ok(true) }).await.unwrap());
         answers.turn(&"another");
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_may_be() {
-        let answers = Answers::new(LONG, LONG, 10);
+        let answers = TtlCache::new(LONG, LONG, 10);
         (0..100).for_each(|number| answers.keep(number, ()));
         assert!(locked(&answers.known).len() <= 10);
         assert!(answers.known(&99).is_some());

@@ -10,7 +10,7 @@ use super::kinds::Catalog;
 use super::limits::Limits;
 use super::live::Live;
 use super::metrics::Metrics;
-use super::problem::{Problem, Refusals};
+use super::problem::{ErrorResponses, Problem};
 use super::session::{Revoked, Sessions};
 
 /// The state of the watches and of the sessions.
@@ -54,7 +54,7 @@ pub(super) async fn alive() -> &'static str {
 
 /// Returns 200 when all kinds are loaded and the cluster is reachable.
 #[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
-    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), Refusals))]
+    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), ErrorResponses))]
 pub(super) async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
     let missing = health.missing();
     if missing.is_empty() {
@@ -65,7 +65,7 @@ pub(super) async fn ready(State(health): State<Health>) -> Result<&'static str, 
 
 /// Metrics for Prometheus, in OpenMetrics.
 #[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "operations",
-    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), Refusals))]
+    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), ErrorResponses))]
 pub(super) async fn metrics(State(metrics): State<Arc<Metrics>>) -> Result<Response, Problem> {
     let text = metrics.text().map_err(|error| {
         tracing::error!(%error, "metrics cannot be written");

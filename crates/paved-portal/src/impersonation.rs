@@ -16,15 +16,15 @@ use super::problem::Problem;
 const ASKED: usize = 200;
 
 /// How many groups are told of.
-const MANY: usize = 1000;
+const MAX_LOGGED_GROUPS: usize = 1000;
 
 /// Knows which groups were told of: the log names each once.
 #[derive(Default)]
-pub(super) struct Acting {
+pub(super) struct Impersonation {
     told: Mutex<BTreeSet<String>>,
 }
 
-impl Acting {
+impl Impersonation {
     /// Somebody with a session, in those of their groups that the portal may act for. Whether it
     /// may says the API server; while that does not answer nobody is let through.
     pub(super) async fn narrowed(
@@ -80,7 +80,7 @@ impl Acting {
     fn tell(&self, groups: Vec<String>) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         for group in groups {
-            if told.len() < MANY && told.insert(group.clone()) {
+            if told.len() < MAX_LOGGED_GROUPS && told.insert(group.clone()) {
                 tracing::warn!(
                     group,
                     "a group is left out: the portal's role may not impersonate it"

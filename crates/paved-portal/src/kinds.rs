@@ -18,12 +18,12 @@ pub(super) struct Catalog {
     clients: Clients,
     /// The only namespace that is looked at, where there is one.
     only: Option<String>,
-    seen: RwLock<Arc<Seen>>,
+    seen: RwLock<Arc<Discovered>>,
 }
 
 /// Kinds, and the schemas of their XRDs by the full name of the kind.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct Discovered {
     kinds: Option<Kinds>,
     schemas: BTreeMap<String, Value>,
 }
@@ -34,12 +34,12 @@ impl Catalog {
     }
 
     /// What the cluster said last.
-    pub(super) fn seen(&self) -> Arc<Seen> {
+    pub(super) fn seen(&self) -> Arc<Discovered> {
         Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Asks the cluster.
-    pub(super) async fn look(&self) -> Result<Arc<Seen>, Failure> {
+    pub(super) async fn look(&self) -> Result<Arc<Discovered>, Failure> {
         let cluster = self.clients.own();
         let kinds = Kinds::ask(&cluster).await?;
         if let Some(kind) = self.left_out(&kinds).await {
@@ -58,7 +58,7 @@ impl Catalog {
                 self.seen().schemas.clone()
             }
         };
-        let seen = Arc::new(Seen { kinds: Some(kinds), schemas });
+        let seen = Arc::new(Discovered { kinds: Some(kinds), schemas });
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(seen)
     }
@@ -87,7 +87,7 @@ impl Catalog {
     }
 }
 
-impl Seen {
+impl Discovered {
     /// Whether the cluster has said anything yet.
     pub(super) fn is_known(&self) -> bool {
         self.kinds.is_some()

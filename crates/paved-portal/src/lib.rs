@@ -58,7 +58,7 @@ use clients::Clients;
 use config::{Auth, Config};
 use csrf::Origins;
 use identity::Naming;
-use impersonation::Acting;
+use impersonation::Impersonation;
 use kinds::Catalog;
 use live::Live;
 use metrics::Metrics;
@@ -67,7 +67,7 @@ use oidc::Provider;
 use serve::{Listener, signalled};
 use session::{Revoked, Sessions};
 use stream_limits::Streams;
-use token_auth::Bearers;
+use token_auth::TokenAuth;
 
 pub use failure::Failure;
 pub use flags::Flags;
@@ -88,9 +88,9 @@ struct Portal {
     clients: Clients,
     catalog: Arc<Catalog>,
     access: Arc<Access>,
-    acting: Arc<Acting>,
+    acting: Arc<Impersonation>,
     naming: Naming,
-    bearers: Arc<Bearers>,
+    bearers: Arc<TokenAuth>,
     namespaces: Namespaces,
     live: Arc<Live>,
     streams: Arc<Streams>,
@@ -269,7 +269,7 @@ impl Portal {
             metrics: Arc::new(Metrics::new(&access.asked, &live, &streams)),
             origins: Arc::new(Origins::new(&config, &public_url)),
             catalog,
-            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), limits)),
+            bearers: Arc::new(TokenAuth::new(clients.clone(), naming.clone(), limits)),
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
             preview: Arc::default(),

@@ -11,5 +11,5 @@ mod watches;
 pub(super) use deletion::follow as follow_deletions;
 pub(super) use reader::{Feed, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
-pub(super) use view::{Left, Part, View};
+pub(super) use view::{DeletionProgress, Part, View};
 pub(super) use watches::follow;

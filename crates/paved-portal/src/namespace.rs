@@ -5,7 +5,7 @@ use paved_client::cluster::Kind;
 use super::access::Access;
 use super::identity::Person;
 use super::problem::Problem;
-use super::template::{LONGEST, Template, slug};
+use super::template::{MAX_NAMESPACE_LEN, Template, slug};
 
 /// Where a person's environments may go, as far as is known without asking for every namespace that
 /// there is.
@@ -49,7 +49,7 @@ impl Namespaces {
     ) -> Result<String, Problem> {
         if let Some(chosen) = chosen {
             // The API server itself decides on the write: it knows more than a question in advance.
-            if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= LONGEST {
+            if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= MAX_NAMESPACE_LEN {
                 return Ok(chosen.to_owned());
             }
             return Err(Problem::field(

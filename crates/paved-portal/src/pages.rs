@@ -128,7 +128,7 @@ mod tests {
     #[derive(Embed)]
     #[folder = "tests/no-pages"]
     #[allow_missing = true]
-    struct Absent;
+    struct NotFound;
 
     const SCRIPT: &str = "/assets/index-0a1b2c3d.js";
 
@@ -228,14 +228,14 @@ mod tests {
         assert!(!rest.contains("alert"), "{page}");
         let data: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(data["detail"], "It says </script><script>alert(1)</script>.");
-        assert!(super::told::<Absent>(&problem).is_none());
+        assert!(super::told::<NotFound>(&problem).is_none());
     }
 
     #[tokio::test]
     async fn missing_pages_are_answered_with_the_build_command() {
-        let answer = get::<Absent>("/environments/team/ada");
+        let answer = get::<NotFound>("/environments/team/ada");
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(body(answer).await.contains("npm run build"));
-        assert_eq!(get::<Absent>(SCRIPT).status(), StatusCode::NOT_FOUND);
+        assert_eq!(get::<NotFound>(SCRIPT).status(), StatusCode::NOT_FOUND);
     }
 }

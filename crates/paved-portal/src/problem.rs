@@ -106,7 +106,7 @@ fn cut(mut text: String, longest: usize) -> String {
 /// server refuses keeps its status.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Refusals {
+pub(super) enum ErrorResponses {
     /// The request is invalid: `errors` has the fields.
     #[response(status = 400, content_type = "application/problem+json")]
     Wrong(ProblemDetails),
@@ -128,16 +128,16 @@ pub(super) enum Refusals {
 /// What is named may not be there.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Absent {
+pub(super) enum NotFound {
     /// No object has this name.
     #[response(status = 404, content_type = "application/problem+json")]
-    Absent(ProblemDetails),
+    NotFound(ProblemDetails),
 }
 
 /// A body may not be taken.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Unfit {
+pub(super) enum UnprocessableEntity {
     /// The body is larger than 1 MiB.
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemDetails),
@@ -161,10 +161,10 @@ pub(super) enum Conflicts {
 /// Somebody may have too many already.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Crowded {
+pub(super) enum TooManyRequests {
     /// You have too many streams open.
     #[response(status = 429, content_type = "application/problem+json")]
-    Crowded(ProblemDetails),
+    TooManyRequests(ProblemDetails),
 }
 
 // The signature is serde's.

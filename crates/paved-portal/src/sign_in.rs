@@ -13,10 +13,10 @@ use utoipa::IntoParams;
 use super::access::Access;
 use super::config::{Auth, Config};
 use super::extract::Query;
-use super::impersonation::Acting;
+use super::impersonation::Impersonation;
 use super::limits::Limits;
 use super::oidc::{Begun, Provider};
-use super::problem::{Absent, Problem, Refusals};
+use super::problem::{ErrorResponses, NotFound, Problem};
 use super::session::{COOKIE, Sessions, removed};
 
 /// The cookie of a sign-in that has begun.
@@ -48,7 +48,7 @@ pub(super) struct SignIn {
     pub(super) oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
     pub(super) config: Arc<Config>,
     pub(super) public_url: Url,
-    pub(super) acting: Arc<Acting>,
+    pub(super) acting: Arc<Impersonation>,
     pub(super) access: Arc<Access>,
     pub(super) limits: Limits,
 }
@@ -68,7 +68,7 @@ impl SignIn {
 
 /// Sign in: redirects to the provider, which returns to the portal.
 #[utoipa::path(get, path = "/auth/sign-in", operation_id = "signIn", tag = "sign-in", params(Return),
-    responses((status = 303, description = "Redirects to the provider."), Refusals, Absent))]
+    responses((status = 303, description = "Redirects to the provider."), ErrorResponses, NotFound))]
 pub(super) async fn begin(
     State(sign_in): State<SignIn>,
     Query(query): Query<Return>,
@@ -94,7 +94,7 @@ pub(super) async fn begin(
 
 /// The address to which the provider returns the browser.
 #[utoipa::path(get, path = "/auth/callback", operation_id = "finishSignIn", tag = "sign-in", params(Callback),
-    responses((status = 303, description = "Signed in: redirects to the requested page."), Refusals, Absent))]
+    responses((status = 303, description = "Signed in: redirects to the requested page."), ErrorResponses, NotFound))]
 pub(super) async fn finish(
     State(sign_in): State<SignIn>,
     headers: HeaderMap,
@@ -129,7 +129,7 @@ pub(super) async fn finish(
 
 /// Sign out: ends the session and its streams in all tabs and replicas.
 #[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
-    responses((status = 204, description = "Signed out."), Refusals, Absent))]
+    responses((status = 204, description = "Signed out."), ErrorResponses, NotFound))]
 pub(super) async fn sign_out(
     State(sign_in): State<SignIn>,
     headers: HeaderMap,

@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, header};
 
 use super::access::Access;
 use super::identity::{Person, Token};
-use super::impersonation::Acting;
+use super::impersonation::Impersonation;
 use super::problem::Problem;
 use super::session::Sessions;
-use super::token_auth::Bearers;
+use super::token_auth::TokenAuth;
 
 /// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be
 /// ignored otherwise.
@@ -34,10 +34,10 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
 /// Finds out who sends a request.
 #[derive(Clone)]
 pub(super) struct Callers {
-    pub(super) bearers: Arc<Bearers>,
+    pub(super) bearers: Arc<TokenAuth>,
     /// Without an OpenID provider, everybody is the kubeconfig's own user.
     pub(super) sessions: Option<Arc<Sessions>>,
-    pub(super) acting: Arc<Acting>,
+    pub(super) acting: Arc<Impersonation>,
     pub(super) access: Arc<Access>,
 }
 

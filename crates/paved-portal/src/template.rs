@@ -3,7 +3,7 @@
 use super::identity::Person;
 
 /// The longest name of a namespace.
-pub(super) const LONGEST: usize = 63;
+pub(super) const MAX_NAMESPACE_LEN: usize = 63;
 
 /// `team-{group}`, `{user}`: text with placeholders.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,9 @@ impl Template {
         } else {
             vec![text]
         };
-        all.retain(|name| !name.is_empty() && name.len() <= LONGEST && slug(name) == *name);
+        all.retain(|name| {
+            !name.is_empty() && name.len() <= MAX_NAMESPACE_LEN && slug(name) == *name
+        });
         all.dedup();
         all
     }

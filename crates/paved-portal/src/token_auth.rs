@@ -14,40 +14,40 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::access::answered;
-use super::cache::Answers;
+use super::cache::TtlCache;
 use super::clients::Clients;
 use super::identity::{Credential, Naming, Person, Token};
 use super::limits::Limits;
 use super::problem::Problem;
 
 /// How many reviews of tokens run at once. The senders may be unknown.
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 /// How many answers are kept.
-const MANY: usize = 4096;
+const CACHE_CAPACITY: usize = 4096;
 
 /// The users of tokens.
-pub(super) struct Bearers {
+pub(super) struct TokenAuth {
     clients: Clients,
     naming: Naming,
     /// The users by the hash of a token.
-    known: Answers<[u8; 32], Arc<Person>>,
+    known: TtlCache<[u8; 32], Arc<Person>>,
     /// Tokens that the API server rejected, by their hash.
-    rejected: Answers<[u8; 32], Problem>,
+    rejected: TtlCache<[u8; 32], Problem>,
     open: Semaphore,
     /// Time limit for an answer, and for the wait before the request.
     patience: Duration,
 }
 
-impl Bearers {
+impl TokenAuth {
     pub(super) fn new(clients: Clients, naming: Naming, limits: &Limits) -> Self {
         let patience = limits.api_answer;
         Self {
             clients,
             naming,
-            known: Answers::new(limits.token, patience, MANY),
-            rejected: Answers::new(limits.rejected_token, patience, MANY),
-            open: Semaphore::new(AT_ONCE),
+            known: TtlCache::new(limits.token, patience, CACHE_CAPACITY),
+            rejected: TtlCache::new(limits.rejected_token, patience, CACHE_CAPACITY),
+            open: Semaphore::new(CONCURRENCY),
             patience,
         }
     }

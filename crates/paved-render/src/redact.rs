@@ -10,7 +10,7 @@ use crate::Written;
 /// The same violation of `object`. A URL of a chart or of a Git repository is refused in the
 /// function's words, which say why; of any other URL neither what stands before its @ nor its query
 /// is shown.
-pub fn discreet(violation: Violation, object: &Value) -> Violation {
+pub fn redacted(violation: Violation, object: &Value) -> Violation {
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
     let message = match location(&violation.message, value) {

@@ -12,7 +12,7 @@ use k8s_schema::{Schemas, Violation};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
-use crate::redact::discreet;
+use crate::redact::redacted;
 use crate::{Rejected, Written, function};
 use kind::Target;
 use observed::{Observed, Whose};
@@ -106,7 +106,7 @@ impl Stored {
             violations.sort();
         }
         let violations =
-            violations.into_iter().map(|violation| discreet(violation, &object)).collect();
+            violations.into_iter().map(|violation| redacted(violation, &object)).collect();
         Ok(Self { target, object, violations, xrd })
     }
 

@@ -34,7 +34,7 @@ use crate::core::World;
 use ::crossplane::conditions::{find as condition, is_true, set as set_condition};
 use ::crossplane::json::{remove, text};
 use clouds::Clouds;
-use kind_behaviour::{Id, Manner};
+use kind_behaviour::{Id, KindBehaviour};
 use time::{Look, RESULT_UNKNOWN, Work, is_result_unknown};
 use writes::{as_identified, finish, name, write_secret};
 
@@ -147,28 +147,30 @@ impl Provider {
     /// Works on one resource: of the others it sees what they were when the round began.
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
-        let manner = registry::for_object(&object);
-        if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
+        let behaviour = registry::for_object(&object);
+        if behaviour.is_silent_without_config() && self.lacks_config(&behaviour, &object) {
             return State::Creating;
         }
-        if self.is_between_looks(slot, &manner, &object, before.now()) {
+        if self.is_between_looks(slot, &behaviour, &object, before.now()) {
             return State::Ready;
         }
         let identity = self.clouds.identity(slot, &object);
         let state = as_identified(identity, &mut object, |object| {
-            let state = self.state(slot, &manner, object, before);
+            let state = self.state(slot, &behaviour, object, before);
             match state {
                 State::Ready => {
-                    finish(&manner, object, before, world);
-                    self.clouds.show(slot, &manner, object);
+                    finish(&behaviour, object, before, world);
+                    self.clouds.show(slot, &behaviour, object);
                 }
                 // The Secret is there, empty, before the resource is.
-                State::Creating if manner.mirrors => write_secret(object, &BTreeMap::new(), world),
+                State::Creating if behaviour.mirrors => {
+                    write_secret(object, &BTreeMap::new(), world)
+                }
                 _ => {}
             }
             state
         });
-        (manner.tell)(&mut object, &state, before, &manner);
+        (behaviour.set_status)(&mut object, &state, before, &behaviour);
         // An Object is made before what it holds is ready.
         let made_not_ready =
             state == State::Ready && condition(&object, "Ready").is_some() && !is_ready(&object);
@@ -179,8 +181,14 @@ impl Provider {
         if made_not_ready { State::Creating } else { state }
     }
 
-    fn state(&mut self, slot: &str, manner: &Manner, object: &mut Value, world: &World) -> State {
-        self.clouds.notice(slot, manner, object, world);
+    fn state(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &mut Value,
+        world: &World,
+    ) -> State {
+        self.clouds.notice(slot, behaviour, object, world);
         if is_result_unknown(object) {
             set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
             return State::Waiting(RESULT_UNKNOWN.to_owned());
@@ -189,38 +197,38 @@ impl Provider {
             return State::Failed(message.clone());
         }
         let there = self
-            .find_config(manner, object)
+            .find_config(behaviour, object)
             .and_then(|()| clusters::track_config(object))
             .and_then(|()| clusters::await_secret_namespace(object, world))
-            .and_then(|()| (manner.waits)(object, world))
-            .and_then(|()| references::resolve(manner, object, world))
-            .and_then(|()| self.clouds.read(slot, manner, object, world));
+            .and_then(|()| (behaviour.waits)(object, world))
+            .and_then(|()| references::resolve(behaviour, object, world))
+            .and_then(|()| self.clouds.read(slot, behaviour, object, world));
         if let Err(why) = there {
             return State::Waiting(why);
         }
-        name(manner, object);
-        self.clouds.import(slot, manner, object, world);
+        name(behaviour, object);
+        self.clouds.import(slot, behaviour, object, world);
         if self.clouds.has(slot) {
-            return self.clouds.update(slot, manner, object);
+            return self.clouds.update(slot, behaviour, object);
         }
-        if let Some(why) = self.clouds.forbids_creation(slot, manner, object, world.now()) {
+        if let Some(why) = self.clouds.forbids_creation(slot, behaviour, object, world.now()) {
             return State::Failed(why);
         }
-        if manner.rules.restless && is_ready(object) {
+        if behaviour.rules.restless && is_ready(object) {
             self.clouds.count_update(slot);
         }
-        self.create(slot, manner, object, world)
+        self.create(slot, behaviour, object, world)
     }
 
     /// Whether a resource names a provider config that was deleted; one that names none means
     /// `default`.
-    fn lacks_config(&self, manner: &Manner, object: &Value) -> bool {
+    fn lacks_config(&self, behaviour: &KindBehaviour, object: &Value) -> bool {
         let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
-        !matches!(manner.id, Id::None) && self.missing_configs.contains(name)
+        !matches!(behaviour.id, Id::None) && self.missing_configs.contains(name)
     }
 
-    fn find_config(&self, manner: &Manner, object: &Value) -> Result<(), String> {
-        if !self.lacks_config(manner, object) {
+    fn find_config(&self, behaviour: &KindBehaviour, object: &Value) -> Result<(), String> {
+        if !self.lacks_config(behaviour, object) {
             return Ok(());
         }
         let named = |field| text(object, &["spec", "providerConfigRef", field]);

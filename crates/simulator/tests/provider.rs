@@ -285,7 +285,7 @@ fn a_kind_answers_piece_by_piece_too() {
     assert_eq!(model.prepare(&mut profile, &world), Ok(()));
     model.identify(&mut profile);
     model.finish(&mut profile, &mut world);
-    model.tell(&mut profile, &State::Ready, &world);
+    model.set_status(&mut profile, &State::Ready, &world);
     let answered = &world.resources()["profile"];
     assert_eq!((&profile["spec"], &profile["status"]), (&answered["spec"], &answered["status"]));
 }

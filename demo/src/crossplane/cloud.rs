@@ -74,7 +74,7 @@ impl Cloud {
             if state == State::Ready {
                 model.finish(&mut object, world);
             }
-            model.tell(&mut object, &state, world);
+            model.set_status(&mut object, &state, world);
             at_work |= state == State::Creating || world.resources().get(&slot) != Some(&object);
             world.resources_mut().insert(slot, object);
         }

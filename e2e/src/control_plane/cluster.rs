@@ -24,7 +24,7 @@ use crate::kubeconfig::SERVER_NAME;
 use crate::kubectl;
 
 /// How long an API server may take until it is ready, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long a token of a service account is good: longer than any control plane on a developer's
 /// machine.
@@ -62,7 +62,7 @@ pub async fn etcd(ground: &Ground) -> Result<u16> {
         .arg(format!("--initial-cluster=default=http://127.0.0.1:{peers}"))
         .args(["--unsafe-no-fsync", "--quota-backend-bytes=8589934592"]);
     let process = ground.start(program)?;
-    process.ready(PATIENCE, async || ports::answers(port).await).await?;
+    process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
     ground.tell("etcd", start);
     Ok(port)
 }
@@ -103,7 +103,7 @@ impl Cluster {
     /// Waits until the API server answers again, after it was stopped and started.
     pub async fn ready(&self, process: &Process) -> Result<()> {
         let client = &self.client;
-        process.ready(PATIENCE, async || is_ok(client, "/readyz").await).await
+        process.ready(START_TIMEOUT, async || is_ok(client, "/readyz").await).await
     }
 
     /// Writes a kubeconfig for a service account, which has to exist; its path.
@@ -227,7 +227,7 @@ impl Cluster {
             // On a busy machine nodes that pretend are late to say that they live.
             .arg("--node-monitor-grace-period=1h");
         let process = self.ground.start(program)?;
-        process.ready(PATIENCE, async || ports::answers(port).await).await?;
+        process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
         self.ground.tell(&name, start);
         Ok(())
     }
@@ -254,8 +254,8 @@ impl Cluster {
             .arg(format!("--server-address=127.0.0.1:{kubelets}"));
         let kwok = self.ground.start(kwok)?;
         self.apply(&[node("plain", None), node("gpu", Some(64))]).await?;
-        kwok.ready(PATIENCE, async || ports::answers(kubelets).await).await?;
-        scheduler.ready(PATIENCE, async || ports::answers(port).await).await?;
+        kwok.ready(START_TIMEOUT, async || ports::answers(kubelets).await).await?;
+        scheduler.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
         self.ground.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
         Ok(())
     }

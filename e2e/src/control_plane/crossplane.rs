@@ -25,7 +25,7 @@ use super::{
     workdir::Ground,
 };
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How soon what no event tells of is looked at: later than any scenario waits, so that none is
 /// helped by it.
@@ -71,8 +71,10 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
         .env("KUBECONFIG", &account);
     let core = ground.start(core)?;
     rbac_manager(ground, cluster).await?;
-    core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await)
-        .await?;
+    core.ready(START_TIMEOUT, async || {
+        ports::answers(health).await && ports::answers(webhooks).await
+    })
+    .await?;
     ground.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
     Ok(Core {

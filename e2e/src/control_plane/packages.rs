@@ -31,7 +31,7 @@ use xtask::{
 use super::{cluster::Cluster, ports, process::Program, workdir::Ground};
 use crate::fake_providers::schema;
 
-const PATIENCE: Duration = Duration::from_mins(5);
+const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The registry hosts of the providers and of our packages. An ImageConfig points Crossplane to
 /// loopback instead.
@@ -407,10 +407,10 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
         if waiting.is_empty() && !packages.is_empty() {
             return Ok(packages.len());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > INSTALL_TIMEOUT {
             bail!(
                 "packages are not healthy after {} s:\n{}",
-                PATIENCE.as_secs(),
+                INSTALL_TIMEOUT.as_secs(),
                 waiting.join("\n")
             );
         }

@@ -20,7 +20,7 @@ const SUPERUSER: &str = "postgres";
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 /// Where Debian keeps the programs, by version.
 const DEBIAN: &str = "/usr/lib/postgresql";
-const PATIENCE: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A server that runs. Dropped, it is stopped and its data are gone.
 pub struct Postgres {
@@ -90,7 +90,11 @@ impl Postgres {
             if let Some(status) = self.server.try_wait()? {
                 bail!("postgres ended with {status}:\n{}", said());
             }
-            ensure!(start.elapsed() < PATIENCE, "postgres does not answer ({error}):\n{}", said());
+            ensure!(
+                start.elapsed() < START_TIMEOUT,
+                "postgres does not answer ({error}):\n{}",
+                said()
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -18,7 +18,7 @@ use super::{
     workdir::Ground,
 };
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How often providers look at what no event tells of: seldom enough that no scenario is helped by
 /// it.
@@ -79,7 +79,7 @@ pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
         if found {
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > START_TIMEOUT {
             bail!("the RBAC manager has given no rights to {account}");
         }
         sleep(Duration::from_millis(300)).await;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{EVERY, Environment};
-use crate::eventually::PATIENCE;
+use crate::eventually::TIMEOUT;
 use crate::kubectl::Kubectl;
 use crate::objects::resource;
 
@@ -38,7 +38,7 @@ impl Environment {
 
     /// Waits until it is gone; what it composed goes before it where it is to.
     pub async fn gone(&self) -> Result<()> {
-        self.gone_within(PATIENCE).await
+        self.gone_within(TIMEOUT).await
     }
 
     /// The same for one that was deleted while Crossplane was still making it, where
@@ -46,7 +46,7 @@ impl Environment {
     /// these by hand, as it advises. The parts that were.
     pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
         let (begin, mut freed) = (Instant::now(), Vec::new());
-        while begin.elapsed() < PATIENCE && !self.is_gone_within(OVERLOOKED).await? {
+        while begin.elapsed() < TIMEOUT && !self.is_gone_within(OVERLOOKED).await? {
             for part in self.overlooked().await {
                 println!(
                     "    overlooked, and deleted by hand: {} {}",

@@ -166,7 +166,7 @@ impl Resource {
 
     /// Tells what the resource came to.
     pub fn tell(&mut self, state: &State) {
-        self.model.tell(&mut self.object, state, &self.world);
+        self.model.set_status(&mut self.object, state, &self.world);
     }
 
     /// Sets one condition.

@@ -19,7 +19,7 @@ const HUNDRED: usize = 100;
 
 /// The longest that all of them together may take to come, and to go, on a busy machine: two and a
 /// half minutes and four on one that is not.
-const LONGEST: Duration = Duration::from_mins(11);
+const TIMEOUT: Duration = Duration::from_mins(11);
 
 pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<()> {
     // Others look on meanwhile: they are no part of what comes and goes.
@@ -99,7 +99,7 @@ pub(super) async fn no_object_is_left(stage: &Stage, before: &BTreeSet<String>) 
 /// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred
 /// requests.
 async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
-    let end = Instant::now() + LONGEST;
+    let end = Instant::now() + TIMEOUT;
     loop {
         let mut found = Vec::new();
         for (api, flavour) in stage.apis() {
@@ -116,7 +116,7 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
         ensure!(
             Instant::now() < end,
             "not within {} s: {what}; {} are there, {ready} ready",
-            LONGEST.as_secs(),
+            TIMEOUT.as_secs(),
             found.len()
         );
         tokio::time::sleep(Duration::from_secs(2)).await;

@@ -21,7 +21,7 @@ pub(super) use self::settings::{
 use super::{claims, in_each_flavour};
 use crate::control_plane::{Breakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::examples;
 use crate::fixture::Stage;
 use crate::kubectl::Kubectl;
@@ -192,7 +192,7 @@ pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Resul
 /// Kills replicas that are about to answer, and starts each again.
 async fn killed(function: &Function) -> Result<()> {
     for number in 0..STRIKES {
-        let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
+        let struck = tokio::time::timeout(TIMEOUT, function.strike()).await;
         let replica = struck
             .with_context(|| format!("{number} calls were cut off, and no other was made"))??;
         tokio::time::sleep(Duration::from_secs(1)).await;

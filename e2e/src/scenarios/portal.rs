@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::fixture::Stage;
 use crate::openid::{Browser, Changes};
 use crate::portal::{Portal, PublicUrl};
@@ -103,7 +103,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds
     // everything.
     portal.replicas[1].kill()?;
-    while let Ok(Ok(_)) = timeout(PATIENCE, changes.next()).await {}
+    while let Ok(Ok(_)) = timeout(TIMEOUT, changes.next()).await {}
     let mut changes = ada.watch(first)?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
 
@@ -144,7 +144,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
 
     let (status, _) = ada.ask("POST", first, "/auth/sign-out", &Value::Null).await?;
     ensure!(status == 204, "signing out is answered by {status}");
-    let told = timeout(PATIENCE, ends(&mut changes))
+    let told = timeout(TIMEOUT, ends(&mut changes))
         .await
         .context("the stream goes on after signing out")??;
     ensure!(told == "signed-out", "the stream ends with {told}");
@@ -294,7 +294,7 @@ async fn until(
         }
         anyhow::Ok(())
     };
-    let in_time = timeout(PATIENCE, all).await;
+    let in_time = timeout(TIMEOUT, all).await;
     in_time.with_context(|| format!("of {left:?} it was not told in time"))?
 }
 

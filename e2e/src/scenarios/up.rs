@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use xtask::tools;
 
 use crate::control_plane::ports;
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::fixture::Stage;
 use crate::kubectl::Kubectl;
 
@@ -23,12 +23,12 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;
     // Crossplane without our packages: what is looked at here is how it begins and ends.
     let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
-    let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
+    let kubeconfig = timeout(TIMEOUT, usage(&mut up)).await.context("it does not come up")??;
     contributor.uses(&kubeconfig).await?;
     let pid =
         up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
     kill_process(pid, Signal::INT)?;
-    let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
+    let status = timeout(TIMEOUT, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
     contributor.no_trace_is_left()
 }
@@ -112,9 +112,8 @@ impl Contributor {
 
     /// What it prints; where it fails, what it says then.
     async fn types(&self, args: &[&str]) -> Result<Result<String, String>> {
-        let output = timeout(PATIENCE, self.command(args).output())
-            .await
-            .context("it does not return")??;
+        let output =
+            timeout(TIMEOUT, self.command(args).output()).await.context("it does not return")??;
         let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Ok(if status.success() { Ok(text(&stdout)) } else { Err(text(&stderr)) })

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use super::server::Server;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Everything that the tests stand on.
 pub struct Bench {
@@ -174,7 +174,7 @@ impl Bench {
             .default_backoff()
             .filter_map(|seen| ready(seen.ok().map(|found| found.map(document))))
             .filter(|found| ready(fits(found.as_ref())));
-        let Ok(found) = timeout(PATIENCE, pin!(seen).next()).await else {
+        let Ok(found) = timeout(TIMEOUT, pin!(seen).next()).await else {
             let found = self.get(object).await;
             panic!("{} {} never is {what}:\n{found:#}", object["kind"], name(object));
         };
@@ -266,7 +266,7 @@ pub async fn until<T, F: Future<Output = Result<T, String>>>(
     loop {
         match attempt().await {
             Ok(done) => return done,
-            Err(why) => assert!(start.elapsed() < PATIENCE, "waited in vain for {what}:\n{why}"),
+            Err(why) => assert!(start.elapsed() < TIMEOUT, "waited in vain for {what}:\n{why}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

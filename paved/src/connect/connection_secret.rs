@@ -13,12 +13,12 @@ use crate::stream::is_harmful;
 use crate::style::harmless_name;
 
 /// What an environment's Secret holds. It is never printed as a whole, nor by accident.
-pub(super) struct Details {
+pub(super) struct ConnectionSecret {
     name: String,
     values: BTreeMap<String, String>,
 }
 
-impl Details {
+impl ConnectionSecret {
     /// Reads the Secret.
     pub(super) async fn read(target: &Target) -> Result<Self, Failure> {
         let environment = &target.environment;

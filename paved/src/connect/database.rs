@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::Target;
-use super::connection_secret::Details;
+use super::connection_secret::ConnectionSecret;
 use super::shell::{quote, quoted};
 use crate::Console;
 use crate::cli::{Connect, Export};
@@ -74,7 +74,7 @@ pub(super) async fn connect(
 
 impl Way {
     /// Reads a Secret with the keys of a unified environment, or of an application environment.
-    fn from_details(details: &Details) -> Result<Self, Failure> {
+    fn from_details(details: &ConnectionSecret) -> Result<Self, Failure> {
         let text = |keys: &[&str]| details.line(keys).map(str::to_owned);
         let port = text(&["port", "db_port"])?;
         let address = text(&["endpoint", "db_address"])?;

@@ -101,9 +101,9 @@ fn change(
 /// The file that a link leads to, whether that exists or not: the file is replaced, not the link.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     /// As many links as Linux follows.
-    const LONGEST: usize = 40;
+    const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
             Err(_) => return Ok(path),
@@ -205,7 +205,7 @@ struct Lock(PathBuf);
 
 impl Lock {
     fn take(path: &Path) -> io::Result<Self> {
-        const PATIENCE: Duration = Duration::from_secs(3);
+        const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let lock = PathBuf::from(name);
@@ -215,7 +215,7 @@ impl Lock {
                 Ok(_) => return Ok(Self(lock)),
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists
-                        && begin.elapsed() < PATIENCE =>
+                        && begin.elapsed() < LOCK_TIMEOUT =>
                 {
                     std::thread::sleep(Duration::from_millis(100));
                 }

@@ -9,15 +9,15 @@ use kube::core::ApiResource;
 
 use super::check::Check;
 use super::objects::name;
-use super::snapshot::{Clusters, Seen, World};
+use super::snapshot::{ClusterSnapshot, Clusters, ListResult};
 use crate::style::harmless;
 
 /// The most clusters that a line names.
 const NAMED: usize = 5;
 
 /// A line for each kind of which clusters have their version in their spec.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    world.clusters.iter().filter_map(Clusters::check).collect()
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    snapshot.clusters.iter().filter_map(Clusters::check).collect()
 }
 
 impl Clusters {
@@ -25,9 +25,9 @@ impl Clusters {
         let ApiResource { group, kind, plural, .. } = &self.resource;
         let what = format!("{kind}.{group}");
         let objects = match &self.objects {
-            Seen::All(objects) => objects,
-            Seen::Failed(_) => return Some(self.objects.unread(what)),
-            Seen::Hidden | Seen::NoSuchKind => return None,
+            ListResult::All(objects) => objects,
+            ListResult::Failed(_) => return Some(self.objects.unread(what)),
+            ListResult::Hidden | ListResult::NoSuchKind => return None,
         };
         let versions: Vec<String> = objects.iter().filter_map(|one| self.version(one)).collect();
         if versions.is_empty() {
@@ -63,8 +63,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::doctor::look::{CLUSTERS, cluster_kinds};
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::doctor::snapshot::{CLUSTERS, cluster_kinds};
     use crate::style::Mark;
 
     #[test]
@@ -73,9 +73,9 @@ mod tests {
             let (resource, field) = cluster_kinds().nth(1).unwrap();
             let cluster = json!({"metadata": {"name": "demo-1f53a", "namespace": "team"},
                                  "spec": {"forProvider": params}});
-            check(&World {
+            check(&ClusterSnapshot {
                 clusters: vec![Clusters { resource, field, objects: objects(&[cluster]) }],
-                ..world()
+                ..snapshot()
             })
         };
         assert_eq!(told(json!({"region": "eu-west-1"})), []);

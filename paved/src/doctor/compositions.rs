@@ -7,10 +7,10 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 
 use super::objects::{composes, is_ours, name};
-use super::snapshot::{Seen, World};
+use super::snapshot::{ClusterSnapshot, ListResult};
 
 /// A step of ours in a Composition of one of our XRDs.
-pub(super) struct Used<'w> {
+pub(super) struct UsedComposition<'w> {
     pub(super) api: &'static dyn AnyApi,
     pub(super) flavour: Flavour,
     /// The Composition's name.
@@ -19,7 +19,7 @@ pub(super) struct Used<'w> {
     pub(super) input: &'w Value,
 }
 
-impl Used<'_> {
+impl UsedComposition<'_> {
     /// The EnvironmentConfig that the input names.
     pub(super) fn named(&self) -> Option<&str> {
         self.input["settingsFrom"]["name"].as_str()
@@ -27,12 +27,14 @@ impl Used<'_> {
 
     /// The Settings that count: the input's, and over them those of the EnvironmentConfig; `None`
     /// where that cannot be seen.
-    pub(super) fn settings(&self, configs: &Seen) -> Option<Value> {
+    pub(super) fn settings(&self, configs: &ListResult) -> Option<Value> {
         let mut all = self.input.as_object().cloned().unwrap_or_default();
         let over = match (self.named(), configs) {
-            (Some(named), Seen::All(configs)) => configs.iter().find(|one| name(one) == named),
-            (Some(_), Seen::Hidden | Seen::Failed(_)) => return None,
-            (None, _) | (_, Seen::NoSuchKind) => None,
+            (Some(named), ListResult::All(configs)) => {
+                configs.iter().find(|one| name(one) == named)
+            }
+            (Some(_), ListResult::Hidden | ListResult::Failed(_)) => return None,
+            (None, _) | (_, ListResult::NoSuchKind) => None,
         };
         if let Some(data) = over.and_then(|config| config.data["data"].as_object()) {
             crossplane::object::merge(&mut all, data.clone());
@@ -42,9 +44,9 @@ impl Used<'_> {
 }
 
 /// Every step of ours.
-pub(super) fn all(world: &World) -> Vec<Used<'_>> {
-    let (Seen::All(definitions), Seen::All(compositions)) =
-        (&world.definitions, &world.compositions)
+pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<UsedComposition<'_>> {
+    let (ListResult::All(definitions), ListResult::All(compositions)) =
+        (&snapshot.definitions, &snapshot.compositions)
     else {
         return Vec::new();
     };
@@ -59,7 +61,7 @@ pub(super) fn all(world: &World) -> Vec<Used<'_>> {
         for composition in compositions.iter().filter(|one| composes(one, definition)) {
             let steps = composition.data["spec"]["pipeline"].as_array().into_iter().flatten();
             let inputs = steps.map(|step| &step["input"]).filter(|input| input["kind"] == SETTINGS);
-            all.extend(inputs.map(|input| Used {
+            all.extend(inputs.map(|input| UsedComposition {
                 api,
                 flavour,
                 composition: name(composition),

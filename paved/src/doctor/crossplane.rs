@@ -4,18 +4,18 @@ use crossplane::releases::{PROBLEMS, Version};
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::snapshot::{Seen, World};
+use super::snapshot::{ClusterSnapshot, ListResult};
 
 /// What to do about one that is missing or too old.
 const WANTED: &str = "install 1.20 for claims, or 2.x for both APIs";
 
 /// Its version by its Deployment, else what the kinds that it serves tell of it.
-pub(super) fn check(world: &World) -> Check {
-    if matches!(world.definitions, Seen::NoSuchKind) {
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Check {
+    if matches!(snapshot.definitions, ListResult::NoSuchKind) {
         return Check::bad("Crossplane", "is not installed", WANTED);
     }
-    let deployments = match &world.crossplane {
-        Seen::All(deployments) => deployments.as_slice(),
+    let deployments = match &snapshot.crossplane {
+        ListResult::All(deployments) => deployments.as_slice(),
         _ => &[],
     };
     if let Some(first) = deployments.first().filter(|_| !deployments.iter().any(is_available)) {
@@ -23,13 +23,13 @@ pub(super) fn check(world: &World) -> Check {
     }
     match deployments.iter().find_map(version) {
         Some((version, number)) => judged(&version, number),
-        None => by_kinds(world),
+        None => by_kinds(snapshot),
     }
 }
 
 /// Warns of the known problems of this Crossplane.
-pub(super) fn problems(world: &World) -> Vec<Check> {
-    let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
+pub(super) fn problems(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let ListResult::All(deployments) = &snapshot.crossplane else { return Vec::new() };
     let Some((version, number)) = deployments.iter().find_map(version) else { return Vec::new() };
     let affecting = PROBLEMS.iter().filter(|problem| problem.affects(number));
     affecting
@@ -67,9 +67,9 @@ fn judged(version: &str, number: Version) -> Check {
 }
 
 /// XRDs have a version v2 since 2.0, and Usages are v1beta1 since 1.19.
-fn by_kinds(world: &World) -> Check {
+fn by_kinds(snapshot: &ClusterSnapshot) -> Check {
     const UNSEEN: &str = "exact version unknown, because you may not read its Deployment";
-    let Some(served) = &world.served else {
+    let Some(served) = &snapshot.served else {
         return Check::open("Crossplane", format!("is installed; {UNSEEN}"));
     };
     let has = |version: &str, kind: &str| {
@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
+    use crate::doctor::checks::tests::{objects, snapshot};
     use crate::style::Mark;
 
     fn told(image: &str, label: &str) -> (Mark, String) {
@@ -118,8 +118,8 @@ mod tests {
             "spec": {"template": {"spec": {"containers": [
                 {"name": "sidecar", "image": "mesh:v9.9.9"}, {"name": "crossplane", "image": image}]}}},
             "status": {"availableReplicas": 1}});
-        let crossplane = Seen::All(vec![serde_json::from_value(deployment).unwrap()]);
-        let check = check(&World { crossplane, ..world() });
+        let crossplane = ListResult::All(vec![serde_json::from_value(deployment).unwrap()]);
+        let check = check(&ClusterSnapshot { crossplane, ..snapshot() });
         (check.mark, check.found)
     }
 
@@ -154,7 +154,8 @@ mod tests {
             let mut deployment = json!({"metadata": {"name": "crossplane", "namespace": "upbound-system", "labels": {}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:v2.3.4"}]}}}});
             deployment["status"] = status;
-            let check = check(&World { crossplane: objects(&[deployment]), ..world() });
+            let check =
+                check(&ClusterSnapshot { crossplane: objects(&[deployment]), ..snapshot() });
             assert_eq!(check.mark, Mark::Bad);
             assert_eq!(
                 check.found,
@@ -176,11 +177,14 @@ mod tests {
         ] {
             let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": version}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:latest"}]}}}});
-            let found = problems(&World { crossplane: objects(&[deployment]), ..world() });
+            let found =
+                problems(&ClusterSnapshot { crossplane: objects(&[deployment]), ..snapshot() });
             assert!(found.iter().all(|check| check.mark == Mark::Busy));
             assert!(found.iter().map(|check| &check.what).eq(expected), "{version}: {found:?}");
         }
-        assert!(problems(&World { crossplane: Seen::Hidden, ..world() }).is_empty());
+        assert!(
+            problems(&ClusterSnapshot { crossplane: ListResult::Hidden, ..snapshot() }).is_empty()
+        );
     }
 
     #[test]
@@ -192,12 +196,16 @@ mod tests {
         ] {
             let served =
                 ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
-            let world =
-                World { crossplane: Seen::Hidden, served: Some([served].into()), ..world() };
-            assert_eq!(check(&world).mark, mark, "{version} {kind}");
+            let snapshot = ClusterSnapshot {
+                crossplane: ListResult::Hidden,
+                served: Some([served].into()),
+                ..snapshot()
+            };
+            assert_eq!(check(&snapshot).mark, mark, "{version} {kind}");
         }
         assert_eq!(
-            check(&World { crossplane: Seen::Hidden, served: None, ..world() }).mark,
+            check(&ClusterSnapshot { crossplane: ListResult::Hidden, served: None, ..snapshot() })
+                .mark,
             Mark::Busy
         );
     }

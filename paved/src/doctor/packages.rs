@@ -6,7 +6,7 @@ use kube::api::DynamicObject;
 
 use super::check::Check;
 use super::objects::{holds, message, name};
-use super::snapshot::Seen;
+use super::snapshot::ListResult;
 use crate::style::harmless;
 
 /// Which packages of a kind environments need.
@@ -29,8 +29,8 @@ impl Needed {
 
 /// Whether packages of a kind are installed and healthy, and those that are needed are there. What
 /// nobody here needs may be broken.
-pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
-    let Seen::All(objects) = seen else {
+pub(super) fn check(kind: &str, seen: &ListResult, needed: &Needed) -> Vec<Check> {
+    let ListResult::All(objects) = seen else {
         return vec![seen.unread(format!("{kind}s"))];
     };
     let mut checks: Vec<Check> =
@@ -115,7 +115,8 @@ mod tests {
             ("xpkg.upbound.io/upbound/provider-aws-sqs:v2.6.0", "False", Mark::Busy),
             ("", "False", Mark::Busy),
         ] {
-            let checks = check("Provider", &Seen::All(vec![provider(package, healthy)]), &needed);
+            let checks =
+                check("Provider", &ListResult::All(vec![provider(package, healthy)]), &needed);
             assert_eq!((checks.len(), checks[0].mark), (1, mark), "{package}: {}", checks[0].found);
         }
     }

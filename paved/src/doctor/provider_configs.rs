@@ -13,7 +13,7 @@ use super::check::Check;
 use super::compositions;
 use super::family::{self, Family, key};
 use super::objects::name;
-use super::snapshot::{self, Seen, World};
+use super::snapshot::{self, ClusterSnapshot, ListResult};
 use crate::style::harmless;
 
 /// What goes through the configs of a family.
@@ -39,18 +39,18 @@ struct Reference {
 }
 
 /// A line for each provider config that environments go through.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    let wanted = wanted(world);
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let wanted = wanted(snapshot);
     let lines = |(family, wanted): (&Family, &Wanted)| -> Vec<Check> {
-        wanted.references.iter().filter_map(|one| wanted.check(one, *family, world)).collect()
+        wanted.references.iter().filter_map(|one| wanted.check(one, *family, snapshot)).collect()
     };
     wanted.iter().flat_map(lines).collect()
 }
 
-fn wanted(world: &World) -> BTreeMap<Family, Wanted> {
+fn wanted(snapshot: &ClusterSnapshot) -> BTreeMap<Family, Wanted> {
     let mut all: BTreeMap<Family, Wanted> = BTreeMap::new();
-    for used in compositions::all(world) {
-        let settings = used.settings(&world.configs);
+    for used in compositions::all(snapshot) {
+        let settings = used.settings(&snapshot.configs);
         let configs = settings.as_ref().map(|settings| settings["providerConfigs"].clone());
         for (kind, needed) in providers::composed(used.api, used.flavour) {
             let wanted =
@@ -82,10 +82,15 @@ fn references(configs: &Value, provider: Provider, flavour: Flavour) -> Vec<Refe
 
 impl Wanted {
     /// `None` where nobody serves its kind: the provider is missing, which is told of the provider.
-    fn check(&self, reference: &Reference, family: Family, world: &World) -> Option<Check> {
-        let configs = served(world, family, &reference.kind)?;
+    fn check(
+        &self,
+        reference: &Reference,
+        family: Family,
+        snapshot: &ClusterSnapshot,
+    ) -> Option<Check> {
+        let configs = served(snapshot, family, &reference.kind)?;
         let what = format!("{}.{}", reference.kind, configs.resource.group);
-        let Seen::All(objects) = &configs.objects else {
+        let ListResult::All(objects) = &configs.objects else {
             return Some(configs.objects.unread(what));
         };
         let mut there = objects.iter().filter(|one| reference.is(one));
@@ -112,7 +117,7 @@ impl Wanted {
                 titles(&self.sometimes)
             );
             Check::open(what, format!("{missing}: {waits}"))
-        } else if reference.of.is_none() && self.has_own(family, world) {
+        } else if reference.of.is_none() && self.has_own(family, snapshot) {
             Check::open(
                 what,
                 format!(
@@ -127,11 +132,11 @@ impl Wanted {
     }
 
     /// Whether a namespace has a config of its own.
-    fn has_own(&self, family: Family, world: &World) -> bool {
+    fn has_own(&self, family: Family, snapshot: &ClusterSnapshot) -> bool {
         let own = self.references.iter().filter(|reference| reference.of.is_some());
         own.into_iter().any(|reference| {
-            match served(world, family, &reference.kind).map(|one| &one.objects) {
-                Some(Seen::All(objects)) => objects.iter().any(|one| reference.is(one)),
+            match served(snapshot, family, &reference.kind).map(|one| &one.objects) {
+                Some(ListResult::All(objects)) => objects.iter().any(|one| reference.is(one)),
                 _ => false,
             }
         })
@@ -154,14 +159,14 @@ impl Reference {
 }
 
 fn served<'w>(
-    world: &'w World,
+    snapshot: &'w ClusterSnapshot,
     family: Family,
     kind: &str,
 ) -> Option<&'w snapshot::ProviderConfigs> {
     let fits = |one: &&snapshot::ProviderConfigs| {
         one.resource.kind == kind && family::family(&one.resource.group) == Some(family)
     };
-    world.provider_configs.iter().find(fits)
+    snapshot.provider_configs.iter().find(fits)
 }
 
 #[cfg(test)]
@@ -170,25 +175,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
+    use crate::doctor::checks::tests::{objects, snapshot};
 
     /// What is said where a step's input and the EnvironmentConfig that it names are these, of the
     /// namespaced flavour's AWS.
     fn told(input: &Value, config: &Value, there: &[(&str, Option<&str>, &str)]) -> Vec<String> {
-        let mut world = world();
-        let Seen::All(compositions) = &mut world.compositions else { panic!() };
+        let mut snapshot = snapshot();
+        let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
         compositions[0].data["spec"]["pipeline"][0]["input"]["providerConfigs"] =
             json!({"aws": input});
-        world.configs = objects(&[
+        snapshot.configs = objects(&[
             json!({"metadata": {"name": "another"}, "data": {"providerConfigs": {"aws": {"name": "of-another"}}}}),
             json!({"metadata": {"name": "paved-road"}, "data": {"providerConfigs": {"aws": config}}}),
         ]);
-        for configs in &mut world.provider_configs {
+        for configs in &mut snapshot.provider_configs {
             let here = there.iter().filter(|(kind, ..)| *kind == configs.resource.kind);
             let object = |(_, namespace, name): &(&str, Option<&str>, &str)| json!({"metadata": {"name": name, "namespace": namespace}});
             configs.objects = objects(&here.map(object).collect::<Vec<_>>());
         }
-        check(&world)
+        check(&snapshot)
             .iter()
             .map(|check| {
                 format!("{} {}  {}", crate::style::sign_of(check.mark), check.what, check.found)
@@ -250,12 +255,12 @@ mod tests {
 
     #[test]
     fn config_that_hidden_settings_may_name_is_not_red() {
-        let mut world = world();
-        world.configs = Seen::Hidden;
-        for configs in &mut world.provider_configs {
+        let mut snapshot = snapshot();
+        snapshot.configs = ListResult::Hidden;
+        for configs in &mut snapshot.provider_configs {
             configs.objects = objects(&[]);
         }
-        let found: Vec<String> = check(&world).into_iter().map(|check| check.found).collect();
+        let found: Vec<String> = check(&snapshot).into_iter().map(|check| check.found).collect();
         assert_eq!(
             found,
             ["default does not exist, and you may not read Settings, which may use \

@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use paved_render::providers::{composed, package, scope};
 
 use super::check::Check;
-use super::compositions::{self, Used};
-use super::snapshot::World;
+use super::compositions::{self, UsedComposition};
+use super::snapshot::ClusterSnapshot;
 
 /// A line for each provider of whose kinds some are not served although Compositions of ours
 /// compose them.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    let Some(served) = &world.served else {
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let Some(served) = &snapshot.served else {
         return vec![Check::open("Providers' kinds", "the API server does not list its kinds")];
     };
     let served: BTreeSet<(&str, &str)> =
         served.iter().map(|(group, _, kind)| (group.as_str(), kind.as_str())).collect();
     let mut missing: BTreeMap<String, Missing> = BTreeMap::new();
-    for Used { api, flavour, input, .. } in compositions::all(world) {
+    for UsedComposition { api, flavour, input, .. } in compositions::all(snapshot) {
         let revision = input["schemaRevision"].as_u64().unwrap_or(1);
         for (kind, needed) in composed(api, flavour) {
             if u64::from(kind.since) > revision {
@@ -81,12 +81,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::doctor::look::Seen;
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::doctor::snapshot::ListResult;
     use crate::style::Mark;
 
     /// A cluster with one API, which serves these kinds.
-    fn serving(kind: &str, served: &[(&str, &str)]) -> World {
+    fn serving(kind: &str, served: &[(&str, &str)]) -> ClusterSnapshot {
         let definition = json!({"metadata": {"name": "x"}, "spec": {"group": "dev.example.org",
             "names": {"kind": kind, "categories": ["paved"]}}});
         let composition = json!({"metadata": {"name": "x"}, "spec": {
@@ -95,11 +95,11 @@ mod tests {
         let served = served
             .iter()
             .map(|(group, kind)| ((*group).to_owned(), "v1".to_owned(), (*kind).to_owned()));
-        World {
+        ClusterSnapshot {
             served: Some(served.collect()),
             definitions: objects(&[definition]),
             compositions: objects(&[composition]),
-            ..world()
+            ..snapshot()
         }
     }
 
@@ -150,22 +150,25 @@ mod tests {
     fn kind_of_a_later_schema_revision_is_not_missing() {
         let served =
             ["Cluster", "NodeGroup", "ClusterAuth"].map(|kind| ("eks.aws.m.upbound.io", kind));
-        let mut world = serving("Environment", &served);
-        let eks = |world: &World| {
-            check(world).iter().any(|check| check.what == "Provider provider-aws-eks")
+        let mut snapshot = serving("Environment", &served);
+        let eks = |snapshot: &ClusterSnapshot| {
+            check(snapshot).iter().any(|check| check.what == "Provider provider-aws-eks")
         };
-        assert!(eks(&world));
-        let Seen::All(compositions) = &mut world.compositions else { panic!() };
+        assert!(eks(&snapshot));
+        let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
         compositions[0].data["spec"]["pipeline"][0]["input"]["schemaRevision"] = json!(1);
-        assert!(!eks(&world));
+        assert!(!eks(&snapshot));
     }
 
     #[test]
     fn hidden_kinds_are_not_reported() {
-        let blind = World { served: None, ..serving("GpuDevWorkspace", &[]) };
+        let blind = ClusterSnapshot { served: None, ..serving("GpuDevWorkspace", &[]) };
         assert_eq!(check(&blind)[0].mark, Mark::Busy);
         assert_eq!(
-            check(&World { compositions: Seen::Hidden, ..serving("GpuDevWorkspace", &[]) }),
+            check(&ClusterSnapshot {
+                compositions: ListResult::Hidden,
+                ..serving("GpuDevWorkspace", &[])
+            }),
             []
         );
     }

@@ -11,7 +11,7 @@ use super::check::Check;
 use crate::failure::Failure;
 
 /// How many questions are asked at once.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// What a look takes, and what a change takes.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
@@ -25,7 +25,7 @@ pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check
     let questions = kinds.all().iter().flat_map(|kind| VERBS.map(|verb| (kind, verb)));
     let answers: Vec<bool> = stream::iter(questions)
         .map(|(kind, verb)| may(cluster, kind, verb))
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENCY)
         .try_collect()
         .await
         .map_err(|error| cluster.explain(&error, "check your rights"))?;

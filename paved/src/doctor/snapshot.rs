@@ -16,7 +16,7 @@ use super::check::Check;
 use super::family::family;
 
 /// What was read of a kind.
-pub(super) enum Seen {
+pub(super) enum ListResult {
     All(Vec<DynamicObject>),
     /// The caller may not list it.
     Hidden,
@@ -26,7 +26,7 @@ pub(super) enum Seen {
     NoSuchKind,
 }
 
-impl Seen {
+impl ListResult {
     /// What there is to say where nothing was read: want of rights says nothing of the cluster, an
     /// error does.
     pub(super) fn unread(&self, what: impl Into<String>) -> Check {
@@ -45,33 +45,33 @@ impl Seen {
 /// A kind of provider config, and its objects.
 pub(super) struct ProviderConfigs {
     pub(super) resource: ApiResource,
-    pub(super) objects: Seen,
+    pub(super) objects: ListResult,
 }
 
 /// The clusters of a kind.
 pub(super) struct Clusters {
     pub(super) resource: ApiResource,
     pub(super) field: &'static str,
-    pub(super) objects: Seen,
+    pub(super) objects: ListResult,
 }
 
 /// What was read of a cluster.
-pub(super) struct World {
+pub(super) struct ClusterSnapshot {
     pub(super) kinds: Vec<Kind>,
     /// The Deployments that call themselves Crossplane.
-    pub(super) crossplane: Seen,
+    pub(super) crossplane: ListResult,
     /// Group, version and kind of all that the cluster serves; `None` where it does not say.
     pub(super) served: Option<BTreeSet<Served>>,
-    pub(super) definitions: Seen,
-    pub(super) compositions: Seen,
-    pub(super) configs: Seen,
-    pub(super) functions: Seen,
-    pub(super) providers: Seen,
+    pub(super) definitions: ListResult,
+    pub(super) compositions: ListResult,
+    pub(super) configs: ListResult,
+    pub(super) functions: ListResult,
+    pub(super) providers: ListResult,
     /// The ValidatingAdmissionPolicies, and their bindings.
-    pub(super) policies: Seen,
-    pub(super) bindings: Seen,
+    pub(super) policies: ListResult,
+    pub(super) bindings: ListResult,
     /// The ClusterRoles that are aggregated to Crossplane's own.
-    pub(super) roles: Seen,
+    pub(super) roles: ListResult,
     pub(super) provider_configs: Vec<ProviderConfigs>,
     /// Managed clusters of ours, by kind.
     pub(super) clusters: Vec<Clusters>,
@@ -89,7 +89,7 @@ pub(super) const CLUSTERS: [(models::Kind, &str); 2] =
 pub(super) type Served = (String, String, String);
 
 /// Reads what the checks are about, as far as the caller may.
-pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
+pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
     let crossplane = |group: &str, version: &str, kind: &str, plural: &str| ApiResource {
         group: group.to_owned(),
         version: version.to_owned(),
@@ -142,7 +142,7 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
         let objects = all(cluster, &resource, &ours()).await;
         all_clusters.push(Clusters { resource, field, objects });
     }
-    World {
+    ClusterSnapshot {
         kinds: kinds.all().to_vec(),
         crossplane,
         served: groups.as_ref().map(served),
@@ -160,15 +160,15 @@ pub(super) async fn look(cluster: &Cluster, kinds: &Kinds) -> World {
 }
 
 /// Every object of a kind that has these labels, whatever its namespace.
-async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> Seen {
+async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListResult {
     let api = Api::for_resource(&cluster.client, None, resource);
     match api.list(&ListParams::default().labels(labels)).await {
-        Ok(list) => Seen::All(list.items),
-        Err(kube::Error::Api(status)) if status.code == 404 => Seen::NoSuchKind,
-        Err(error) if is_denied(&error) => Seen::Hidden,
-        Err(error) => {
-            Seen::Failed(cluster.explain(&error, &format!("list {}", resource.plural)).to_string())
-        }
+        Ok(list) => ListResult::All(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => ListResult::NoSuchKind,
+        Err(error) if is_denied(&error) => ListResult::Hidden,
+        Err(error) => ListResult::Failed(
+            cluster.explain(&error, &format!("list {}", resource.plural)).to_string(),
+        ),
     }
 }
 
@@ -222,7 +222,7 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
 
 /// The label of what we compose, as a selector.
 fn ours() -> String {
-    format!("{}=true", compose::MARK)
+    format!("{}=true", compose::OWNED_LABEL)
 }
 
 /// The kinds of managed clusters to look at, in both flavours.

@@ -167,8 +167,8 @@ impl Bucket {
     /// Deletes objects.
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), Failure> {
         /// S3 takes that many at once.
-        const AT_ONCE: usize = 1000;
-        for some in keys.chunks(AT_ONCE) {
+        const BATCH_SIZE: usize = 1000;
+        for some in keys.chunks(BATCH_SIZE) {
             let act = self.act("delete", some.first().map_or("", String::as_str));
             let object = |key: &String| format!("<Object>{}</Object>", element("Key", key));
             let objects: String = some.iter().map(object).collect();

@@ -22,12 +22,12 @@ const ALL_PATHS: &str = "/*";
 const DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_mins(10)];
 
 /// A distribution's edges, in the caller's hands.
-pub(super) struct Edges {
+pub(super) struct CloudFront {
     service: Service,
     distribution: String,
 }
 
-impl Edges {
+impl CloudFront {
     pub(super) fn new(account: &Account, distribution: &str) -> Self {
         Self { service: account.cloudfront(), distribution: distribution.to_owned() }
     }
@@ -109,7 +109,7 @@ impl Edges {
         match sent.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.record("Invalidation", &act)?.remove("Id")),
             Err(Failure::NoAccess { message, .. }) => {
-                let kept = "the files are uploaded. Edges serve older files until they expire";
+                let kept = "the files are uploaded. CloudFront serve older files until they expire";
                 writeln!(console.err, "note: {message}; {kept}")?;
                 Ok(None)
             }

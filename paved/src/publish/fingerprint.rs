@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 /// The folders into which a bundler has written.
 #[derive(Debug, Default)]
-pub(super) struct Hashes {
+pub(super) struct Fingerprints {
     bundled: BTreeSet<String>,
 }
 
-impl Hashes {
+impl Fingerprints {
     /// A name that is a hash beyond doubt vouches for its folder.
     pub(super) fn among<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
         let beyond_doubt = keys.map(split).filter(|(_, name)| is_plain(name));
@@ -45,8 +45,8 @@ fn is_plain(name: &str) -> bool {
 /// Letters and digits that alternate as they do by chance, never as in a word with a number behind
 /// it.
 fn is_hash(piece: &str) -> bool {
-    const SHORTEST: usize = 8;
-    const LONGEST: usize = 64;
+    const MIN_LEN: usize = 8;
+    const MAX_LEN: usize = 64;
     let has = |test: fn(&char) -> bool| piece.chars().any(|c| test(&c));
     let (lower, upper) = (has(char::is_ascii_lowercase), has(char::is_ascii_uppercase));
     let changes = match (lower, upper) {
@@ -56,7 +56,7 @@ fn is_hash(piece: &str) -> bool {
         _ => return false,
     };
     let plain = piece.chars().all(|c| c.is_ascii_alphanumeric()) && has(char::is_ascii_digit);
-    plain && (SHORTEST..=LONGEST).contains(&piece.len()) && alternations(piece) >= changes
+    plain && (MIN_LEN..=MAX_LEN).contains(&piece.len()) && alternations(piece) >= changes
 }
 
 fn is_hexadecimal(piece: &str) -> bool {
@@ -117,7 +117,7 @@ mod tests {
             "media/5d41402abc4b2a76b9719d911017c592.png",
             "app-1a2b3c4d.js.map",
         ] {
-            assert!(Hashes::default().has(key), "{key}");
+            assert!(Fingerprints::default().has(key), "{key}");
         }
         for key in [
             "index.html",
@@ -137,7 +137,7 @@ mod tests {
             "a.js",
             "",
         ] {
-            assert!(!Hashes::default().has(key), "{key}");
+            assert!(!Fingerprints::default().has(key), "{key}");
         }
     }
 
@@ -174,13 +174,13 @@ mod tests {
             for folder in ["", "assets/"] {
                 let keys: Vec<String> =
                     names.iter().map(|name| format!("{folder}{name}")).collect();
-                let hashes = Hashes::among(keys.iter().map(String::as_str));
+                let hashes = Fingerprints::among(keys.iter().map(String::as_str));
                 for key in &keys {
                     assert!(hashes.has(key), "{key}");
                 }
             }
             assert!(
-                names.iter().any(|name| !Hashes::default().has(name)),
+                names.iter().any(|name| !Fingerprints::default().has(name)),
                 "by itself one of {names:?} is in doubt"
             );
         }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn words_and_numbers_are_none_in_a_bundler_s_folder_either() {
-        let hashes = Hashes::among(["assets/index-Dv6VGLub.js"].into_iter());
+        let hashes = Fingerprints::among(["assets/index-Dv6VGLub.js"].into_iter());
         for key in [
             "assets/logo-original.png",
             "assets/logo-Original.png",

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::fingerprint::Hashes;
+use super::fingerprint::Fingerprints;
 use crate::failure::Failure;
 
 /// Kept for a year, without another request: the name changes with the content.
@@ -44,7 +44,7 @@ pub(super) struct Headers {
 pub(super) struct Rules {
     immutable: GlobSet,
     revalidate: GlobSet,
-    hashes: Hashes,
+    hashes: Fingerprints,
 }
 
 impl Rules {
@@ -52,7 +52,7 @@ impl Rules {
     pub(super) fn new(
         immutable: &[Glob],
         revalidate: &[Glob],
-        hashes: Hashes,
+        hashes: Fingerprints,
     ) -> Result<Self, Failure> {
         let (immutable, revalidate) =
             (set("--immutable", immutable)?, set("--revalidate", revalidate)?);
@@ -123,7 +123,7 @@ mod tests {
     fn rules(immutable: &[&str], revalidate: &[&str]) -> Rules {
         let globs =
             |all: &[&str]| all.iter().map(|one| Glob::new(one).unwrap()).collect::<Vec<_>>();
-        Rules::new(&globs(immutable), &globs(revalidate), Hashes::default()).unwrap()
+        Rules::new(&globs(immutable), &globs(revalidate), Fingerprints::default()).unwrap()
     }
 
     #[test]

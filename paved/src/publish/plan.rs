@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::style::{BOLD, DIM, harmless};
 
 /// How many files are read at once to compare them.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// What is to be done.
 pub(super) struct Plan {
@@ -54,7 +54,7 @@ impl Plan {
             let there = stored.get(&file.key).filter(|_| !args.all);
             async move { Ok::<_, Failure>((file, is_same(folder, file, there).await?)) }
         });
-        let compared: Vec<(&File, bool)> = compared.buffered(AT_ONCE).try_collect().await?;
+        let compared: Vec<(&File, bool)> = compared.buffered(CONCURRENCY).try_collect().await?;
         let changed = compared.iter().filter(|(_, same)| !same).map(|(file, _)| *file);
         let mut turns = vec![Vec::new(); Turn::ALL.len()];
         for file in changed {

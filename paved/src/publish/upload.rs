@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::signals;
 
 /// How many files and parts are uploaded at once.
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 /// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left,
 /// and what was begun is aborted: another run does it.
@@ -35,7 +35,7 @@ pub(super) async fn all(
     let hands = Hands {
         folder,
         bucket,
-        slots: Semaphore::new(AT_ONCE),
+        slots: Semaphore::new(CONCURRENCY),
         done: Done::default(),
         begun: Mutex::new(BTreeMap::new()),
     };
@@ -75,7 +75,7 @@ impl Hands<'_> {
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
         let mut running =
-            stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
+            stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(CONCURRENCY);
         let mut tick = interval(Progress::TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -134,7 +134,7 @@ impl Hands<'_> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
         let sent = stream::iter(multipart::split(upload.file.size))
             .map(|part| self.part(upload, file, part, &id));
-        let sent: Vec<String> = sent.buffered(AT_ONCE).try_collect().await?;
+        let sent: Vec<String> = sent.buffered(CONCURRENCY).try_collect().await?;
         self.bucket.complete(key, &id, &sent).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         Ok(())
@@ -158,10 +158,9 @@ impl Hands<'_> {
     async fn abort(&self) {
         let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
         stream::iter(begun)
-            .for_each_concurrent(
-                AT_ONCE,
-                |(id, key)| async move { self.bucket.abort(&key, &id).await },
-            )
+            .for_each_concurrent(CONCURRENCY, |(id, key)| async move {
+                self.bucket.abort(&key, &id).await
+            })
             .await;
     }
 }

@@ -10,11 +10,11 @@ use crate::files::shape;
 use crate::yaml::Located;
 
 /// What a document is to us.
-pub(super) enum Sort {
+pub(super) enum DocumentClass {
     /// A claim or an XR.
     Environment,
     /// Settings, or something that has Settings in it.
-    Settings(Part),
+    Settings(SettingsLocation),
     /// Somebody else's.
     Foreign,
     /// Meant to be one of ours.
@@ -23,7 +23,7 @@ pub(super) enum Sort {
 
 /// Where a document has its Settings.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum SettingsLocation {
     /// It is Settings.
     Whole,
     /// `data` of an EnvironmentConfig.
@@ -33,20 +33,26 @@ pub(super) enum Part {
 }
 
 /// Classifies a document. Foreign documents are allowed in a folder, but not in a named file.
-pub(super) fn classify(document: &Located, in_folder: bool) -> Sort {
+pub(super) fn classify(document: &Located, in_folder: bool) -> DocumentClass {
     let value = &document.value;
     if !value.is_object() {
         let message = format!("found {}; allowed: a Kubernetes object", shape(value));
-        return if in_folder { Sort::Foreign } else { wrong("", message) };
+        return if in_folder { DocumentClass::Foreign } else { wrong("", message) };
     }
     if pipeline_step::is_settings(value) {
-        return Sort::Settings(if value["kind"] == CONFIG { Part::Data } else { Part::Whole });
+        return DocumentClass::Settings(if value["kind"] == CONFIG {
+            SettingsLocation::Data
+        } else {
+            SettingsLocation::Whole
+        });
     }
     let text = |key: &str| value[key].as_str().unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     let (group, version) = crossplane::api_version::split(api_version);
     if kind == "Composition" && group == "apiextensions.crossplane.io" {
-        return input(value).map_or(Sort::Foreign, |index| Sort::Settings(Part::Input(index)));
+        return input(value).map_or(DocumentClass::Foreign, |index| {
+            DocumentClass::Settings(SettingsLocation::Input(index))
+        });
     }
     if kind == KIND && group.is_empty() {
         return wrong("apiVersion", format!("found {api_version:?}; allowed: {API_VERSION}"));
@@ -56,10 +62,10 @@ pub(super) fn classify(document: &Located, in_folder: bool) -> Sort {
         || version == function_paved_road::manifests::VERSION
             && crossplane::nearest(kind, known.iter().copied()).is_some();
     match kind::find(value) {
-        Ok(_) => Sort::Environment,
-        Err(violation) if known.contains(&kind) || is_meant => Sort::Wrong(violation),
-        Err(violation) if kind.is_empty() && !in_folder => Sort::Wrong(violation),
-        Err(_) => Sort::Foreign,
+        Ok(_) => DocumentClass::Environment,
+        Err(violation) if known.contains(&kind) || is_meant => DocumentClass::Wrong(violation),
+        Err(violation) if kind.is_empty() && !in_folder => DocumentClass::Wrong(violation),
+        Err(_) => DocumentClass::Foreign,
     }
 }
 
@@ -69,6 +75,6 @@ fn input(composition: &Value) -> Option<usize> {
     steps.iter().position(|step| step["input"]["kind"] == KIND)
 }
 
-fn wrong(path: &str, message: String) -> Sort {
-    Sort::Wrong(Violation { path: path.to_owned(), message })
+fn wrong(path: &str, message: String) -> DocumentClass {
+    DocumentClass::Wrong(Violation { path: path.to_owned(), message })
 }

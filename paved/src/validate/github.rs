@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::text::{file, notes};
-use super::{Found, Problem};
+use super::{Problem, Report};
 use crate::Console;
 use crate::failure::Failure;
 use crate::style::harmless;
 
 /// Prints a command for each problem; what cannot be read has no place.
-pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn print(found: &Report, console: &mut Console<'_>) -> Result<(), Failure> {
     for problem in found.in_order() {
         console.out.verbatim(&format!("{}\n", command(found, problem)))?;
     }
@@ -28,7 +28,7 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
 }
 
 /// `::error file=…,line=…,col=…,endColumn=…,title=…::message`
-fn command(found: &Found, problem: &Problem) -> String {
+fn command(found: &Report, problem: &Problem) -> String {
     let source = &found.sources[problem.source];
     let bytes = &problem.spot.bytes;
     let (line, column) = (source.line(bytes.start).0, source.column(bytes.start));

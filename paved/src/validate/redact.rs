@@ -13,7 +13,7 @@ use crate::files::Source;
 pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String) {
     let (number, bytes) = source.line(byte);
     let text = &source.text[bytes.clone()];
-    (number, bytes, veiled(text))
+    (number, bytes, redacted(text))
 }
 
 /// Whether nothing of a document is shown: of one that does not say what it is, and of a Secret
@@ -34,7 +34,7 @@ pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
 }
 
 /// A line with `*` over credentials in URLs, and over keys.
-fn veiled(line: &str) -> String {
+fn redacted(line: &str) -> String {
     if line.contains("PRIVATE KEY") {
         let indent = line.len() - line.trim_start().len();
         return covered(line, indent..line.len());
@@ -58,7 +58,7 @@ fn covered(line: &str, bytes: Range<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::veiled;
+    use super::redacted;
 
     #[test]
     fn secrets_are_covered_and_places_stay() {
@@ -72,7 +72,7 @@ mod tests {
             ("  owner: ada@acme.io", "  owner: ada@acme.io"),
             ("", ""),
         ] {
-            assert_eq!((veiled(line).len(), veiled(line).as_str()), (line.len(), shown));
+            assert_eq!((redacted(line).len(), redacted(line).as_str()), (line.len(), shown));
         }
     }
 }

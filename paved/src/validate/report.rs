@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use paved_render::subject::kind;
 
-use super::classify::{self, Sort};
+use super::classify::{self, DocumentClass};
 use super::environment::Check;
 use super::{Problem, Skipped, Valid, add_failure, problem, settings, settings_problems, title};
 use crate::Console;
@@ -16,7 +16,7 @@ use crate::yaml::Spot;
 
 /// What was found in all files.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct Report {
     pub(super) sources: Vec<Rc<Source>>,
     pub(super) problems: Vec<Problem>,
     pub(super) valid: Vec<Valid>,
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) settings_refused: bool,
 }
 
-impl Found {
+impl Report {
     /// Checks the documents of a file, a folder or standard input.
     pub(super) fn look_into(
         &mut self,
@@ -81,11 +81,11 @@ impl Found {
                 settings_refused,
             };
             let problems = match classify::classify(document, source.found) {
-                Sort::Foreign => {
+                DocumentClass::Foreign => {
                     self.skipped.push(Skipped { source: index, document: name });
                     continue;
                 }
-                Sort::Wrong(violation) => {
+                DocumentClass::Wrong(violation) => {
                     let grade =
                         if document.value.is_object() { Grade::Schema } else { Grade::Syntax };
                     let mut all = vec![problem(index, &source, document, grade, violation)];
@@ -98,8 +98,8 @@ impl Found {
                     }
                     all
                 }
-                Sort::Settings(part) => settings::check(index, &source, document, part),
-                Sort::Environment => {
+                DocumentClass::Settings(part) => settings::check(index, &source, document, part),
+                DocumentClass::Environment => {
                     check(&document.value).run(&mut self.notes, &mut self.unread, console)?
                 }
             };
@@ -173,7 +173,7 @@ impl Found {
     }
 
     /// Whether all of it is valid, and if not, who refuses it.
-    pub(super) fn verdict(self) -> Result<(), Failure> {
+    pub(super) fn into_result(self) -> Result<(), Failure> {
         let count = self.problems.len();
         let mut failures = self.unread;
         if let Some(by) = self.problems.iter().map(|problem| problem.grade).max() {

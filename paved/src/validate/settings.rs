@@ -8,7 +8,7 @@ use k8s_schema::{Schemas, Violation};
 use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
-use super::classify::Part;
+use super::classify::SettingsLocation;
 use super::{Problem, overlap, problem};
 use crate::failure::Grade;
 use crate::files::Source;
@@ -21,17 +21,22 @@ pub(super) fn find_in_file(source: &Source) -> Vec<Value> {
 }
 
 /// All errors in the Settings of a document.
-pub(super) fn check(index: usize, source: &Source, document: &Located, part: Part) -> Vec<Problem> {
+pub(super) fn check(
+    index: usize,
+    source: &Source,
+    document: &Located,
+    part: SettingsLocation,
+) -> Vec<Problem> {
     let (root, body) = match part {
-        Part::Whole => (String::new(), &document.value),
-        Part::Data => ("data".to_owned(), &document.value["data"]),
-        Part::Input(step) => (
+        SettingsLocation::Whole => (String::new(), &document.value),
+        SettingsLocation::Data => ("data".to_owned(), &document.value["data"]),
+        SettingsLocation::Input(step) => (
             format!("spec.pipeline[{step}].input"),
             &document.value["spec"]["pipeline"][step]["input"],
         ),
     };
     let mut violations =
-        if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
+        if matches!(part, SettingsLocation::Data) { envelope(&document.value) } else { Vec::new() };
     violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
     let placed = |violation| problem(index, source, document, Grade::Composition, violation);
     violations.into_iter().map(placed).collect()

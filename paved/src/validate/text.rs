@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::{Found, Problem, redact};
+use super::{Problem, Report, redact};
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Source, shown};
@@ -14,10 +14,10 @@ use crate::style::{DIM, GREEN, harmless};
 const WIDTH: usize = 80;
 
 /// Bytes of a value that are marked: of a longer one its beginning.
-const LONGEST: usize = 50;
+const MAX_MARKED_BYTES: usize = 50;
 
 /// Prints a line for each valid document, then what was left alone, then what is wrong.
-pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn print(found: &Report, console: &mut Console<'_>) -> Result<(), Failure> {
     for valid in &found.valid {
         let file = file(&found.sources[valid.source]);
         writeln!(console.out, "{file}: {} is {GREEN}valid{GREEN:#}", valid.document)?;
@@ -36,7 +36,7 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
 }
 
 /// What people should know: what was left alone, a line for each file.
-pub(super) fn notes(found: &Found) -> Vec<String> {
+pub(super) fn notes(found: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, source) in found.sources.iter().enumerate() {
         let skipped = found.skipped.iter().filter(|skipped| skipped.source == index);
@@ -77,7 +77,8 @@ fn marked<'a>(
 ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let (number, line, text) = redact::line(source, bytes.start);
     let start = bytes.start.clamp(line.start, line.end) - line.start;
-    let end = (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + LONGEST);
+    let end =
+        (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + MAX_MARKED_BYTES);
     let annotation = kind.span(start..text.floor_char_boundary(end)).label(label);
     Snippet::source(text).line_start(number).path(file(source)).annotation(annotation)
 }

@@ -9,10 +9,10 @@ use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
 use paved_client::environment::{Environment, age, is_refused, spell};
-use paved_client::wait::{Goal, Seen};
+use paved_client::wait::{Goal, Watched};
 
 use crate::Console;
-use crate::live_view::Live;
+use crate::live_view::LiveView;
 use crate::show;
 use crate::style::{self, BOLD, Leaf, one_line};
 
@@ -26,18 +26,18 @@ pub(super) struct Report {
     /// By their places.
     shown: BTreeMap<usize, Arc<Environment>>,
     spoke: Instant,
-    live: Live,
+    live: LiveView,
 }
 
 impl Report {
     pub(super) fn new(begin: Instant) -> Self {
-        Self { begin, shown: BTreeMap::new(), spoke: begin, live: Live::default() }
+        Self { begin, shown: BTreeMap::new(), spoke: begin, live: LiveView::default() }
     }
 
     /// Shows how everything stands: on a terminal all of it, else what in these places is news.
     pub(super) fn show(
         &mut self,
-        seen: &[Seen],
+        seen: &[Watched],
         places: &BTreeSet<usize>,
         clock: Timestamp,
         now: Instant,
@@ -70,7 +70,7 @@ impl Report {
     /// The last word.
     pub(super) fn end(
         &mut self,
-        seen: &[Seen],
+        seen: &[Watched],
         goal: &Goal,
         done: bool,
         now: Instant,
@@ -81,7 +81,7 @@ impl Report {
             return Ok(());
         }
         let time = spell(now.duration_since(self.begin));
-        for Seen { environment: one, .. } in seen {
+        for Watched { environment: one, .. } in seen {
             let is = match goal {
                 Goal::Ready => "is ready".to_owned(),
                 Goal::Deleted => "is gone".to_owned(),
@@ -117,13 +117,13 @@ impl Report {
 }
 
 /// One environment as a tree, several as a line each.
-fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
+fn frame(seen: &[Watched], clock: Timestamp) -> io::Result<Vec<u8>> {
     let mut frame = Vec::new();
     if let [one] = seen {
         show::tree(&one.environment, clock, false, &mut frame)?;
         return Ok(frame);
     }
-    let leaf = |seen: &Seen| {
+    let leaf = |seen: &Watched| {
         let one = &seen.environment;
         let word = if seen.gone { "Gone" } else { one.word() };
         let cells =
@@ -135,7 +135,7 @@ fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
 }
 
 /// What is new: a line for the whole, one for each part that changed.
-fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
+fn lines(before: Option<&Environment>, now: &Watched) -> Vec<String> {
     let seen = &now.environment;
     let title = seen.title();
     let mut lines = Vec::new();
@@ -210,8 +210,8 @@ mod tests {
 
     use super::*;
 
-    fn seen(object: &Value) -> Seen {
-        Seen { environment: Arc::new(environment(object)), gone: false }
+    fn seen(object: &Value) -> Watched {
+        Watched { environment: Arc::new(environment(object)), gone: false }
     }
 
     fn told(states: &[Value]) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, Asked, GROUP, KINDS, at, environment};
-use crate::world::portal::{Answer, Events, PATIENCE, Portal};
+use crate::world::portal::{Answer, Events, Portal, TIMEOUT};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
 
@@ -488,7 +488,7 @@ async fn deletions_that_hang_cost_the_api_server_little() {
             asked.extend(cluster.asked());
         }
     };
-    timeout(PATIENCE, all_are_read_again).await.expect("some are not read again");
+    timeout(TIMEOUT, all_are_read_again).await.expect("some are not read again");
     let rounds = began.elapsed().as_millis() / limits.deletions.as_millis() + 1;
     let read: usize = stuck.iter().map(|path| reads(&asked, path)).sum();
     assert!(read as u128 <= ROUND * rounds, "{read} requests in {rounds} rounds");

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, Asked, NOBODY, at, environment};
 use crate::world::oidc::Provider;
-use crate::world::portal::{PATIENCE, Portal};
+use crate::world::portal::{Portal, TIMEOUT};
 
 struct World {
     cluster: ApiServer,
@@ -290,7 +290,7 @@ async fn client_that_pauses_is_rejected() {
         let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
         stream.write_all(said.as_bytes()).await.unwrap();
         // Some clients get a response first.
-        let end = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
+        let end = timeout(TIMEOUT, stream.read(&mut [0; 64])).await;
         assert!(end.is_ok() && began.elapsed() >= pause, "{said:?} after {:?}", began.elapsed());
     };
     let body = format!("{POST}content-length: 9\r\n\r\n{{");
@@ -323,7 +323,7 @@ async fn client_that_sends_slowly_is_rejected() {
             }
         };
         let mut response = [0; 64];
-        let end = timeout(PATIENCE, async {
+        let end = timeout(TIMEOUT, async {
             tokio::select! {
                 () = trickle => {}
                 _ = read.read(&mut response) => {}
@@ -546,7 +546,7 @@ async fn name_in_an_object_leads_to_no_other_path() {
             asked.extend(cluster.asked());
         }
     };
-    timeout(PATIENCE, is_read_again).await.expect("it is not read again");
+    timeout(TIMEOUT, is_read_again).await.expect("it is not read again");
     let strange = |path: &str| path.contains("..") || path.contains("secrets");
     assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
 }

@@ -48,7 +48,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(NameRule::dns(40));
         cx.managed(CLUSTER, cluster)
             .external_name(name)
-            .beside("initProvider", first_pool())
+            .spec_field("initProvider", first_pool())
             .orphan(self.orphan())
             .publishes()
             .add()
@@ -80,8 +80,8 @@ impl Parameters {
         let name = cx.xr.cloud_name(NameRule::dns(40));
         cx.managed("node-pool", pool)
             .external_name(name)
-            .live(&["nodeCount"])
-            .choice("node-size", self.node_size.name(), &["nodeConfig.machineType"])
+            .updatable(&["nodeCount"])
+            .resolved_from("node-size", self.node_size.name(), &["nodeConfig.machineType"])
             .orphan(self.orphan())
             .add()
             .map(|_| ())
@@ -126,7 +126,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(SERVER_NAME);
         cx.managed(SERVER, server)
             .external_name(name)
-            .live(&["settings.diskSize"])
+            .updatable(&["settings.diskSize"])
             .orphan(self.orphan())
             .add()
     }
@@ -176,7 +176,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(BUCKET_NAME);
         cx.managed("bucket", bucket)
             .external_name(name)
-            .live(&["forceDestroy"])
+            .updatable(&["forceDestroy"])
             .orphan(self.orphan())
             .add()
     }

@@ -70,7 +70,7 @@ impl Parameters {
         for cidr in cidrs {
             cx.managed(format!("{SSH}{cidr}"), self.ssh_from(cidr)).add()?;
         }
-        cx.retire_rest(SSH)
+        cx.remove_rest(SSH)
     }
 
     fn ssh_from(&self, cidr: &IpNet) -> SecurityGroupIngressRule {
@@ -189,11 +189,11 @@ impl Parameters {
             // Without it, a machine that AWS or a person terminated would be asked for with the
             // network interface that it had, which went with it.
             .chosen("subnetId", subnet)
-            .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
-            .note("instance-type", &self.instance_type)
-            .note("image-family", family.unwrap_or(DEFAULT_IMAGE))
-            .note(OPENCV, &self.opencv_version)
-            .note(KEYS, self.keys())
+            .updatable(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
+            .annotate("instance-type", &self.instance_type)
+            .annotate("image-family", family.unwrap_or(DEFAULT_IMAGE))
+            .annotate(OPENCV, &self.opencv_version)
+            .annotate(KEYS, self.keys())
             .add()
     }
 

@@ -22,7 +22,7 @@ impl StockPool {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
         let deployment = self.manifest(settings, name, namespace);
         cx.object(SLOT, deployment)
-            .live(&[
+            .updatable(&[
                 "metadata.labels",
                 "spec.replicas",
                 "spec.template.spec.containers.stock.image",
@@ -30,7 +30,7 @@ impl StockPool {
             ])
             // A class that Settings name later does not restart what runs; pools of earlier
             // releases keep their strategy.
-            .choice(
+            .resolved_from(
                 "gpu",
                 if self.gpu > 0 { "yes" } else { "no" },
                 &[

@@ -55,7 +55,7 @@ impl Backend {
         settings: &UnifiedEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        const LIVE: [&str; 4] = [
+        const UPDATABLE: [&str; 4] = [
             "spec.replicas",
             "spec.template.spec.containers.backend.image",
             "spec.template.spec.containers.backend.env",
@@ -63,7 +63,7 @@ impl Backend {
         ];
         let credentials = database.credentials();
         let mark = credentials.map(|password| fingerprint(password, &database.way(&cx.xr.uid)));
-        let live: &[&'static str] = match mark {
+        let updatable: &[&'static str] = match mark {
             Some(_) => &["spec.template.metadata.annotations"],
             // Credentials that are not seen just now did not change.
             None => &[],
@@ -83,9 +83,13 @@ impl Backend {
             },
         });
         cx.object(DEPLOYMENT, deployment)
-            .live(&LIVE)
-            .live(live)
-            .choice("size", size.name(), &["spec.template.spec.containers.backend.resources"])
+            .updatable(&UPDATABLE)
+            .updatable(updatable)
+            .resolved_from(
+                "size",
+                size.name(),
+                &["spec.template.spec.containers.backend.resources"],
+            )
             .needs(credentials.is_some(), "the credentials of its database")
             .add()
     }
@@ -208,7 +212,7 @@ fn ingress(
     let noted = (!keys.is_empty()).then(|| keys.join(","));
     let mut ingress = cx.object(INGRESS, route.manifest(place)).needs(place.ready, NAMESPACE_READY);
     if let Some(keys) = noted {
-        ingress = ingress.choice(ANNOTATIONS, keys, &[]);
+        ingress = ingress.resolved_from(ANNOTATIONS, keys, &[]);
     }
     ingress.add()?;
     place.outlives(INGRESS, cx)

@@ -105,12 +105,12 @@ impl Database {
         let role = cx
             .managed(ROLE, role)
             .external_name(&name)
-            .choice("size", self.size.name(), &["connectionLimit"])
+            .resolved_from("size", self.size.name(), &["connectionLimit"])
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
         if role.connection("password").is_none() && cx.published("password").is_some() {
-            cx.hold(ROLE, LOST_PASSWORD);
+            cx.mark_unready(ROLE, LOST_PASSWORD);
         }
         grants(cx)?;
         // The Secret goes with the role, the role owns what is in the database, and a grant is
@@ -169,7 +169,7 @@ impl Database {
         let server = cx
             .managed(INSTANCE, server)
             .external_name(name)
-            .choice("size", self.size.name(), &["instanceClass"])
+            .resolved_from("size", self.size.name(), &["instanceClass"])
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;

@@ -83,7 +83,7 @@ impl Frontend {
         };
         cx.managed(BUCKET, bucket)
             .external_name(name)
-            .live(&["forceDestroy"])
+            .updatable(&["forceDestroy"])
             .orphan(self.retain_files)
             .add()
             .map(|_| ())
@@ -215,9 +215,9 @@ fn policy(
     // While the distribution is not seen, the policy stays as it is; and so it does where the
     // EnvironmentConfig that may name publishers cannot be found.
     let follows = known && !cx.settings.config_not_found;
-    let live: &[&'static str] = if follows { &["policy"] } else { &[] };
+    let updatable: &[&'static str] = if follows { &["policy"] } else { &[] };
     cx.managed(POLICY, policy)
-        .live(live)
+        .updatable(updatable)
         .needs(known, "the distribution's ARN, which it lets in")
         .add()
         .map(|_| ())

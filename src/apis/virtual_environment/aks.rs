@@ -95,8 +95,8 @@ impl Parameters {
         };
         cx.managed("cluster", cluster)
             .external_name(name)
-            .note("size", self.size.name())
-            .live(follows(networks, &["apiServerAccessProfile.authorizedIpRanges"]))
+            .annotate("size", self.size.name())
+            .updatable(follows(networks, &["apiServerAccessProfile.authorizedIpRanges"]))
             .publishes()
             .add()
     }

@@ -116,7 +116,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(NAME);
         cx.managed("node-pool", group)
             .external_name(name)
-            .note("size", self.size.name())
+            .annotate("size", self.size.name())
             .add()
             .map(|_| ())
     }
@@ -255,7 +255,7 @@ fn eks_cluster(
     let name = cx.xr.cloud_name(NAME);
     cx.managed("cluster", cluster)
         .external_name(name)
-        .live(follows(networks, &["vpcConfig.publicAccessCidrs"]))
+        .updatable(follows(networks, &["vpcConfig.publicAccessCidrs"]))
         .add()
 }
 

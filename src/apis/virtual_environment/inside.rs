@@ -105,7 +105,7 @@ impl Inside<'_, '_> {
         let installed = self.cx.is_ready(ARGOCD).then_some(()).ok_or("Argo CD to be installed");
         let needs = [KUBERNETES, ARGOCD];
         self.object("gitops", application(gitops), &["spec.source"], installed, &needs)?;
-        self.cx.stay("gitops")
+        self.cx.cancel_removal("gitops")
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
@@ -129,17 +129,17 @@ impl Inside<'_, '_> {
             installed,
             &[KUBERNETES, "knative", "knative-namespace"],
         )?;
-        self.cx.stay(KNATIVE_SERVING)
+        self.cx.cancel_removal(KNATIVE_SERVING)
     }
 
     fn leave_app(&mut self) -> Result<(), Error> {
-        self.cx.dismiss::<Release>("app", &self.needs(&[HELM]))
+        self.cx.remove_ordered::<Release>("app", &self.needs(&[HELM]))
     }
 
     /// Argo CD has to be there for as long as its Application is, to delete what that brought.
     fn leave_gitops(&mut self) -> Result<(), Error> {
         self.leave_release(ARGOCD, "gitops")?;
-        self.cx.dismiss_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
+        self.cx.remove_ordered_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
     }
 
     /// The operator has to be there for as long as what it installed is, and so does the namespace
@@ -147,12 +147,12 @@ impl Inside<'_, '_> {
     fn leave_knative(&mut self) -> Result<(), Error> {
         self.leave_release("knative", KNATIVE_SERVING)?;
         if self.cx.is_gone(KNATIVE_SERVING) {
-            self.cx.dismiss::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
+            self.cx.remove_ordered::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
         } else {
-            self.cx.keep::<Object>("knative-namespace")?;
+            self.cx.retain::<Object>("knative-namespace")?;
             self.held("knative-namespace", &[KUBERNETES])?;
         }
-        self.cx.dismiss_inside(
+        self.cx.remove_ordered_inside(
             KNATIVE_SERVING,
             &self.needs(&[KUBERNETES, "knative", "knative-namespace"]),
         )
@@ -161,9 +161,9 @@ impl Inside<'_, '_> {
     /// Lets a release go once nothing is left of `user`, who needs it.
     fn leave_release(&mut self, slot: &str, user: &str) -> Result<(), Error> {
         if self.cx.is_gone(user) {
-            return self.cx.dismiss::<Release>(slot, &self.needs(&[HELM]));
+            return self.cx.remove_ordered::<Release>(slot, &self.needs(&[HELM]));
         }
-        self.cx.keep::<Release>(slot)?;
+        self.cx.retain::<Release>(slot)?;
         self.held(slot, &[HELM])
     }
 
@@ -183,16 +183,16 @@ impl Inside<'_, '_> {
         slot: &str,
         name: &str,
         release: Release,
-        live: &[&'static str],
+        updatable: &[&'static str],
     ) -> Result<(), Error> {
         let (config, known) = (self.config_name(HELM), self.cluster.kubeconfig.is_some());
         let orphan = self.is_left_behind(slot, &[HELM]);
         self.cx
             .managed(slot, release)
-            .by(config)
+            .provider_config(config)
             .external_name(name)
-            .live(live)
-            .beside("rollbackLimit", 3)
+            .updatable(updatable)
+            .spec_field("rollbackLimit", 3)
             .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
             .add()?;
@@ -205,7 +205,7 @@ impl Inside<'_, '_> {
         &mut self,
         slot: &str,
         object: Value,
-        live: &[&'static str],
+        updatable: &[&'static str],
         installed: Result<(), &str>,
         needs: &[&str],
     ) -> Result<(), Error> {
@@ -213,7 +213,7 @@ impl Inside<'_, '_> {
         let orphan = self.is_left_behind(slot, needs);
         self.cx
             .inside(config, slot, object)
-            .live(live)
+            .updatable(updatable)
             .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
             .needs(installed.is_ok(), installed.err().unwrap_or_default())
@@ -242,7 +242,7 @@ impl Inside<'_, '_> {
     /// once it is left behind again.
     fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
         if self.cluster.takes_all && !self.cx.is_deleted_with(by) {
-            self.cx.retire_usages_by(by);
+            self.cx.remove_usages_by(by);
             return Ok(());
         }
         self.needs(needs).into_iter().try_for_each(|of| self.cx.usage(of, by))

@@ -74,14 +74,14 @@ impl Parameters {
             wait: Some(true),
             wait_timeout: Some(WAIT_TIMEOUT.to_owned()),
         };
-        let live = self.live(settings, cx);
+        let updatable = self.updatable(settings, cx);
         let release = cx
             .managed("vcluster", release)
             .external_name(&name)
-            .live(&live)
-            .choice("size", self.size.name(), BY_SIZE)
-            .beside("rollbackLimit", 3)
-            .beside("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
+            .updatable(&updatable)
+            .resolved_from("size", self.size.name(), BY_SIZE)
+            .spec_field("rollbackLimit", 3)
+            .spec_field("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
             .publishes()
             .needs(free, NAMESPACE_IS_FREE)
             .add()?;
@@ -111,7 +111,7 @@ impl Parameters {
     ) -> Result<Option<String>, Error> {
         const SLOT: &str = "vcluster-service";
         if self.expose == Expose::Cluster {
-            cx.retire(SLOT)?;
+            cx.remove(SLOT)?;
             return Ok(None);
         }
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}});
@@ -124,7 +124,7 @@ impl Parameters {
         if address.is_none() {
             // Seen before the release changed it, the Service is still one without a load balancer,
             // and ready as such.
-            cx.hold(SLOT, "has no load balancer with an address yet");
+            cx.mark_unready(SLOT, "has no load balancer with an address yet");
         }
         Ok(address.map(|address| format!("https://{address}")))
     }
@@ -140,7 +140,7 @@ impl Parameters {
     /// The values that change in a cluster that runs: with `expose` its Service, and the quota for
     /// that; with Settings the source ranges. A load balancer that an earlier release left open to
     /// everybody stays as it is, for its users would lose their way in.
-    fn live(
+    fn updatable(
         &self,
         settings: &VirtualEnvironmentSettings,
         cx: &Composition<'_>,

@@ -50,7 +50,7 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
         Some("Deployment") => {
             let pair = at(asked, &["spec"]).zip(at(seen, &["spec"]));
             !pair.is_some_and(|(asked, seen)| {
-                Comparison { beside: true, amounts: false }.same(asked, seen)
+                Comparison { allow_extra: true, amounts: false }.same(asked, seen)
             })
         }
         _ => false,
@@ -58,11 +58,15 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
 }
 
 /// The note on a native Deployment whose live fields are to be as in `wanted`, by these choices.
-pub(super) fn note(wanted: &Object, live: &[&str], choices: &[Choice]) -> Option<(String, String)> {
+pub(super) fn annotation(
+    wanted: &Object,
+    updatable: &[&str],
+    choices: &[Choice],
+) -> Option<(String, String)> {
     if text(wanted, &["kind"]) != Some("Deployment") {
         return None;
     }
-    let fields = own(live).map(|path| json!([path, preserve::find(wanted, path)]));
+    let fields = own(updatable).map(|path| json!([path, preserve::find(wanted, path)]));
     let choices = choices.iter().map(|(name, value, _)| json!([name, value]));
     let asked: Value = fields.chain(choices).collect();
     Some((format!("{CHOICE_PREFIX}{ASKED}"), fingerprint(&asked.to_string())))
@@ -74,13 +78,13 @@ pub(super) fn note(wanted: &Object, live: &[&str], choices: &[Choice]) -> Option
 pub(super) fn is_to_lose(
     wanted: &Object,
     seen: &Object,
-    live: &[&str],
+    updatable: &[&str],
     note: &(String, String),
 ) -> bool {
     match text(seen, &["metadata", "annotations", &note.0]) {
         Some(noted) => noted != note.1,
-        None => own(live).any(|path| {
-            let both = Comparison { beside: false, amounts: path.ends_with("resources") };
+        None => own(updatable).any(|path| {
+            let both = Comparison { allow_extra: false, amounts: path.ends_with("resources") };
             !both.maybe(preserve::find(wanted, path), preserve::find(seen, path))
         }),
     }
@@ -88,15 +92,16 @@ pub(super) fn is_to_lose(
 
 /// Whether what is asked for at a path stands in what was seen there, or beside more.
 pub(in crate::compose) fn stands_in(asked: &Object, seen: &Object, path: &str) -> bool {
-    let part = Comparison { beside: true, amounts: false };
+    let part = Comparison { allow_extra: true, amounts: false };
     preserve::find(asked, path)
         .is_none_or(|asked| part.maybe(Some(asked), preserve::find(seen, path)))
 }
 
 /// The live paths that are ours alone: others put labels and annotations of theirs beside ours, of
 /// which none ever goes.
-fn own<'p>(live: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
-    live.iter()
+fn own<'p>(updatable: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
+    updatable
+        .iter()
         .copied()
         .filter(|path| !path.ends_with(".labels") && !path.ends_with(".annotations"))
 }
@@ -105,7 +110,7 @@ fn own<'p>(live: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
 #[derive(Clone, Copy)]
 struct Comparison {
     /// Whether what was seen may have more in it: defaults, and what others put there.
-    beside: bool,
+    allow_extra: bool,
     /// Whether texts are quantities, which an API server writes in its own way.
     amounts: bool,
 }
@@ -114,7 +119,7 @@ impl Comparison {
     fn same(self, asked: &Value, seen: &Value) -> bool {
         match (asked, seen) {
             (Value::Object(asked), Value::Object(seen)) => {
-                let keys: BTreeSet<&String> = if self.beside {
+                let keys: BTreeSet<&String> = if self.allow_extra {
                     asked.keys().collect()
                 } else {
                     asked.keys().chain(seen.keys()).collect()
@@ -131,7 +136,7 @@ impl Comparison {
                     None if asked.is_object() => seen.get(index),
                     None => seen.iter().find(|seen| self.same(asked, seen)),
                 };
-                (self.beside || asked.len() == seen.len())
+                (self.allow_extra || asked.len() == seen.len())
                     && asked
                         .iter()
                         .enumerate()

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::compose::{Answer, Composite, Composition};
+use crate::compose::{Composite, Composition, CompositionResult};
 use crate::error::Error;
 use crate::settings::Common;
 use crate::value::Object;
@@ -14,7 +14,7 @@ fn map(value: Value) -> Object {
     }
 }
 
-fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
+fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<CompositionResult, Error> {
     let xr = Composite::read(map(xr), BTreeMap::new())?;
     let settings = Common::default();
     let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
@@ -22,7 +22,7 @@ fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, 
     let mut cx =
         Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
     cx.object("namespace", object).add()?;
-    cx.finish(Object::new(), &[])
+    cx.build(Object::new(), &[])
 }
 
 fn namespace(phase: &str) -> Value {
@@ -71,7 +71,7 @@ fn a_secret_is_never_wrapped() {
 fn composed(
     namespaced: bool,
     verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-) -> Result<Answer, Error> {
+) -> Result<CompositionResult, Error> {
     let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
     if namespaced {
         xr["metadata"]["namespace"] = json!("b");
@@ -83,7 +83,7 @@ fn composed(
     let mut cx =
         Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
     verbs(&mut cx)?;
-    cx.finish(Object::new(), &[])
+    cx.build(Object::new(), &[])
 }
 
 #[test]

@@ -3,8 +3,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
-use crate::check::LONGEST;
-use crate::compose::{Answer, Composition, Phase, spec_hash};
+use crate::check::MAX_MESSAGE_LEN;
+use crate::compose::{Composition, CompositionResult, Phase, spec_hash};
 use crate::error::Error;
 use crate::reason::Reason;
 
@@ -23,7 +23,7 @@ fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
     test
 }
 
-fn line(answer: &Answer, slot: &str) -> Value {
+fn line(answer: &CompositionResult, slot: &str) -> Value {
     let lines = answer.status["resources"].as_array().unwrap();
     lines.iter().find(|line| line["slot"] == slot).unwrap().clone()
 }
@@ -67,8 +67,10 @@ fn earliest_failure_is_named_with_its_message() {
 
 #[test]
 fn a_providers_words_are_scrubbed_and_cut() {
-    let mut test = legacy()
-        .with("a", refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(LONGEST))));
+    let mut test = legacy().with(
+        "a",
+        refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(MAX_MESSAGE_LEN))),
+    );
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let answer = test.compose(disks).unwrap();
     assert!(
@@ -77,8 +79,8 @@ fn a_providers_words_are_scrubbed_and_cut() {
         answer.message
     );
     assert!(answer.message.ends_with('…'));
-    assert!(answer.message.len() <= LONGEST, "{} bytes", answer.message.len());
-    assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= LONGEST);
+    assert!(answer.message.len() <= MAX_MESSAGE_LEN, "{} bytes", answer.message.len());
+    assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= MAX_MESSAGE_LEN);
 }
 
 #[test]

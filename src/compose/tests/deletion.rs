@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, namespaced, ready};
-use crate::compose::{Answer, Composition};
+use crate::compose::{Composition, CompositionResult};
 use crate::error::Error;
 use crate::models::aws::{eks, rds};
 use crate::models::{KINDS, gcp, helm, sql};
@@ -13,7 +13,7 @@ fn told(test: Test, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>)
     on_deletion(&test.compose(api).unwrap())
 }
 
-fn on_deletion(answer: &Answer) -> Value {
+fn on_deletion(answer: &CompositionResult) -> Value {
     answer.status["onDeletion"].clone()
 }
 
@@ -84,7 +84,7 @@ fn orphans_inside_a_cluster_of_the_environment_are_deleted_with_it() {
             let config = json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "inner"}});
             cx.provider_config("config", config, true)?;
             cx.managed("app", helm::Release::default())
-                .by("inner")
+                .provider_config("inner")
                 .external_name("app")
                 .orphan(true)
                 .add()?;

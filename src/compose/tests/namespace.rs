@@ -10,7 +10,7 @@ const NAME: &str = "thing-abcde";
 fn compose(
     test: &Test,
     found: &[Option<Value>],
-) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
+) -> (Result<bool, Error>, Vec<String>, Result<CompositionResult, Error>) {
     let (mut free, mut lookups) = (Ok(false), Vec::new());
     let answer = test.compose(|cx| {
         let found =

@@ -19,8 +19,8 @@ fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
 fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
     move |cx| {
         cx.object("web", wanted)
-            .live(&["spec.replicas", "spec.template.spec.containers.web.image"])
-            .choice("size", size, &["spec.template.spec.containers.web.resources"])
+            .updatable(&["spec.replicas", "spec.template.spec.containers.web.image"])
+            .resolved_from("size", size, &["spec.template.spec.containers.web.resources"])
             .add()
     }
 }
@@ -176,8 +176,8 @@ fn web_with(
     names: &'static [(&str, &str)],
 ) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
     move |cx| {
-        let live = ["spec.replicas", "spec.template.spec.containers.web.env"];
-        cx.object("web", with_variables(names)).live(&live).add()
+        let updatable = ["spec.replicas", "spec.template.spec.containers.web.env"];
+        cx.object("web", with_variables(names)).updatable(&updatable).add()
     }
 }
 

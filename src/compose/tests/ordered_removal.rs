@@ -24,7 +24,7 @@ fn orphan(namespaced: bool) -> Value {
 /// A config, and a disk that goes by it and that nobody wants any more.
 fn without_disk(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed("config", disk("here")).add()?;
-    cx.dismiss::<Disk>("disk", &["config"])
+    cx.remove_ordered::<Disk>("disk", &["config"])
 }
 
 /// The Usage of the config by the disk, in force or not; with an owner for as long as the disk is
@@ -139,7 +139,7 @@ fn kept_resource_is_unchanged() {
     for (test, is_namespaced) in [(legacy(), false), (namespaced(), true)] {
         let running = orphan(is_namespaced);
         let answer =
-            test.with("disk", running.clone()).compose(|cx| cx.keep::<Disk>("disk")).unwrap();
+            test.with("disk", running.clone()).compose(|cx| cx.retain::<Disk>("disk")).unwrap();
         let kept = object(&answer, "disk");
         for part in ["forProvider", "deletionPolicy", "managementPolicies"] {
             assert_eq!(kept["spec"][part], running["spec"][part], "{part}");
@@ -152,9 +152,9 @@ fn kept_resource_is_unchanged() {
 fn resource_that_never_existed_counts_as_gone() {
     legacy()
         .compose(|cx| {
-            cx.dismiss::<Disk>("disk", &["config"])?;
+            cx.remove_ordered::<Disk>("disk", &["config"])?;
             assert!(cx.is_gone("disk"));
-            cx.keep::<Disk>("disk")
+            cx.retain::<Disk>("disk")
         })
         .unwrap();
 }

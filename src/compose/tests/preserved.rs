@@ -18,8 +18,8 @@ fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
     };
     cx.managed("disk", model)
         .external_name("new-name")
-        .live(&["size"])
-        .choice("size", size, &["machine.kind"])
+        .updatable(&["size"])
+        .resolved_from("size", size, &["machine.kind"])
         .add()
         .map(|_| ())
 }
@@ -104,7 +104,7 @@ fn malformed_neighbours_cost_no_value() {
     };
     let answer = legacy()
         .with("disk", malformed)
-        .compose(|cx| cx.managed("disk", wanted).live(&["size"]).add().map(|_| ()));
+        .compose(|cx| cx.managed("disk", wanted).updatable(&["size"]).add().map(|_| ()));
     assert_eq!(
         object(&answer.unwrap(), "disk")["spec"]["forProvider"],
         json!({"region": "here", "size": 20, "machine": {"kind": "new"}, "key": "kept"})

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, observed, ready};
-use crate::check::LONGEST;
+use crate::check::MAX_MESSAGE_LEN;
 use crate::compose::{Composition, Phase, Stalled};
 use crate::error::Error;
 use crate::reason::Reason;
@@ -48,11 +48,13 @@ fn failure_that_just_began_or_has_no_time_does_not_stall() {
 
 #[test]
 fn stalled_message_is_scrubbed_and_cut() {
-    let mut test =
-        failed_since("2026-11-21T08:00:00Z", &format!("hunter2hunter2 {}", "x".repeat(LONGEST)));
+    let mut test = failed_since(
+        "2026-11-21T08:00:00Z",
+        &format!("hunter2hunter2 {}", "x".repeat(MAX_MESSAGE_LEN)),
+    );
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let message = test.compose(one).unwrap().stalled.unwrap().message;
-    assert!(message.len() <= LONGEST && !message.contains("hunter2"), "{message}");
+    assert!(message.len() <= MAX_MESSAGE_LEN && !message.contains("hunter2"), "{message}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn running(usage: serde_json::Value) -> Test {
 fn resource_of_a_desired_usage_is_never_retired() {
     let refused = legacy().with("group", ready()).compose(|cx| {
         both(cx)?;
-        cx.retire("group")
+        cx.remove("group")
     });
     let message = refused.err().unwrap().to_string();
     assert!(
@@ -96,8 +96,8 @@ fn resource_of_an_observed_usage_is_never_retired() {
     let usage =
         object(&legacy().with("group", ready()).compose(both).unwrap(), "usage-group-by-machine");
     let refused = running(usage).compose(|cx| {
-        cx.retire("usage-group-by-machine")?;
-        cx.retire("group")
+        cx.remove("usage-group-by-machine")?;
+        cx.remove("group")
     });
     let message = refused.err().unwrap().to_string();
     assert!(
@@ -113,8 +113,8 @@ fn usage_and_user_can_be_retired() {
     let answer = test
         .compose(|cx| {
             cx.managed("group", disk("here")).add()?;
-            cx.retire("usage-group-by-machine")?;
-            cx.retire("machine")
+            cx.remove("usage-group-by-machine")?;
+            cx.remove("machine")
         })
         .unwrap();
     assert_eq!(slots(&answer), ["group"]);

@@ -11,8 +11,8 @@ use tower::retry::RetryLayer;
 
 /// The pauses between tries, the first and the longest; and how often it is tried again: some
 /// seconds in all. Watches go on after that too, and say so.
-const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(2);
+const MIN_DELAY: Duration = Duration::from_millis(250);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 const TRIES: u32 = 5;
 
 /// Requests that may wait for their turn.
@@ -30,7 +30,7 @@ pub(super) fn client(mut config: Config) -> kube::Result<Client> {
 }
 
 fn retries() -> RetryLayer<RetryPolicy> {
-    RetryLayer::new(RetryPolicy::new(FIRST, LONGEST, TRIES, true).unwrap_or_default())
+    RetryLayer::new(RetryPolicy::new(MIN_DELAY, MAX_DELAY, TRIES, true).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -56,6 +56,6 @@ mod tests {
         });
         let response = retries().layer(busy).call(Request::new(Body::empty())).await.unwrap();
         assert_eq!((response.status().as_u16(), requests.get()), (503, 1 + TRIES));
-        assert!(begin.elapsed() < LONGEST * TRIES, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < MAX_DELAY * TRIES, "{:?}", begin.elapsed());
     }
 }

@@ -20,7 +20,7 @@ use super::{Api, Cluster};
 use crate::Failure;
 
 /// The category of the kinds that people apply.
-pub const MARK: &str = "paved";
+pub const CATEGORY: &str = "paved";
 
 /// The category that Crossplane gives to every claim.
 const CLAIM: &str = "claim";
@@ -100,7 +100,7 @@ impl Kinds {
         let kinds = Self::ask(cluster).await?;
         if kinds.0.is_empty() {
             return Err(Failure::Usage(format!(
-                "{} has no environments: no kind has the category {MARK}. Run `paved doctor` to \
+                "{} has no environments: no kind has the category {CATEGORY}. Run `paved doctor` to \
                  find the missing component",
                 cluster.server
             )));
@@ -143,7 +143,7 @@ impl Kinds {
                 let marked = version
                     .resources
                     .iter()
-                    .filter(|one| one.categories.iter().any(|one| one == MARK));
+                    .filter(|one| one.categories.iter().any(|one| one == CATEGORY));
                 let served = marked
                     .filter_map(|one| Kind::from_discovery(name, version.version.as_deref()?, one));
                 kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
@@ -231,7 +231,7 @@ fn api_resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiReso
 
 /// A group at a time, as every API server answers.
 async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
-    const AT_ONCE: usize = 8;
+    const CONCURRENCY: usize = 8;
     let groups = client.list_api_groups().await?.groups;
     let versions: Vec<String> = groups
         .into_iter()
@@ -242,7 +242,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
         .map(|version| async move {
             let resources = client.list_api_group_resources(&version).await?.resources;
             let marked = |resource: &&APIResource| {
-                resource.categories.iter().flatten().any(|one| one == MARK)
+                resource.categories.iter().flatten().any(|one| one == CATEGORY)
                     && !resource.name.contains('/')
             };
             let (group, version) = crossplane::api_version::split(&version);
@@ -254,7 +254,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
             };
             Ok::<_, kube::Error>(resources.iter().filter(marked).map(kind).collect())
         })
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENCY)
         .try_collect()
         .await?;
     Ok(Kinds::sorted(kinds.into_iter().flatten().collect()))

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The longest name that Kubernetes allows.
-const LONGEST: usize = 253;
+const MAX_SEGMENT_LEN: usize = 253;
 
 /// How many characters of an invalid name an error quotes.
 const QUOTED: usize = 80;
@@ -37,7 +37,7 @@ impl Segment {
     /// Parses a segment. Fails if the text cannot be one segment of a path.
     pub fn parse(text: &str) -> Result<Self, NotASegment> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
-        let is_one = !text.is_empty() && text.len() <= LONGEST && text.chars().all(fits);
+        let is_one = !text.is_empty() && text.len() <= MAX_SEGMENT_LEN && text.chars().all(fits);
         if is_one && text != "." && text != ".." {
             return Ok(Self(text.to_owned()));
         }

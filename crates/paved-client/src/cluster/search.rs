@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::names::{A_NAME, is_name};
 
 /// How many kinds are asked at once.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// So many names are asked for one by one.
 const FEW: usize = 8;
@@ -72,7 +72,7 @@ pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found,
         let answer = kind.api(&cluster.client, Some(&cluster.namespace)).get_opt(name).await;
         (kind, answer)
     });
-    let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+    let answers: Vec<_> = asked.buffered(CONCURRENCY).collect().await;
     let mut found = Vec::new();
     let mut denied = None;
     for (kind, answer) in answers {
@@ -129,7 +129,7 @@ async fn among<O>(
     let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
     let lists = stream::iter(asked)
         .map(|(kind, names)| async move { (kind, named(cluster, kind, names, read).await) });
-    let mut lists = lists.buffered(AT_ONCE);
+    let mut lists = lists.buffered(CONCURRENCY);
     let mut found: BTreeMap<(String, String), Found<O>> = BTreeMap::new();
     let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
     while let Some((kind, list)) = lists.next().await {

@@ -20,7 +20,7 @@ const PAGE: u32 = 100;
 const OPEN: u32 = 90;
 
 /// What a watch brings.
-pub type Seen = Result<Event<DynamicObject>, Error>;
+pub type WatchItem = Result<Event<DynamicObject>, Error>;
 
 /// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts
 /// it to one. A watch that breaks says so, and begins anew with a list: that it is back is seen
@@ -30,7 +30,7 @@ pub fn watch(
     kind: &Kind,
     namespace: Option<&str>,
     name: Option<&str>,
-) -> impl Stream<Item = Seen> + Send + use<> {
+) -> impl Stream<Item = WatchItem> + Send + use<> {
     let begin = listing(kind.api(&cluster.client, namespace), name);
     anew(begin(), begin)
 }
@@ -42,7 +42,7 @@ pub fn watch_since(
     namespace: Option<&str>,
     name: Option<&str>,
     version: &str,
-) -> impl Stream<Item = Seen> + Send + use<> {
+) -> impl Stream<Item = WatchItem> + Send + use<> {
     let api = kind.api(&cluster.client, namespace);
     let begin = listing(api.clone(), name);
     let params = WatchParams::default().timeout(OPEN);
@@ -58,7 +58,7 @@ pub fn watch_since(
 fn listing(
     api: Api<DynamicObject>,
     name: Option<&str>,
-) -> impl Fn() -> BoxStream<'static, Seen> + Send + use<> {
+) -> impl Fn() -> BoxStream<'static, WatchItem> + Send + use<> {
     let config = Config::default().page_size(PAGE).timeout(OPEN);
     let config = match name {
         Some(name) => config.fields(&only(name)),
@@ -77,7 +77,7 @@ fn changes(
     api: Api<DynamicObject>,
     params: WatchParams,
     version: String,
-) -> impl Stream<Item = Seen> + Send {
+) -> impl Stream<Item = WatchItem> + Send {
     let opened = async move {
         let events = api.watch(&params, &version).await.map_err(Error::WatchStartFailed)?;
         Ok::<_, Error>(events.map_err(Error::WatchFailed))
@@ -123,8 +123,8 @@ where
 
 /// A watch that ends where the caller was never allowed to have it, instead of trying for ever.
 pub fn while_allowed(
-    events: impl Stream<Item = Seen> + Send + 'static,
-) -> BoxStream<'static, Seen> {
+    events: impl Stream<Item = WatchItem> + Send + 'static,
+) -> BoxStream<'static, WatchItem> {
     let judged = events.scan((false, false), |(listed, over), event| {
         let next = (!*over).then_some(event);
         match &next {
@@ -160,10 +160,10 @@ struct Steps {
 
 impl Steps {
     fn next(&mut self) -> Duration {
-        const LONGEST: Duration = Duration::from_secs(5);
+        const MAX_DELAY: Duration = Duration::from_secs(5);
         let wait = Duration::from_millis(250).saturating_mul(1 << self.tries.min(8));
         self.tries += 1;
-        wait.min(LONGEST)
+        wait.min(MAX_DELAY)
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             };
             stream::iter([Ok(Event::Init), last])
         };
-        let events = anew(watch(), watch).take(8).collect::<Vec<Seen>>().await;
+        let events = anew(watch(), watch).take(8).collect::<Vec<WatchItem>>().await;
         assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
         assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
     }

@@ -18,10 +18,10 @@ use crate::environment::{Mark, with_causes};
 use state::{Hold, State};
 
 /// How many parts are read at once.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// How many parts are looked at, more than any environment has: users can write references, too.
-const MOST: usize = 200;
+const MAX_RESOURCES: usize = 200;
 
 /// The parts of one environment.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct Parts {
 }
 
 /// A resource that is left of a deleted environment.
-pub struct Left<'a> {
+pub struct Remaining<'a> {
     /// Its slot; `composite` for the composite.
     pub slot: &'a str,
     /// Its kind.
@@ -87,7 +87,7 @@ impl Parts {
             },
         };
         let mut references = owner.map(|owner| Reference::all_of(&owner.data)).unwrap_or_default();
-        references.truncate(MOST);
+        references.truncate(MAX_RESOURCES);
         references.extend(itself);
         let namespace = found.object.metadata.namespace.as_deref();
         let kinds: BTreeMap<_, _> =
@@ -96,7 +96,7 @@ impl Parts {
             (kind, served.find(&cluster.client, one, namespace).await)
         });
         let apis: Vec<_> = apis.collect();
-        let apis: Vec<_> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
+        let apis: Vec<_> = stream::iter(apis).buffer_unordered(CONCURRENCY).collect().await;
         let apis: BTreeMap<_, _> =
             apis.into_iter().map(|(kind, api)| (kind, api.ok().flatten())).collect();
         let parts = references.iter().map(|reference| Part {
@@ -141,7 +141,7 @@ impl Parts {
             }
         });
         let asked: Vec<_> = asked.collect();
-        let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
+        let mut answers = stream::iter(asked).buffer_unordered(CONCURRENCY);
         let waited = self.since.elapsed();
         let mut others = Vec::new();
         while let Some((index, answer)) = answers.next().await {
@@ -246,11 +246,11 @@ impl Parts {
     }
 
     /// The resources that are left and seen.
-    pub fn seen(&self) -> impl Iterator<Item = Left<'_>> {
+    pub fn seen(&self) -> impl Iterator<Item = Remaining<'_>> {
         self.left().filter_map(|part| {
             let State::There { slot, deleted, holds } = &part.state else { return None };
             let (mark, told) = (holds.mark(), holds.told());
-            Some(Left { slot, kind: &part.kind, deleted: *deleted, mark, told })
+            Some(Remaining { slot, kind: &part.kind, deleted: *deleted, mark, told })
         })
     }
 

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 
 use super::Goal;
 use super::remediation;
-use super::watch_set::Seen;
+use super::watch_set::Watched;
 use crate::environment::{Blocker, Environment, is_refused};
 
 /// How long a status that may be that of an older spec has to stay the same before it is believed.
 const SETTLE: Duration = Duration::from_secs(15);
 
 /// What has happened since the wait began.
-pub(super) struct Course {
+pub(super) struct Tracker {
     goal: Goal,
     patience: Duration,
     /// The most parts that were ready, and that existed.
@@ -28,7 +28,7 @@ pub(super) struct Course {
 
 /// Whether the wait goes on.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum Outcome {
     Pending,
     Done,
     Failed(Ending),
@@ -53,7 +53,7 @@ pub enum Ending {
     },
 }
 
-impl Verdict {
+impl Outcome {
     /// How the wait ends, if it fails.
     pub(super) fn ending(&self) -> Option<&Ending> {
         match self {
@@ -63,19 +63,19 @@ impl Verdict {
     }
 }
 
-impl Course {
+impl Tracker {
     pub(super) fn new(goal: Goal, patience: Duration, begin: Instant) -> Self {
         Self { goal, patience, made: (0, 0), refused: BTreeMap::new(), decided: None, begin }
     }
 
     /// What follows from how it stands now. `clock` is the time of day.
-    pub(super) fn judge(&mut self, seen: &Seen, now: Instant, clock: Timestamp) -> Verdict {
+    pub(super) fn evaluate(&mut self, seen: &Watched, now: Instant, clock: Timestamp) -> Outcome {
         let environment = &seen.environment;
         let failed = |message: String| {
-            Verdict::Failed(Ending::Provisioning { what: environment.title(), message })
+            Outcome::Failed(Ending::Provisioning { what: environment.title(), message })
         };
         if self.goal == Goal::Deleted {
-            return if seen.gone { Verdict::Done } else { Verdict::Pending };
+            return if seen.gone { Outcome::Done } else { Outcome::Pending };
         }
         if seen.gone {
             return failed("was deleted while it was waited for".to_owned());
@@ -88,19 +88,19 @@ impl Course {
         }
         match self.failed_for_good(environment, now) {
             Some((blocker, time)) => failed(remediation::paragraph(&blocker, time)),
-            None => Verdict::Pending,
+            None => Outcome::Pending,
         }
     }
 
     /// What was seen last says nothing of what comes next: how it stands is not known until it is
     /// seen again.
-    pub(super) fn lose_sight(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.refused.clear();
         self.decided = None;
     }
 
     /// Done, or refused by the composition; not while the status may be that of an older spec.
-    fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Verdict> {
+    fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Outcome> {
         let refused =
             seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
         let reached = match &self.goal {
@@ -115,13 +115,13 @@ impl Course {
         }
         let since = *self.decided.get_or_insert(now);
         if seen.may_lag(clock) && now.duration_since(since) < SETTLE {
-            return Some(Verdict::Pending);
+            return Some(Outcome::Pending);
         }
         Some(match refused {
             Some(message) if !reached => {
-                Verdict::Failed(Ending::Invalid { what: seen.title(), message: sentence(&message) })
+                Outcome::Failed(Ending::Invalid { what: seen.title(), message: sentence(&message) })
             }
-            _ => Verdict::Done,
+            _ => Outcome::Done,
         })
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     /// A wait, and a clock that the test moves.
     struct Play {
-        course: Course,
+        tracker: Tracker,
         begin: Instant,
         seconds: u64,
     }
@@ -198,7 +198,7 @@ mod tests {
 
         fn with(goal: Goal, patience: Duration) -> Self {
             let begin = Instant::now();
-            Self { course: Course::new(goal, patience, begin), begin, seconds: 0 }
+            Self { tracker: Tracker::new(goal, patience, begin), begin, seconds: 0 }
         }
 
         /// What follows when it looks so, some seconds later: none while it goes on.
@@ -216,13 +216,13 @@ mod tests {
             let now = self.begin + Duration::from_secs(self.seconds);
             let clock = "2026-01-01T12:00:00Z".parse().unwrap();
             let environment = Arc::new(environment(object));
-            match self.course.judge(&Seen { environment, gone }, now, clock) {
-                Verdict::Pending => (None, String::new()),
-                Verdict::Done => (Some(DONE), String::new()),
-                Verdict::Failed(Ending::Invalid { what, message }) => {
+            match self.tracker.evaluate(&Watched { environment, gone }, now, clock) {
+                Outcome::Pending => (None, String::new()),
+                Outcome::Done => (Some(DONE), String::new()),
+                Outcome::Failed(Ending::Invalid { what, message }) => {
                     (Some(INVALID), format!("{what}: {message}"))
                 }
-                Verdict::Failed(Ending::Provisioning { what, message }) => {
+                Outcome::Failed(Ending::Provisioning { what, message }) => {
                     (Some(FAILED), format!("{what} {message}"))
                 }
             }
@@ -318,7 +318,7 @@ mod tests {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
-        play.course.lose_sight();
+        play.tracker.reset();
         assert_eq!(play.after(100, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(180, &half_made(&refused_leaf())), Some(FAILED));
     }

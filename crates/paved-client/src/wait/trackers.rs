@@ -5,47 +5,47 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::Goal;
-use super::tracker::{Course, Ending, Verdict};
-use super::watch_set::Seen;
+use super::tracker::{Ending, Outcome, Tracker};
+use super::watch_set::Watched;
 
 /// A course for each environment.
-pub struct Courses(Vec<(Course, Verdict)>);
+pub struct Trackers(Vec<(Tracker, Outcome)>);
 
-impl Courses {
+impl Trackers {
     /// A course for each of `count` environments. `patience` is how long a resource may stay
     /// rejected.
     pub fn new(count: usize, goal: &Goal, patience: Duration, begin: Instant) -> Self {
-        let one = |_| (Course::new(goal.clone(), patience, begin), Verdict::Pending);
+        let one = |_| (Tracker::new(goal.clone(), patience, begin), Outcome::Pending);
         Self((0..count).map(one).collect())
     }
 
     /// Judges those in these places by how they stand now.
-    pub fn judge(
+    pub fn evaluate(
         &mut self,
         places: impl IntoIterator<Item = usize>,
-        seen: &[Seen],
+        seen: &[Watched],
         now: Instant,
         clock: Timestamp,
     ) {
         for place in places {
-            let (course, verdict) = &mut self.0[place];
-            *verdict = course.judge(&seen[place], now, clock);
+            let (tracker, outcome) = &mut self.0[place];
+            *outcome = tracker.evaluate(&seen[place], now, clock);
         }
     }
 
     /// How they stand is not known for now.
-    pub fn lose_sight(&mut self) {
-        self.0.iter_mut().for_each(|(course, _)| course.lose_sight());
+    pub fn reset(&mut self) {
+        self.0.iter_mut().for_each(|(tracker, _)| tracker.reset());
     }
 
     /// Why the first fails that does.
     pub fn failure(&self) -> Option<&Ending> {
-        self.0.iter().find_map(|(_, verdict)| verdict.ending())
+        self.0.iter().find_map(|(_, outcome)| outcome.ending())
     }
 
     /// Whether this one is as it should be.
     pub fn is_done(&self, place: usize) -> bool {
-        matches!(self.0[place].1, Verdict::Done)
+        matches!(self.0[place].1, Outcome::Done)
     }
 
     /// Whether all are.

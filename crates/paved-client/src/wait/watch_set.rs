@@ -14,10 +14,10 @@ use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch, watch_si
 use crate::environment::Environment;
 
 /// How many events are taken in at once.
-const AT_ONCE: usize = 100;
+const BATCH_SIZE: usize = 100;
 
 /// An environment that is waited for.
-pub struct Seen {
+pub struct Watched {
     /// The environment, as it was seen last.
     pub environment: Arc<Environment>,
     /// Whether it is deleted.
@@ -25,9 +25,9 @@ pub struct Seen {
 }
 
 /// All of them, and the watches that show them.
-pub struct Watched {
+pub struct WatchSet {
     /// The environments, in the order of the targets.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Watched>,
     /// Places in `seen` of those that are news since somebody asked.
     news: BTreeSet<usize>,
     groups: Vec<Group>,
@@ -38,7 +38,7 @@ pub struct Watched {
 struct Group {
     kind: Kind,
     namespace: String,
-    /// Their places in [`Watched::seen`], by uid.
+    /// Their places in [`WatchSet::seen`], by uid.
     members: BTreeMap<String, usize>,
     /// The version of the list that they come from, if they do.
     version: Option<String>,
@@ -47,9 +47,9 @@ struct Group {
     listed: bool,
 }
 
-type Change = (usize, cluster::Seen);
+type Change = (usize, cluster::WatchItem);
 
-impl Watched {
+impl WatchSet {
     /// Watches these environments.
     pub fn new(targets: Vec<Found<Environment>>) -> Self {
         let mut groups: Vec<Group> = Vec::new();
@@ -64,7 +64,7 @@ impl Watched {
                 groups.len() - 1
             });
             groups[known].members.insert(found.object.uid.clone(), index);
-            seen.push(Seen { environment: Arc::new(found.object), gone: false });
+            seen.push(Watched { environment: Arc::new(found.object), gone: false });
         }
         Self { news: (0..seen.len()).collect(), seen, groups, contact: Contact::default() }
     }
@@ -89,7 +89,7 @@ impl Watched {
         let mut all: SelectAll<BoxStream<'static, Change>> = select_all(watches);
         // With nothing to watch there is nothing to come, rather than an end.
         all.push(stream::pending().boxed());
-        all.ready_chunks(AT_ONCE)
+        all.ready_chunks(BATCH_SIZE)
     }
 
     /// Whether a list is under way, of which more is to come at once.
@@ -123,7 +123,7 @@ impl Watched {
     fn take_one(
         &mut self,
         group: usize,
-        event: cluster::Seen,
+        event: cluster::WatchItem,
         cluster: &Cluster,
     ) -> Result<Option<String>, Failure> {
         match event {
@@ -214,13 +214,13 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
-    fn two() -> Watched {
+    fn two() -> WatchSet {
         let kind = kinds().called("gpuws").unwrap().remove(0);
         let found = |name, uid| {
             let object = Environment::from_object(&object(name, uid));
             Found { kind: kind.clone(), object, listed: None }
         };
-        Watched::new(vec![found("ada", "1"), found("grace", "2")])
+        WatchSet::new(vec![found("ada", "1"), found("grace", "2")])
     }
 
     #[test]

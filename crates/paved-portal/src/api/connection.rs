@@ -11,14 +11,14 @@ use paved_client::connection::secret_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::environments::{Environments, Place};
+use super::environments::{EnvironmentPath, Environments};
 use crate::AUDIT;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::Path;
 use crate::identity::Person;
 use crate::live::View;
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
 
 /// An environment's connection details.
@@ -33,12 +33,12 @@ pub(crate) struct Connection {
 /// The connection details of an environment.
 ///
 /// A POST, so that a link on another site or a cache cannot request them.
-#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
-    responses((status = 200, description = "The connection details.", body = Connection), Refusals, Absent))]
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(EnvironmentPath),
+    responses((status = 200, description = "The connection details.", body = Connection), ErrorResponses, NotFound))]
 pub(crate) async fn reveal(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
+    Path(place): Path<EnvironmentPath>,
 ) -> Result<Answer<Connection>, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
     let answer = read(&environments.clients, &person, &kind, namespace, name).await;

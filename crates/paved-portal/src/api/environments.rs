@@ -21,7 +21,7 @@ use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::live::{Entry, Key, Live, View};
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
 
 /// How many a page holds where nobody says, and at most.
@@ -64,7 +64,7 @@ pub(crate) struct Page {
 
 /// An environment and its object in the API server.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Whole {
+pub(crate) struct EnvironmentDetail {
     #[serde(flatten)]
     pub(crate) view: View,
     /// The object.
@@ -75,7 +75,7 @@ pub(crate) struct Whole {
 /// Where an environment is.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct Place {
+pub(crate) struct EnvironmentPath {
     /// The namespace.
     #[param(example = "team-vision")]
     namespace: String,
@@ -87,7 +87,7 @@ pub(crate) struct Place {
     name: String,
 }
 
-impl Place {
+impl EnvironmentPath {
     /// The kind, and namespace and name as Kubernetes takes them.
     pub(crate) fn read(&self, catalog: &Catalog) -> Result<(Kind, &str, &str), Problem> {
         let kind = catalog.seen().called(&self.kind)?;
@@ -165,7 +165,7 @@ impl Environments {
     }
 
     /// An object as clients see it; while it goes, with what is left of it.
-    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> Whole {
+    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> EnvironmentDetail {
         let types = || kube::api::TypeMeta {
             api_version: kind.resource.api_version.clone(),
             kind: kind.name().to_owned(),
@@ -189,13 +189,13 @@ impl Environments {
                 view.message.clone_from(&seen.message);
             }
         }
-        Whole { view, object: tidy(&object) }
+        EnvironmentDetail { view, object: tidy(&object) }
     }
 }
 
 /// Environments of all kinds.
 #[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
-    responses((status = 200, description = "A page of the environments that I may read.", body = Page), Refusals, Absent))]
+    responses((status = 200, description = "A page of the environments that I may read.", body = Page), ErrorResponses, NotFound))]
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
@@ -268,13 +268,13 @@ fn after(token: &str) -> Result<Key, Problem> {
 }
 
 /// The current state of an environment from the API server.
-#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
-    responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
+#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(EnvironmentPath),
+    responses((status = 200, description = "The environment.", body = EnvironmentDetail), ErrorResponses, NotFound))]
 pub(crate) async fn get(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
-) -> Result<Answer<Whole>, Problem> {
+    Path(place): Path<EnvironmentPath>,
+) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
     let object =
         kind.api(&environments.clients.for_person(&person)?, Some(namespace)).get(name).await?;

@@ -19,14 +19,14 @@ use crate::clients::Clients;
 use crate::extract::Json;
 use crate::identity::Person;
 use crate::owner::{ANNOTATION, Owner};
-use crate::problem::{Problem, Refusals, Unfit};
+use crate::problem::{ErrorResponses, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
 
 /// The longest list, in bytes. A machine takes no more in its user data.
-const LONGEST: usize = 16 * 1024;
+const MAX_LIST_LEN: usize = 16 * 1024;
 
 // What is said below of the description of Keys takes nothing but a literal.
 const _: () = assert!(MOST_KEYS == 20);
@@ -42,7 +42,7 @@ pub(crate) struct Keys {
 }
 
 /// My keys.
-#[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+#[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), ErrorResponses))]
 pub(crate) async fn get(
     State(clients): State<Clients>,
     SignedIn(person): SignedIn,
@@ -52,7 +52,7 @@ pub(crate) async fn get(
 
 /// Replace my keys.
 #[utoipa::path(put, path = "/api/v1/keys", operation_id = "replaceKeys", tag = "keys", request_body = Keys,
-    responses((status = 200, description = "My keys.", body = Keys), Refusals, Unfit))]
+    responses((status = 200, description = "My keys.", body = Keys), ErrorResponses, UnprocessableEntity))]
 pub(crate) async fn put(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
@@ -76,8 +76,8 @@ pub(crate) async fn put(
         }
     }
     let length = lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    if length > LONGEST {
-        let message = format!("found {length} bytes in all; allowed: at most {LONGEST}");
+    if length > MAX_LIST_LEN {
+        let message = format!("found {length} bytes in all; allowed: at most {MAX_LIST_LEN}");
         return Err(Problem::field("keys", message));
     }
     let owner = person.owner();

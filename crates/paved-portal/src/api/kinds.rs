@@ -15,7 +15,7 @@ use crate::extract::{Path, Query, name};
 use crate::identity::Person;
 use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
 use crate::namespace::Namespaces;
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
 
 /// A kind of environment.
@@ -85,7 +85,7 @@ pub(crate) struct Where {
 
 /// All kinds, those of one API side by side.
 #[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
-    responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
+    responses((status = 200, description = "All kinds.", body = Vec<Kind>), ErrorResponses))]
 pub(crate) async fn list(
     State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,
@@ -104,7 +104,7 @@ pub(crate) async fn list(
 /// A kind.
 #[utoipa::path(get, path = "/api/v1/kinds/{kind}", operation_id = "getKind", tag = "kinds",
     params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, for example its plural, alone or with .group."), Where),
-    responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
+    responses((status = 200, description = "The kind.", body = Kind), ErrorResponses, NotFound))]
 pub(crate) async fn get(
     State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,

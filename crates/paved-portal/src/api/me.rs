@@ -8,7 +8,7 @@ use crate::address::PublicAddress;
 use crate::answer::Answer;
 use crate::identity::Credential;
 use crate::namespace::Namespaces;
-use crate::problem::Refusals;
+use crate::problem::ErrorResponses;
 use crate::signed_in::SignedIn;
 
 /// The current user.
@@ -37,7 +37,7 @@ pub(crate) struct Me {
 }
 
 /// Who I am.
-#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), ErrorResponses))]
 pub(crate) async fn get(
     State(namespaces): State<Namespaces>,
     SignedIn(person): SignedIn,

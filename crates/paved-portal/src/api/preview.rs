@@ -20,18 +20,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::changes::{Document, drafted};
-use super::environments::Place;
-use super::write::{Draft, Writer};
+use super::environments::EnvironmentPath;
+use super::write::{WriteRequest, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path};
 use crate::live::Part;
-use crate::problem::{Absent, Problem, Refusals, Unfit};
+use crate::problem::{ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 use composed::Composed;
 use difference::ChangedResource;
 
 /// How many claims are composed at once: it takes a processor each.
-const AT_ONCE: usize = 2;
+const CONCURRENCY: usize = 2;
 
 /// How many requests may wait for a place: the document of each is held in memory, which takes a
 /// multiple of its length.
@@ -46,7 +46,7 @@ pub(crate) struct Preview {
 impl Default for Preview {
     fn default() -> Self {
         let places = |count| Arc::new(Semaphore::new(count));
-        Self { places: places(AT_ONCE), waiting: places(AT_ONCE + WAITING) }
+        Self { places: places(CONCURRENCY), waiting: places(CONCURRENCY + WAITING) }
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Resource {
 ///
 /// The portal checks the schema itself, without a request to the API server.
 #[utoipa::path(post, path = "/api/v1/preview", operation_id = "previewEnvironment", tag = "environments", request_body = Document,
-    responses((status = 200, description = "The preview.", body = Previewed), Refusals, Unfit))]
+    responses((status = 200, description = "The preview.", body = Previewed), ErrorResponses, UnprocessableEntity))]
 pub(crate) async fn preview(
     State(preview): State<Arc<Preview>>,
     State(writer): State<Writer>,
@@ -135,7 +135,7 @@ pub(crate) async fn preview(
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
-    let draft = Draft::from_document(&writer, &person, document, None).await?;
+    let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
     // What the platform's settings make of a claim is for those who may make one.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
@@ -153,13 +153,13 @@ pub(crate) async fn preview(
 /// Preview a change of an environment, without changing it.
 ///
 /// Takes the body of a PUT. Does not repeat errors that the current environment already has.
-#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(Place), request_body = Document,
-    responses((status = 200, description = "The effect of the change.", body = PreviewedChange), Refusals, Absent, Unfit))]
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(EnvironmentPath), request_body = Document,
+    responses((status = 200, description = "The effect of the change.", body = PreviewedChange), ErrorResponses, NotFound, UnprocessableEntity))]
 pub(crate) async fn change(
     State(preview): State<Arc<Preview>>,
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
+    Path(place): Path<EnvironmentPath>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
@@ -196,7 +196,7 @@ pub(crate) async fn change(
 }
 
 /// The step of the Composition that the API server would choose, with its Settings.
-async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
+async fn step(cluster: &Cluster, draft: &WriteRequest) -> Result<Step, Problem> {
     let all = compositions(cluster).await.map_err(|failure| unreadable(&failure))?;
     let all = all.ok_or_else(|| {
         Problem::forbidden(

@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use crate::live::{Action, Feed, Next, Reader};
 use crate::metrics::Metrics;
-use crate::problem::{Crowded, Problem, Refusals};
+use crate::problem::{ErrorResponses, Problem, TooManyRequests};
 use crate::signed_in::SignedIn;
 use crate::stream_limits::End;
 
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// sign-out.
 #[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client read.")),
-    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
+    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), ErrorResponses, TooManyRequests))]
 pub(crate) async fn watch(
     State(feed): State<Feed>,
     State(metrics): State<Arc<Metrics>>,

@@ -71,7 +71,7 @@ impl Writer {
 }
 
 /// The document of an environment.
-pub(crate) struct Draft {
+pub(crate) struct WriteRequest {
     pub(crate) kind: Kind,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -79,7 +79,7 @@ pub(crate) struct Draft {
     pub(crate) object: Map<String, Value>,
 }
 
-impl Draft {
+impl WriteRequest {
     /// Reads a document that a user wrote. The owner is the user, or a person for whom the user may
     /// act. If the document names no owner, a change keeps the owner of `before`. A change also
     /// keeps the metadata that others wrote.

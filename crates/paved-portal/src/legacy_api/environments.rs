@@ -9,12 +9,12 @@ use utoipa::ToSchema;
 
 use super::{only, text};
 use crate::answer::Answer;
-use crate::api::write::{Draft, Writer, name_fits};
+use crate::api::write::{WriteRequest, Writer, name_fits};
 use crate::extract::Json;
 use crate::identity::Person;
 use crate::kinds::{Catalog, api, is_claim};
 use crate::owner::{Owner, hash, unique};
-use crate::problem::{Conflicts, Problem, Refusals, Unfit};
+use crate::problem::{Conflicts, ErrorResponses, Problem, UnprocessableEntity};
 use crate::request::REQUEST;
 use crate::signed_in::SignedIn;
 use crate::template::slug;
@@ -54,7 +54,7 @@ pub(super) fn kinds(catalog: &Catalog) -> Vec<Kind> {
 
 /// Create an application environment.
 #[utoipa::path(post, path = "/api/environments/", operation_id = "createApplicationEnvironment", tag = "application environments", request_body = NewEnvironment,
-    responses((status = 202, description = "The environment is being created.", body = Creating), Refusals, Unfit, Conflicts))]
+    responses((status = 202, description = "The environment is being created.", body = Creating), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
@@ -85,7 +85,7 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Creating
     } else {
         json!({"parameters": parameters, "crossplane": {"compositionSelector": selector}})
     };
-    let mut draft = Draft::new(kind, namespace, name.clone(), &owner, spec);
+    let mut draft = WriteRequest::new(kind, namespace, name.clone(), &owner, spec);
     draft.note("labels", REQUEST, &request_id);
     draft.create(&writer.environments, person, false).await?;
     Ok(Creating { status: "creating", name, request_id })

@@ -20,11 +20,11 @@ use crate::kinds::Catalog;
 use crate::live::{Action, Entry, Feed, Next, Reader};
 use crate::metrics::Metrics;
 use crate::owner::LABEL;
-use crate::problem::{Problem, Refusals};
+use crate::problem::{ErrorResponses, Problem};
 use crate::request::REQUEST;
 use crate::signed_in::Callers;
 use crate::stream_limits::{End, Stranger};
-use crate::token_auth::Bearers;
+use crate::token_auth::TokenAuth;
 
 /// The largest message of a client's, in bytes: a token.
 const LARGEST: usize = 16 * 1024;
@@ -38,7 +38,7 @@ const UNAUTHORIZED: u16 = 4401;
 /// environments, as ADDED. The session, the header Authorization or a first message `{"token":
 /// "…"}` identifies the user. A token in the URL is ignored.
 #[utoipa::path(get, path = "/ws/status/", operation_id = "watchApplicationEnvironments", tag = "application environments",
-    responses((status = 101, description = "A WebSocket."), Refusals))]
+    responses((status = 101, description = "A WebSocket."), ErrorResponses))]
 pub(crate) async fn status(
     State(callers): State<Callers>,
     State(feed): State<Feed>,
@@ -61,7 +61,7 @@ pub(crate) async fn status(
 
 /// The state of an open socket.
 struct Line {
-    bearers: Arc<Bearers>,
+    bearers: Arc<TokenAuth>,
     feed: Feed,
     metrics: Arc<Metrics>,
 }

@@ -14,13 +14,13 @@ use utoipa::ToSchema;
 use super::{only, phase, text};
 use crate::answer::Answer;
 use crate::api::environments::Environments;
-use crate::api::write::{self, Draft, Writer, name_fits};
+use crate::api::write::{self, WriteRequest, Writer, name_fits};
 use crate::extract::{Json, Path, location};
 use crate::identity::Person;
 use crate::kinds::{Catalog, api};
 use crate::live::Entry;
 use crate::owner::{LABEL, hash, unique};
-use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
+use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::request::{BODY, REQUEST};
 use crate::signed_in::SignedIn;
 
@@ -136,7 +136,7 @@ impl StockPool {
 
 /// The stock pools that I may read.
 #[utoipa::path(get, path = "/api/v1/operator/stockpools", operation_id = "listStockPools", tag = "stock pools",
-    responses((status = 200, description = "The list.", body = Vec<StockPool>), Refusals))]
+    responses((status = 200, description = "The list.", body = Vec<StockPool>), ErrorResponses))]
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
@@ -152,7 +152,7 @@ pub(crate) async fn list(
 /// a conflict.
 #[utoipa::path(post, path = "/api/v1/operator/stockpools", operation_id = "createStockPool", tag = "stock pools", request_body = NewStockPool,
     params(("Idempotency-Key" = Option<String>, Header, description = "The client's id of this request: at most 255 visible characters.")),
-    responses((status = 202, description = "The claim is created: the job.", body = Job), Refusals, Unfit, Conflicts))]
+    responses((status = 202, description = "The claim is created: the job.", body = Job), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
@@ -254,8 +254,13 @@ async fn make(
         kind.ok_or_else(|| Problem::not_found("This cluster has no kind for stock pools."))?;
     let namespace = writer.namespace(person, &kind, wanted.namespace).await?;
     let name = wanted.name.map_or_else(|| format!("pool-{}", &job_id[..12]), str::to_owned);
-    let mut draft =
-        Draft::new(kind.clone(), namespace.clone(), name.clone(), &owner, wanted.spec.clone());
+    let mut draft = WriteRequest::new(
+        kind.clone(),
+        namespace.clone(),
+        name.clone(),
+        &owner,
+        wanted.spec.clone(),
+    );
     draft.note("labels", REQUEST, &job_id);
     draft.note("annotations", BODY, &wanted.hash());
     match draft.create(environments, person, false).await {
@@ -330,7 +335,7 @@ fn job(job_id: &str, object: &DynamicObject) -> Job {
 
 /// The state of a job that creates a stock pool.
 #[utoipa::path(get, path = "/api/v1/operator/jobs/{jobID}", operation_id = "getJob", tag = "stock pools", params(("jobID" = String, Path, description = "The id in the response to the POST.", example = "0123456789abcdef0123456789abcdef")),
-    responses((status = 200, description = "The job.", body = Job), Refusals, Absent))]
+    responses((status = 200, description = "The job.", body = Job), ErrorResponses, NotFound))]
 pub(crate) async fn job_of(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,

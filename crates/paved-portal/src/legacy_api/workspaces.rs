@@ -12,20 +12,20 @@ use super::{only, phase, text};
 use crate::answer::Answer;
 use crate::api::environments::Environments;
 use crate::api::keys;
-use crate::api::write::{self, Draft, Writer};
+use crate::api::write::{self, WriteRequest, Writer};
 use crate::extract::{Json, Path, name};
 use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::live::Entry;
 use crate::owner::{LABEL, Owner, unique};
-use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
+use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 
 /// How much of an owner stands in a workspace's name.
-const LONGEST: usize = 40;
+const MAX_OWNER_IN_NAME_LEN: usize = 40;
 
 /// The longest owner that a claim takes.
-const OWNER: usize = 128;
+const MAX_OWNER_LEN: usize = 128;
 
 /// A new workspace.
 #[derive(ToSchema)]
@@ -92,7 +92,7 @@ fn kinds(catalog: &Catalog) -> Vec<Kind> {
 
 /// Create a workspace.
 #[utoipa::path(post, path = "/api/workspaces", operation_id = "createWorkspace", tag = "workspaces", request_body = NewWorkspace,
-    responses((status = 202, description = "The workspace is being created: the object.", body = Object), Refusals, Unfit, Conflicts))]
+    responses((status = 202, description = "The workspace is being created: the object.", body = Object), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
@@ -124,7 +124,7 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
     if !keys.is_empty() {
         parameters.insert("sshPublicKeys".to_owned(), json!(keys));
     }
-    let draft = Draft::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
+    let draft = WriteRequest::new(kind, namespace, name, &owner, json!({"parameters": parameters}));
     let object = draft.create(&writer.environments, person, false).await?;
     Ok(paved_client::environment::tidy(&object))
 }
@@ -135,7 +135,7 @@ fn parameter(owner: &Owner) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+@-".contains(letter);
     let text = owner.login.chars().map(|letter| if fits(letter) { letter } else { '-' });
     let text: String =
-        text.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(OWNER).collect();
+        text.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(MAX_OWNER_LEN).collect();
     if text.is_empty() { owner.label() } else { text }
 }
 
@@ -143,7 +143,7 @@ fn parameter(owner: &Owner) -> String {
 fn workspace_name(owner: &str) -> Result<String, Problem> {
     let letters =
         owner.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase());
-    let letters: String = letters.take(LONGEST).collect();
+    let letters: String = letters.take(MAX_OWNER_IN_NAME_LEN).collect();
     if letters.is_empty() {
         return Err(Problem::field(
             "owner",
@@ -155,7 +155,7 @@ fn workspace_name(owner: &str) -> Result<String, Problem> {
 
 /// The workspaces that I may read.
 #[utoipa::path(get, path = "/api/workspaces", operation_id = "listWorkspaces", tag = "workspaces",
-    responses((status = 200, description = "The list.", body = Vec<Workspace>), Refusals))]
+    responses((status = 200, description = "The list.", body = Vec<Workspace>), ErrorResponses))]
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
@@ -167,7 +167,7 @@ pub(crate) async fn list(
 
 /// Delete a workspace.
 #[utoipa::path(delete, path = "/api/workspaces/{name}", operation_id = "deleteWorkspace", tag = "workspaces", params(("name" = String, Path, description = "The name.", example = "ws-ada-0123abcd")),
-    responses((status = 204, description = "The object is being deleted."), Refusals, Absent, Conflicts))]
+    responses((status = 204, description = "The object is being deleted."), ErrorResponses, NotFound, Conflicts))]
 pub(crate) async fn delete(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
@@ -224,7 +224,10 @@ mod tests {
         }
         let nameless = Person::for_tests("ä", &[]).owner();
         assert_eq!(parameter(&nameless), nameless.label());
-        assert_eq!(parameter(&Person::for_tests(&"a".repeat(300), &[]).owner()).len(), OWNER);
+        assert_eq!(
+            parameter(&Person::for_tests(&"a".repeat(300), &[]).owner()).len(),
+            MAX_OWNER_LEN
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use paved_client::cluster::{Cluster, Found, Served};
 use paved_client::delete::Parts;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{Entry, Left, Live, Part};
+use super::{DeletionProgress, Entry, Live, Part};
 use crate::limits::Limits;
 
 /// How many parts are read in a round. One environment is read in any case.
@@ -23,14 +23,14 @@ const BUDGET: usize = 100;
 const UNKNOWN: usize = 20;
 
 /// How many environments are read at once.
-const AT_ONCE: usize = 4;
+const CONCURRENCY: usize = 4;
 
 /// An environment during its deletion.
 #[derive(Default)]
 struct Followed {
     parts: Option<Parts>,
     /// The resources that were shown last.
-    left: Option<Left>,
+    left: Option<DeletionProgress>,
     /// The time of the next look, and the pause before it.
     next: Option<Instant>,
     pause: Duration,
@@ -54,10 +54,10 @@ pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
             async move { (followed.look(cluster, served, &entry, limits).await, entry) }
         });
         let looked: Vec<_> = looked.collect();
-        let mut looked = stream::iter(looked).buffer_unordered(AT_ONCE);
+        let mut looked = stream::iter(looked).buffer_unordered(CONCURRENCY);
         while let Some((followed, entry)) = looked.next().await {
             if let Some(left) = &followed.left {
-                live.show_left(&entry.key, &entry.view.uid, left.clone());
+                live.show_deletion_progress(&entry.key, &entry.view.uid, left.clone());
             }
             known.insert(entry.view.uid.clone(), followed);
         }
@@ -112,7 +112,11 @@ impl Followed {
             _ = timeout(patience, parts.look()).await;
             if parts.is_seen() {
                 let seen = parts.statuses().into_iter().map(Part::from).collect();
-                left = Some(Left { parts: seen, count: parts.left_count(), of: parts.count() });
+                left = Some(DeletionProgress {
+                    parts: seen,
+                    count: parts.left_count(),
+                    of: parts.count(),
+                });
             } else {
                 // The next look finds them again: there may be other resources by then.
                 self.parts = None;

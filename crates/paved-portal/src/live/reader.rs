@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::resume_token::{Id, Known};
+use super::resume_token::{ResumeToken, StateHash};
 use super::store::{Live, Start};
 use super::{Action, Change, Entry};
 use crate::access::Access;
@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     /// The events to send.
     queue: VecDeque<Next>,
     /// The position of the client.
-    id: Id,
+    id: ResumeToken,
     /// The user's permissions: the answer for each kind and namespace, and its time.
     sees: HashMap<(String, String), (bool, Instant)>,
     beat: tokio::time::Interval,
@@ -84,14 +84,14 @@ impl Reader {
         let mut beat = interval(feed.limits.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
-        let last = last.and_then(Id::read);
+        let last = last.and_then(ResumeToken::read);
         let Start { entries, backlog, changes } = feed.live.start(last.is_some());
         let mut reader = Self {
             feed: feed.clone(),
             person: Arc::clone(person),
             changes,
             queue: VecDeque::new(),
-            id: Id::first(&feed.live.epoch, Known::default()),
+            id: ResumeToken::first(&feed.live.epoch, StateHash::default()),
             sees: HashMap::new(),
             beat,
             due: false,
@@ -104,7 +104,7 @@ impl Reader {
                 visible.extend_from_slice(beside);
             }
         }
-        let now = visible.iter().fold(Known::default(), |known, entry| known.with(entry.known));
+        let now = visible.iter().fold(StateHash::default(), |known, entry| known.with(entry.known));
         let sees = reader.sees.clone();
         let missed = match &last {
             Some(id) => reader.missed(id.known, now, &backlog).await,
@@ -116,7 +116,7 @@ impl Reader {
         } else {
             // A failed way back leaves no permissions to watch.
             reader.sees = sees;
-            reader.id = Id::first(&feed.live.epoch, now);
+            reader.id = ResumeToken::first(&feed.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
             reader.queue.extend(visible.into_iter().map(Next::Present));
         }
@@ -131,8 +131,8 @@ impl Reader {
     /// or a review gets no answer. The client then gets a whole list, which needs no review.
     async fn missed(
         &mut self,
-        known: Known,
-        now: Known,
+        known: StateHash,
+        now: StateHash,
         backlog: &[Arc<Change>],
     ) -> Option<VecDeque<Arc<Change>>> {
         let most = self.sees.len() + ASIDE;

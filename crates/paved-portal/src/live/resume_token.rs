@@ -8,19 +8,19 @@ use sha2::{Digest, Sha256};
 /// The sum of the hashes of all environments. Clients with the same environments have the same sum,
 /// in any order and from any replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known(u128);
+pub(super) struct StateHash(u128);
 
 /// The id of an event, `epoch-sequence-known`: the position of a client that has read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Id {
+pub(super) struct ResumeToken {
     /// The process that sent the last whole list, even if other processes have continued since.
     epoch: String,
     /// The number of changes since.
     sequence: u64,
-    pub(super) known: Known,
+    pub(super) known: StateHash,
 }
 
-impl Known {
+impl StateHash {
     /// Hashes the text of one environment.
     pub(super) fn new(text: &str) -> Self {
         let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
@@ -38,9 +38,9 @@ impl Known {
     }
 }
 
-impl Id {
+impl ResumeToken {
     /// The state after a whole list.
-    pub(super) fn first(epoch: &str, known: Known) -> Self {
+    pub(super) fn first(epoch: &str, known: StateHash) -> Self {
         Self { epoch: epoch.to_owned(), sequence: 0, known }
     }
 
@@ -53,18 +53,18 @@ impl Id {
         {
             return None;
         }
-        let known = Known(u128::from_str_radix(known, 16).ok()?);
+        let known = StateHash(u128::from_str_radix(known, 16).ok()?);
         Some(Self { epoch: epoch.to_owned(), sequence: sequence.parse().ok()?, known })
     }
 
     /// Continues with a change.
-    pub(super) fn go_on(&mut self, step: Known) {
+    pub(super) fn go_on(&mut self, step: StateHash) {
         self.sequence = self.sequence.saturating_add(1);
         self.known = self.known.with(step);
     }
 }
 
-impl Display for Id {
+impl Display for ResumeToken {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{:032x}", self.epoch, self.sequence, self.known.0)
     }
@@ -77,21 +77,21 @@ mod tests {
 
     #[test]
     fn sum_depends_on_content_and_not_on_order() {
-        let [a, b, newer] = ["a", "b", "newer"].map(Known::new);
+        let [a, b, newer] = ["a", "b", "newer"].map(StateHash::new);
         assert_eq!(a.with(b), b.with(a));
         assert_eq!(a.with(b).with(newer.without(a)), newer.with(b));
         assert_eq!(a.with(b).without(a), b);
-        assert_eq!(a.without(a), Known::default());
-        assert!(a != b && a.with(a) != a && a.with(a) != Known::default());
+        assert_eq!(a.without(a), StateHash::default());
+        assert!(a != b && a.with(a) != a && a.with(a) != StateHash::default());
     }
 
     #[test]
     fn an_id_is_read_as_it_is_written() {
-        let mut id = Id::first("4f2a", Known::new("a"));
-        id.go_on(Known::new("b"));
+        let mut id = ResumeToken::first("4f2a", StateHash::new("a"));
+        id.go_on(StateHash::new("b"));
         let text = id.to_string();
         assert!(text.starts_with("4f2a-1-") && text.len() == 7 + 32, "{text}");
-        assert_eq!(Id::read(&text).unwrap(), id);
+        assert_eq!(ResumeToken::read(&text).unwrap(), id);
         let long = "f".repeat(33);
         for strange in [
             "",
@@ -105,7 +105,7 @@ mod tests {
             &format!("{text}0"),
             &format!("{text}-1"),
         ] {
-            assert_eq!(Id::read(strange), None, "{strange}");
+            assert_eq!(ResumeToken::read(strange), None, "{strange}");
         }
     }
 }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::resume_token::Known;
-use super::{Left, View};
+use super::resume_token::StateHash;
+use super::{DeletionProgress, View};
 use crate::problem::Problem;
 
 /// How many changes a reader may be behind before it is dropped.
@@ -48,9 +48,9 @@ pub(crate) struct Entry {
     /// The view as JSON, serialized once for all readers.
     pub(crate) text: String,
     /// The same in a number.
-    pub(super) known: Known,
+    pub(super) known: StateHash,
     /// Its remaining resources during its deletion.
-    left: Option<Left>,
+    left: Option<DeletionProgress>,
 }
 
 /// The change of an environment.
@@ -67,7 +67,7 @@ pub(crate) struct Change {
     pub(crate) action: Action,
     pub(crate) entry: Arc<Entry>,
     /// The difference that the change makes to the sum of a client's state.
-    pub(super) step: Known,
+    pub(super) step: StateHash,
     /// Its size in bytes of JSON.
     size: usize,
 }
@@ -132,15 +132,19 @@ impl Entry {
     }
 
     /// Reads an object.
-    fn from_object(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
+    fn from_object(
+        object: &DynamicObject,
+        kind: &Arc<Kind>,
+        left: Option<DeletionProgress>,
+    ) -> Self {
         let mut view = View::from_object(object, &kind.resource.plural);
         if let Some(left) = &left {
-            view = view.with_left(left);
+            view = view.with_deletion_progress(left);
         }
         Self::new(kind, view, object.data["spec"].clone(), left)
     }
 
-    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<Left>) -> Self {
+    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<DeletionProgress>) -> Self {
         let text = serde_json::to_string(&view).unwrap_or_default();
         Self {
             key: Key {
@@ -149,7 +153,7 @@ impl Entry {
                 name: view.name.clone(),
             },
             kind: Arc::clone(kind),
-            known: Known::new(&text),
+            known: StateHash::new(&text),
             view,
             spec,
             text,
@@ -232,7 +236,7 @@ impl Live {
     }
 
     /// Records the remaining resources of an environment during its deletion.
-    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
+    pub(super) fn show_deletion_progress(&self, key: &Key, uid: &str, left: DeletionProgress) {
         let mut inner = self.inner();
         let Some(known) =
             inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
@@ -242,7 +246,7 @@ impl Live {
         if known.left.as_ref() == Some(&left) {
             return;
         }
-        let view = known.view.clone().with_left(&left);
+        let view = known.view.clone().with_deletion_progress(&left);
         let entry = Arc::new(Entry::new(&known.kind, view, known.spec.clone(), Some(left)));
         let before = inner.entries.insert(key.clone(), Arc::clone(&entry));
         self.tell(&mut inner, before, Some(entry));

@@ -177,7 +177,7 @@ impl From<compose::OnDeletion> for OnDeletion {
 
 /// What is left of an environment while it goes.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Left {
+pub(crate) struct DeletionProgress {
     /// Those that the portal sees.
     pub(crate) parts: Vec<Part>,
     /// How many are not known to be gone.
@@ -224,8 +224,8 @@ impl View {
 
     /// Shows what is left of it while it goes: then its own status says nothing of its parts any
     /// more.
-    pub(crate) fn with_left(mut self, left: &Left) -> Self {
-        let Left { parts, count, of } = left;
+    pub(crate) fn with_deletion_progress(mut self, left: &DeletionProgress) -> Self {
+        let DeletionProgress { parts, count, of } = left;
         let unseen = match count.saturating_sub(parts.len()) {
             0 => String::new(),
             unseen => format!("; the portal does not see {unseen} of them"),

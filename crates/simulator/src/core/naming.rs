@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crossplane::json::text;
 
-const LONGEST: usize = 63;
+const MAX_NAME_LEN: usize = 63;
 const HASH: usize = 12;
 
 /// The name core gives to a composed resource that has none (`internal/names` of core 2.3.4).
@@ -19,11 +19,11 @@ pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
     if !parent.is_empty() && !parent.ends_with('-') {
         parent.push('-');
     }
-    if parent.len() + HASH > LONGEST {
-        let prefix = cut(&parent, LONGEST - HASH);
+    if parent.len() + HASH > MAX_NAME_LEN {
+        let prefix = cut(&parent, MAX_NAME_LEN - HASH);
         parent = match prefix.strip_suffix('-') {
             Some(_) => prefix.to_owned(),
-            None => format!("{}-", cut(prefix, LONGEST - HASH - 1)),
+            None => format!("{}-", cut(prefix, MAX_NAME_LEN - HASH - 1)),
         };
     }
     parent + &hash
@@ -36,7 +36,7 @@ pub(super) fn composite(claim: &str, identity: &str) -> String {
     let digest = Sha256::digest(identity.as_bytes());
     let suffix =
         digest.iter().take(5).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
-    let mut name = format!("{}-", cut(claim, LONGEST - 6));
+    let mut name = format!("{}-", cut(claim, MAX_NAME_LEN - 6));
     name.extend(suffix);
     name
 }

@@ -6,7 +6,7 @@ mod iam;
 mod rds;
 mod storage;
 
-use super::kind_behaviour::{Facts, Manner, UPJET};
+use super::kind_behaviour::{Context, KindBehaviour, UPJET};
 use super::rules::Rules;
 
 const ACCOUNT: &str = "123456789012";
@@ -15,13 +15,13 @@ const ACCOUNT: &str = "123456789012";
 const RULES: Rules = Rules { immutable: &["region"], ..Rules::NONE };
 
 /// A kind of the provider.
-const KIND: Manner = Manner { rules: RULES, ..UPJET };
+const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
-pub(super) fn manner(service: &str, kind: &str) -> Manner {
+pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     match service {
-        "ec2" => ec2::manner(kind),
-        "eks" => eks::manner(kind),
-        "iam" => iam::manner(kind),
+        "ec2" => ec2::behaviour(kind),
+        "eks" => eks::behaviour(kind),
+        "iam" => iam::behaviour(kind),
         "rds" if kind == "Instance" => rds::INSTANCE,
         "s3" => storage::s3(kind),
         "cloudfront" => storage::cloudfront(kind),
@@ -29,6 +29,6 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
     }
 }
 
-fn arn(f: &Facts<'_>, service: &str, kind: &str) -> String {
+fn arn(f: &Context<'_>, service: &str, kind: &str) -> String {
     format!("arn:aws:{service}:{}:{ACCOUNT}:{kind}/{}", f.region("us-east-1"), f.external())
 }

@@ -47,7 +47,7 @@ pub(super) fn for_object(object: &Value) -> Option<&'static Behaviour> {
 impl Behaviour {
     /// What late initialisation writes into `spec.forProvider`; `fill` puts a resource's own values
     /// in place of what stands for them in a text.
-    pub(super) fn late(&self, fill: &impl Fn(&str) -> String) -> Value {
+    pub(super) fn late_initialize(&self, fill: &impl Fn(&str) -> String) -> Value {
         filled(&self.late_values, fill)
     }
 

@@ -2,29 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::kind_behaviour::{Id, MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crate::core::{World, naming};
 use crossplane::json::{at, set, text};
 
 /// A built-in kind that has no status worth speaking of.
-const BASE: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+const BASE: KindBehaviour = KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "Deployment" | "StatefulSet" => Manner { rounds: 2, tell: tell_workload, ..BASE },
-        "Namespace" => Manner {
-            tell: |namespace, state, _, _| {
+        "Deployment" | "StatefulSet" => {
+            KindBehaviour { rounds: 2, set_status: tell_workload, ..BASE }
+        }
+        "Namespace" => KindBehaviour {
+            set_status: |namespace, state, _, _| {
                 if *state == State::Ready {
                     set(namespace, &["status", "phase"], json!("Active"));
                 }
             },
             ..BASE
         },
-        "Service" => Manner { tell: tell_service, ..BASE },
-        "Ingress" => Manner {
+        "Service" => KindBehaviour { set_status: tell_service, ..BASE },
+        "Ingress" => KindBehaviour {
             rounds: 2,
-            tell: |ingress, state, _, _| {
+            set_status: |ingress, state, _, _| {
                 if *state == State::Ready {
                     set(
                         ingress,
@@ -35,8 +37,8 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..BASE
         },
-        "PersistentVolumeClaim" => Manner {
-            tell: |claim, state, _, _| {
+        "PersistentVolumeClaim" => KindBehaviour {
+            set_status: |claim, state, _, _| {
                 let phase = if *state == State::Ready { "Bound" } else { "Pending" };
                 set(claim, &["status", "phase"], json!(phase));
             },
@@ -47,7 +49,7 @@ pub(super) fn manner(kind: &str) -> Manner {
 }
 
 /// A workload's replicas: all of them are there once it is ready, none before.
-fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner) {
+fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &KindBehaviour) {
     const UNAVAILABLE: (&str, &str) =
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
     let mut status = replicas(workload, *state == State::Ready);
@@ -103,7 +105,7 @@ fn replicas(workload: &Value, ready: bool) -> Value {
     status
 }
 
-fn tell_service(service: &mut Value, state: &State, _: &World, _: &Manner) {
+fn tell_service(service: &mut Value, state: &State, _: &World, _: &KindBehaviour) {
     if *state != State::Ready {
         return;
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::kind_behaviour::{Facts, Manner};
+use super::kind_behaviour::{Context, KindBehaviour};
 use super::rules::{self, differs};
 use super::writes::{EXTERNAL_NAME, as_identified, finish, identify, late_initialise, wanted};
 use super::{State, is_ready, set_condition};
@@ -61,10 +61,16 @@ impl Clouds {
     }
 
     /// Notes that the resource of a slot is there, with the fields that its cloud chose.
-    pub(super) fn put(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+    pub(super) fn put(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
         self.vanished.remove(slot);
-        if manner.mirrors {
-            let parameters = completed(manner, object, world);
+        if behaviour.mirrors {
+            let parameters = completed(behaviour, object, world);
             self.externals.insert(slot.to_owned(), External { parameters, state: None });
         }
     }
@@ -78,32 +84,51 @@ impl Clouds {
 
     /// Ends a creation that its provider no longer follows. A resource that is found by its name is
     /// there at the next look. A resource with a name that the cloud assigns is leaked.
-    pub(super) fn abandon(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
-        if manner.assigns_names() {
+    pub(super) fn abandon(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
+        if behaviour.assigns_names() {
             let identity = self.identity(slot, object);
-            let name =
-                as_identified(identity, &mut object.clone(), |object| manner.id.for_object(object));
+            let name = as_identified(identity, &mut object.clone(), |object| {
+                behaviour.id.for_object(object)
+            });
             self.leaked.push(name);
             *self.former.entry(slot.to_owned()).or_default() += 1;
         } else {
-            self.keep(slot, manner, object, world);
+            self.keep(slot, behaviour, object, world);
         }
     }
 
     /// Ends a creation that took longer than its provider waits. The provider knows the resource.
-    pub(super) fn keep(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
-        self.put(slot, manner, object, world);
-        let left = manner.rules.intermediate.and_then(|left| left(&wanted(object)));
+    pub(super) fn keep(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
+        self.put(slot, behaviour, object, world);
+        let left = behaviour.rules.intermediate.and_then(|left| left(&wanted(object)));
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         self.leaked.extend(left.map(|left| format!("{name}/{left}")));
     }
 
     /// Takes a leaked resource for the slot of an object that names it, if so.
-    pub(super) fn import(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+    pub(super) fn import(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
         let name = text(object, &EXTERNAL_NAME);
         if let Some(at) = self.leaked.iter().position(|leaked| Some(leaked.as_str()) == name) {
             self.leaked.remove(at);
-            self.put(slot, manner, object, world);
+            self.put(slot, behaviour, object, world);
         }
     }
 
@@ -137,13 +162,13 @@ impl Clouds {
     pub(super) fn notice(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
     ) {
         if self.unnoticed.remove(slot) {
             self.gone.insert(slot.to_owned(), world.now());
-            if manner.assigns_names()
+            if behaviour.assigns_names()
                 && let Some(annotations) = object.pointer_mut("/metadata/annotations")
                 && let Some(annotations) = annotations.as_object_mut()
             {
@@ -151,8 +176,8 @@ impl Clouds {
             }
             set(object, &["status", "atProvider"], json!({}));
             set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
-        } else if manner.mirrors && is_ready(object) && !self.has(slot) {
-            self.put(slot, manner, object, world);
+        } else if behaviour.mirrors && is_ready(object) && !self.has(slot) {
+            self.put(slot, behaviour, object, world);
         }
     }
 
@@ -161,26 +186,31 @@ impl Clouds {
     pub(super) fn read(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         world: &World,
     ) -> Result<(), String> {
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         let foreign =
-            manner.rules.foreign.filter(|_| !self.has(slot) && self.foreign.contains(name));
+            behaviour.rules.foreign.filter(|_| !self.has(slot) && self.foreign.contains(name));
         let unreadable =
-            || Some((manner.rules.unreadable?, self.gone_whole(manner, object, world)?));
+            || Some((behaviour.rules.unreadable?, self.gone_whole(behaviour, object, world)?));
         match foreign.map(|refusal| (refusal, name)).or_else(unreadable) {
-            Some((refusal, name)) => Err(rules::words(manner.facts, refusal, name)),
+            Some((refusal, name)) => Err(rules::words(behaviour.facts, refusal, name)),
             None => Ok(()),
         }
     }
 
     /// The name of the resource that this one belongs to, if that was deleted without its provider.
-    fn gone_whole<'o>(&self, manner: &Manner, object: &'o Value, world: &World) -> Option<&'o str> {
-        let field = manner.rules.part_of?;
+    fn gone_whole<'o>(
+        &self,
+        behaviour: &KindBehaviour,
+        object: &'o Value,
+        world: &World,
+    ) -> Option<&'o str> {
+        let field = behaviour.rules.part_of?;
         let whole = text(object, &["spec", "forProvider", field])?;
-        let reference = manner.references.iter().find(|reference| reference.field == field)?;
+        let reference = behaviour.references.iter().find(|reference| reference.field == field)?;
         let mut vanished = self.vanished.iter().filter_map(|slot| world.resources().get(slot));
         let is_whole = |one: &Value| {
             one["kind"] == reference.target && text(one, &EXTERNAL_NAME) == Some(whole)
@@ -192,53 +222,59 @@ impl Clouds {
     pub(super) fn forbids_creation(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         now: Timestamp,
     ) -> Option<String> {
         let is_reserved = |gone: &Timestamp| now.duration_since(*gone) < RESERVED;
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         let reserved =
-            manner.rules.reserved.filter(|_| self.gone.get(slot).is_some_and(is_reserved));
+            behaviour.rules.reserved.filter(|_| self.gone.get(slot).is_some_and(is_reserved));
         reserved
-            .map(|refusal| rules::words(manner.facts, refusal, name))
-            .or_else(|| manner.rules.forbids_creation(manner.facts, &wanted(object)))
+            .map(|refusal| rules::words(behaviour.facts, refusal, name))
+            .or_else(|| behaviour.rules.forbids_creation(behaviour.facts, &wanted(object)))
     }
 
     /// Changes the resource of a slot to what its object asks for, if there is a difference. What
     /// the cloud chose or changed is copied into the spec first.
-    pub(super) fn update(&mut self, slot: &str, manner: &Manner, object: &mut Value) -> State {
+    pub(super) fn update(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &mut Value,
+    ) -> State {
         let Some(external) = self.externals.get_mut(slot) else { return State::Creating };
         let mut late = json!({});
-        for field in manner.facts.iter().flat_map(|facts| facts.copied()) {
+        for field in behaviour.facts.iter().flat_map(|facts| facts.copied()) {
             let found = external.parameters.get(field).filter(|value| !is_zero(value));
             if let Some(value) = found {
                 set(&mut late, &[field], value.clone());
             }
         }
-        late_initialise(manner, object, &late);
-        identify(manner, object);
+        late_initialise(behaviour, object, &late);
+        identify(behaviour, object);
         let wanted = wanted(object);
         if !differs(&external.parameters, &wanted) || !may_update(object) {
             return State::Ready;
         }
-        if let Some(why) = manner.rules.forbids_change(manner.facts, &external.parameters, &wanted)
+        if let Some(why) =
+            behaviour.rules.forbids_change(behaviour.facts, &external.parameters, &wanted)
         {
             return State::Failed(why);
         }
         *self.updates.entry(slot.to_owned()).or_default() += 1;
-        for (field, value) in manner.rules.effective(&wanted).as_object().into_iter().flatten() {
+        for (field, value) in behaviour.rules.effective(&wanted).as_object().into_iter().flatten() {
             external.parameters[field] = value.clone();
         }
         State::Ready
     }
 
     /// Shows in `status.atProvider` what the resource of a slot is, whatever its object asks for.
-    pub(super) fn show(&self, slot: &str, manner: &Manner, object: &mut Value) {
+    pub(super) fn show(&self, slot: &str, behaviour: &KindBehaviour, object: &mut Value) {
         let Some(external) = self.externals.get(slot) else { return };
         let mut seen = at(object, &["status", "atProvider"]).cloned().unwrap_or_default();
         overlay(&mut seen, &external.parameters);
-        if let (Some(state), Some(field)) = (&external.state, manner.rules.state) {
+        if let (Some(state), Some(field)) = (&external.state, behaviour.rules.state) {
             seen[field] = json!(state);
         }
         set(object, &["status", "atProvider"], seen);
@@ -246,17 +282,17 @@ impl Clouds {
 }
 
 /// What a cloud makes of an object: what the object asks for, and what the cloud chooses.
-pub(super) fn completed(manner: &Manner, object: &Value, world: &World) -> Value {
+pub(super) fn completed(behaviour: &KindBehaviour, object: &Value, world: &World) -> Value {
     let mut made = object.clone();
-    finish(manner, &mut made, world, &mut world.clone());
+    finish(behaviour, &mut made, world, &mut world.clone());
     let mut known = wanted(&made);
-    let late = manner.late_values(&Facts::new(&made, world));
+    let late = behaviour.late_values(&Context::new(&made, world));
     for (field, value) in late.as_object().into_iter().flatten() {
         if known[field].is_null() {
             known[field] = value.clone();
         }
     }
-    for field in manner.rules.computed {
+    for field in behaviour.rules.computed {
         if known[field].is_null() {
             known[field] = made["status"]["atProvider"][field].clone();
         }

@@ -31,12 +31,14 @@ pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> 
 /// Crossplane's runtime notes in a label of a ProviderConfigUsage which provider config a resource
 /// goes through.
 pub(super) fn track_config(object: &Value) -> Result<(), String> {
-    const LONGEST: usize = 63;
-    match text(object, &["spec", "providerConfigRef", "name"]).filter(|name| name.len() > LONGEST) {
+    const MAX_LABEL_LEN: usize = 63;
+    match text(object, &["spec", "providerConfigRef", "name"])
+        .filter(|name| name.len() > MAX_LABEL_LEN)
+    {
         None => Ok(()),
         Some(name) => Err(format!(
             "connect failed: cannot track provider config usage: cannot apply ProviderConfigUsage: metadata.labels: \
-             Invalid value: {name:?}: must be no more than {LONGEST} characters"
+             Invalid value: {name:?}: must be no more than {MAX_LABEL_LEN} characters"
         )),
     }
 }

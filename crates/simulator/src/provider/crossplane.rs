@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::kind_behaviour::{Id, MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crossplane::json::set;
 
 /// A provider config exists, and that is all.
-pub(super) const CONFIG: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+pub(super) const CONFIG: KindBehaviour =
+    KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Usage" | "ClusterUsage" => USAGE,
         _ => CONFIG,
@@ -17,7 +18,7 @@ pub(super) fn manner(kind: &str) -> Manner {
 }
 
 /// A Usage is available once what it protects is labelled; the label is the webhook's sign.
-const USAGE: Manner = Manner {
+const USAGE: KindBehaviour = KindBehaviour {
     id: Id::None,
     waits: |usage, world| {
         let (kind, name) = used(usage);
@@ -39,7 +40,7 @@ const USAGE: Manner = Manner {
             set(used, &["metadata", "labels", "crossplane.io/in-use"], json!("true"));
         }
     },
-    tell: |usage, state, world, _| {
+    set_status: |usage, state, world, _| {
         let now = world.now().to_string();
         match state {
             State::Ready => set_condition(usage, &now, "Ready", "True", "Available", ""),
@@ -49,7 +50,7 @@ const USAGE: Manner = Manner {
             }
         }
     },
-    ..MANAGED
+    ..DEFAULT
 };
 
 fn used(usage: &Value) -> (&Value, &Value) {

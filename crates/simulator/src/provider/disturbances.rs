@@ -47,10 +47,10 @@ impl Provider {
     /// created.
     pub fn restart(&mut self, world: &World) {
         for (slot, object) in world.resources() {
-            let manner = registry::for_object(object);
+            let behaviour = registry::for_object(object);
             let is_making = self.work.contains_key(slot) && !is_ready(object);
-            if is_making && manner.mirrors && !self.clouds.has(slot) {
-                self.clouds.abandon(slot, &manner, object, world);
+            if is_making && behaviour.mirrors && !self.clouds.has(slot) {
+                self.clouds.abandon(slot, &behaviour, object, world);
                 self.work.remove(slot);
             }
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::kind_behaviour::{
-    Facts, Id, Manner, PROJECT, Reference, UPJET, await_secret, details, one,
+    Context, Id, KindBehaviour, PROJECT, Reference, UPJET, await_secret, details, one,
 };
 use super::rules::{Dependent, Rules, needed};
 use crossplane::json::{at, text};
@@ -14,17 +14,17 @@ const INSTANCE: &[Reference] = &[one("instance", "DatabaseInstance")];
 const RULES: Rules = Rules { immutable: &["location", "project"], ..Rules::NONE };
 
 /// A kind of the provider.
-const KIND: Manner = Manner { rules: RULES, ..UPJET };
+const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
 /// The words about a server that its own settings protect.
 const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable \
      the deletion protection and try again. To disable deletion protection, update the instance \
      settings with deletionProtectionEnabled set to false., failedPrecondition";
 
-pub(super) fn manner(service: &str, kind: &str) -> Manner {
+pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     match (service, kind) {
         ("container", "Cluster") => CLUSTER,
-        ("container", "NodePool") => Manner {
+        ("container", "NodePool") => KindBehaviour {
             rounds: 2,
             references: const { &[one("cluster", "Cluster")] },
             rules: Rules {
@@ -35,12 +35,12 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             ..KIND
         },
         ("sql", "DatabaseInstance") => DATABASE_INSTANCE,
-        ("sql", "Database") => Manner {
+        ("sql", "Database") => KindBehaviour {
             references: INSTANCE,
             rules: Rules { part_of: Some("instance"), ..RULES },
             ..KIND
         },
-        ("sql", "User") => Manner {
+        ("sql", "User") => KindBehaviour {
             references: INSTANCE,
             waits: |object, world| await_secret(object, world, "passwordSecretRef"),
             connection: user_connection,
@@ -52,7 +52,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("storage", "Bucket") => Manner {
+        ("storage", "Bucket") => KindBehaviour {
             at_provider: |f| {
                 let name = f.external();
                 json!({
@@ -70,7 +70,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("storage", _) => Manner {
+        ("storage", _) => KindBehaviour {
             references: const { &[one("bucket", "Bucket")] },
             rules: Rules {
                 part_of: Some("bucket"),
@@ -79,18 +79,18 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("cloudplatform", "ProjectIAMMember") => Manner {
+        ("cloudplatform", "ProjectIAMMember") => KindBehaviour {
             rules: Rules { immutable: &["project", "role", "member", "condition"], ..RULES },
             ..KIND
         },
-        ("cloudplatform", "ServiceAccount") => Manner {
+        ("cloudplatform", "ServiceAccount") => KindBehaviour {
             at_provider: |f| {
                 let email = format!("{}@{PROJECT}.iam.gserviceaccount.com", f.external());
                 json!({"email": email, "member": format!("serviceAccount:{email}")})
             },
             ..KIND
         },
-        ("compute", _) => Manner {
+        ("compute", _) => KindBehaviour {
             id: Id::Name,
             at_provider: |f| json!({"selfLink": link(f, "compute")}),
             ..KIND
@@ -100,7 +100,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
 }
 
 /// GKE takes its time; the kubeconfig in its secret holds server and CA, no token.
-const CLUSTER: Manner = Manner {
+const CLUSTER: KindBehaviour = KindBehaviour {
     rounds: 4,
     at_provider: |f| {
         json!({
@@ -126,7 +126,7 @@ const CLUSTER: Manner = Manner {
     ..KIND
 };
 
-const DATABASE_INSTANCE: Manner = Manner {
+const DATABASE_INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 3,
     at_provider: |f| {
         json!({
@@ -167,7 +167,7 @@ fn protection(parameters: &Value) -> Option<&'static str> {
 }
 
 /// A SQL user's secret holds the password it was given.
-fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {
+fn user_connection(f: &Context<'_>) -> crate::core::ConnectionDetails {
     let reference = at(f.object, &["spec", "forProvider", "passwordSecretRef"]);
     let part = |key| reference.and_then(|reference| text(reference, &[key])).unwrap_or_default();
     let namespace = text(f.object, &["metadata", "namespace"]).unwrap_or_else(|| part("namespace"));
@@ -175,7 +175,7 @@ fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {
     given.map(|password| ("password".to_owned(), password)).into_iter().collect()
 }
 
-fn connection_name(f: &Facts<'_>) -> String {
+fn connection_name(f: &Context<'_>) -> String {
     format!(
         "{}:{}:{}",
         f.param("project").unwrap_or(PROJECT),
@@ -185,15 +185,15 @@ fn connection_name(f: &Facts<'_>) -> String {
 }
 
 /// Addresses of the ranges that documentation uses.
-fn endpoint(f: &Facts<'_>) -> String {
+fn endpoint(f: &Context<'_>) -> String {
     format!("198.51.100.{}", f.byte(0).max(1))
 }
 
-fn address(f: &Facts<'_>) -> String {
+fn address(f: &Context<'_>) -> String {
     format!("203.0.113.{}", f.byte(0).max(1))
 }
 
-fn link(f: &Facts<'_>, api: &str) -> String {
+fn link(f: &Context<'_>, api: &str) -> String {
     let (project, region, name) =
         (f.param("project").unwrap_or(PROJECT), f.region("us-central1"), f.external());
     format!("https://{api}.googleapis.com/v1/projects/{project}/locations/{region}/{name}")

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_namespace, cluster};
-use super::kind_behaviour::{MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, KindBehaviour};
 use super::object::copy_details;
 use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
@@ -14,13 +14,13 @@ use crossplane::json::{at, remove, set, text};
 const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
 /// Deployed after two rounds; it must reach its cluster first.
-pub(super) const RELEASE: Manner = Manner {
+pub(super) const RELEASE: KindBehaviour = KindBehaviour {
     rounds: 2,
     waits: await_cluster,
     at_provider: |f| json!({"state": "deployed", "revision": 1, "version": own_version(f.object)}),
     effects: install,
-    tell,
-    ..MANAGED
+    set_status,
+    ..DEFAULT
 };
 
 /// The version that the chart of a release gives itself.
@@ -33,11 +33,11 @@ fn own_version(release: &Value) -> &str {
 
 /// A release whose version is written otherwise than the chart's own is upgraded at every look, and
 /// never ready.
-fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
+fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     if let State::Failed(why) = state {
         return tell_failure(release, why, world);
     }
-    (MANAGED.tell)(release, state, world, manner);
+    (DEFAULT.set_status)(release, state, world, behaviour);
     if *state == State::Ready {
         remove(release, &["status", "failed"]);
     }

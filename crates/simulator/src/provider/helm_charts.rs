@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::kind_behaviour::{Id, MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crossplane::json::set;
 
 /// Healthy once its repository was brought into the cluster.
-pub(super) const APPLICATION: Manner = Manner {
+pub(super) const APPLICATION: KindBehaviour = KindBehaviour {
     rounds: 2,
     id: Id::None,
-    tell: |application, state, _, _| {
+    set_status: |application, state, _, _| {
         let (health, sync) = match state {
             State::Ready => ("Healthy", "Synced"),
             State::Creating | State::Waiting(_) => ("Progressing", "OutOfSync"),
@@ -19,14 +19,14 @@ pub(super) const APPLICATION: Manner = Manner {
         set(application, &["status", "health", "status"], json!(health));
         set(application, &["status", "sync", "status"], json!(sync));
     },
-    ..MANAGED
+    ..DEFAULT
 };
 
 /// Ready once the operator has brought up what it asks for.
-pub(super) const KNATIVE: Manner = Manner {
+pub(super) const KNATIVE: KindBehaviour = KindBehaviour {
     rounds: 2,
     id: Id::None,
-    tell: |serving: &mut Value, state, world, _| {
+    set_status: |serving: &mut Value, state, world, _| {
         let now = world.now().to_string();
         let (status, reason, message) = match state {
             State::Ready => ("True", "", ""),
@@ -37,5 +37,5 @@ pub(super) const KNATIVE: Manner = Manner {
             set_condition(serving, &now, kind, status, reason, message);
         }
     },
-    ..MANAGED
+    ..DEFAULT
 };

@@ -11,9 +11,9 @@ use ::crossplane::json::{at, overlay, text};
 /// The Google Cloud project of a resource that names none.
 pub(super) const PROJECT: &str = "acme-dev";
 
-/// How a kind behaves. [`MANAGED`] is the ordinary managed resource; a kind's table entry says what
+/// How a kind behaves. [`DEFAULT`] is the ordinary managed resource; a kind's table entry says what
 /// differs.
-pub(super) struct Manner {
+pub(super) struct KindBehaviour {
     /// How many rounds the cloud takes, once nothing is waited for.
     pub(super) rounds: u32,
     /// Whether the provider works in the background, so that a refusal shows in LastAsyncOperation.
@@ -29,23 +29,23 @@ pub(super) struct Manner {
     /// What else must be there first; an error says what is waited for.
     pub(super) waits: fn(&Value, &World) -> Result<(), String>,
     /// `status.atProvider` once made, over the mirrored `spec.forProvider`.
-    pub(super) at_provider: fn(&Facts<'_>) -> Value,
+    pub(super) at_provider: fn(&Context<'_>) -> Value,
     /// Fields of `spec.forProvider` that the provider fills in where they are absent, and that the
     /// facts do not have.
-    pub(super) late: fn(&Facts<'_>) -> Value,
+    pub(super) late_initialize: fn(&Context<'_>) -> Value,
     /// The connection details.
-    pub(super) connection: fn(&Facts<'_>) -> ConnectionDetails,
+    pub(super) connection: fn(&Context<'_>) -> ConnectionDetails,
     /// What else making it does to the world.
     pub(super) effects: fn(&mut Value, &World, &mut World, &mut ConnectionDetails),
     /// How the object tells its state.
-    pub(super) tell: fn(&mut Value, &State, &World, &Self),
+    pub(super) set_status: fn(&mut Value, &State, &World, &Self),
     /// What its cloud refuses, beyond the facts.
     pub(super) rules: Rules,
     /// The facts about the kind, where there are any.
     pub(super) facts: Option<&'static Behaviour>,
 }
 
-impl Manner {
+impl KindBehaviour {
     /// Whether the cloud assigns the name of a resource when it creates it.
     pub(super) fn assigns_names(&self) -> bool {
         matches!(self.id, Id::Assigned(_) | Id::Capital(_))
@@ -57,10 +57,10 @@ impl Manner {
     }
 
     /// What late initialisation writes: the facts' fields, and those of the table.
-    pub(super) fn late_values(&self, of: &Facts<'_>) -> Value {
+    pub(super) fn late_values(&self, of: &Context<'_>) -> Value {
         let fill = |text: &str| of.filled(text);
-        let mut late = self.facts.map_or_else(|| json!({}), |facts| facts.late(&fill));
-        overlay(&mut late, &(self.late)(of));
+        let mut late = self.facts.map_or_else(|| json!({}), |facts| facts.late_initialize(&fill));
+        overlay(&mut late, &(self.late_initialize)(of));
         late
     }
 }
@@ -119,7 +119,7 @@ pub(super) const fn many(
 }
 
 /// An ordinary managed resource: ready after one round, under its own name.
-pub(super) const MANAGED: Manner = Manner {
+pub(super) const DEFAULT: KindBehaviour = KindBehaviour {
     rounds: 1,
     asynchronous: false,
     mirrors: false,
@@ -128,25 +128,26 @@ pub(super) const MANAGED: Manner = Manner {
     references: &[],
     waits: |_, _| Ok(()),
     at_provider: |_| json!({}),
-    late: |_| json!({}),
+    late_initialize: |_| json!({}),
     connection: |_| ConnectionDetails::new(),
     effects: |_, _, _, _| {},
-    tell: tell_managed,
+    set_status: set_managed_status,
     rules: Rules::NONE,
     facts: None,
 };
 
 /// An ordinary kind of an upjet provider: it works in the background.
-pub(super) const UPJET: Manner = Manner { asynchronous: true, mirrors: true, ..MANAGED };
+pub(super) const UPJET: KindBehaviour =
+    KindBehaviour { asynchronous: true, mirrors: true, ..DEFAULT };
 
 /// What a table entry may know of a resource.
-pub(super) struct Facts<'a> {
+pub(super) struct Context<'a> {
     pub(super) object: &'a Value,
     pub(super) world: &'a World,
     hash: String,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> Context<'a> {
     pub(super) fn new(object: &'a Value, world: &'a World) -> Self {
         Self { object, world, hash: hash(object) }
     }
@@ -246,7 +247,7 @@ pub(super) fn details<const N: usize>(entries: [(&str, &str); N]) -> ConnectionD
 
 /// Synced, Ready and, for what works in the background, LastAsyncOperation. A failure of what is
 /// ready is a change that is refused.
-fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manner) {
+fn set_managed_status(object: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     let now = world.now().to_string();
     let is_made = is_ready(object);
     let mut put = |kind, status, reason, message: &str| {
@@ -256,7 +257,7 @@ fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manne
         State::Ready => {
             put("Synced", "True", "ReconcileSuccess", "");
             put("Ready", "True", "Available", "");
-            if manner.asynchronous {
+            if behaviour.asynchronous {
                 put("LastAsyncOperation", "True", "Success", "");
             }
         }
@@ -266,9 +267,9 @@ fn tell_managed(object: &mut Value, state: &State, world: &World, manner: &Manne
         }
         State::Waiting(why) => put("Synced", "False", "ReconcileError", why),
         State::Failed(why) if is_made => {
-            refuse(object, &now, Operation::Update, why, manner.asynchronous);
+            refuse(object, &now, Operation::Update, why, behaviour.asynchronous);
         }
-        State::Failed(why) if manner.asynchronous => {
+        State::Failed(why) if behaviour.asynchronous => {
             put("Synced", "True", "ReconcileSuccess", "");
             let message = format!("async create failed: {why}");
             put("LastAsyncOperation", "False", "AsyncCreateFailure", &message);

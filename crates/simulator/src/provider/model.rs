@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kind_behaviour::{Facts, Manner, Reference};
+use super::kind_behaviour::{Context, KindBehaviour, Reference};
 use super::writes::{self, finish, identify};
 use super::{State, clouds, references, registry};
 use crate::core::World;
@@ -15,7 +15,7 @@ pub use super::rules::{Existing, differs};
 pub use super::writes::wanted as parameters;
 
 /// How a kind answers.
-pub struct Model(Manner);
+pub struct Model(KindBehaviour);
 
 impl Model {
     /// The model of an object's kind; one that no table names is an ordinary managed resource.
@@ -126,8 +126,8 @@ impl Model {
     }
 
     /// Tells the state in the object's conditions, dated by the `world`'s clock where they change.
-    pub fn tell(&self, object: &mut Value, state: &State, world: &World) {
-        (self.0.tell)(object, state, world, &self.0);
+    pub fn set_status(&self, object: &mut Value, state: &State, world: &World) {
+        (self.0.set_status)(object, state, world, &self.0);
     }
 
     /// An object of this kind with a sample of every field that its provider writes of its own
@@ -135,7 +135,7 @@ impl Model {
     pub fn written(&self) -> Value {
         let world = World::new(json!({}));
         let nothing = json!({});
-        let facts = Facts::new(&nothing, &world);
+        let facts = Context::new(&nothing, &world);
         let mut params = self.0.late_values(&facts);
         for reference in self.0.references {
             overlay(&mut params, &filled(reference));

@@ -11,14 +11,15 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_kind, await_namespace, cluster, is_observe_only};
-use super::kind_behaviour::{MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, KindBehaviour};
 use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use crossplane::json::{at, set, text};
 
 /// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds
 /// [`create`].
-pub(super) const OBJECT: Manner = Manner { watches: true, waits: await_cluster, tell, ..MANAGED };
+pub(super) const OBJECT: KindBehaviour =
+    KindBehaviour { watches: true, waits: await_cluster, set_status, ..DEFAULT };
 
 /// Its cluster must be within reach, and know the manifest's namespace and kind.
 fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
@@ -52,7 +53,7 @@ pub(super) fn create(
     before: &World,
     world: &mut World,
     details: &mut ConnectionDetails,
-    manner_of: fn(&Value) -> Manner,
+    manner_of: fn(&Value) -> KindBehaviour,
 ) {
     let Some(mut inner) = at(object, &["spec", "forProvider", "manifest"]).cloned() else { return };
     if is_observe_only(object) && inner["kind"] == "Service" {
@@ -61,10 +62,10 @@ pub(super) fn create(
     }
     let last = at(object, &["status", "atProvider", "manifest"]).cloned();
     let is_new = identify(&mut inner, last.as_ref());
-    let manner = manner_of(&inner);
+    let behaviour = manner_of(&inner);
     // It is made, or changed, in one round and seen as such in the next.
-    let state = if is_new && manner.rounds > 1 { State::Creating } else { State::Ready };
-    (manner.tell)(&mut inner, &state, before, &manner);
+    let state = if is_new && behaviour.rounds > 1 { State::Creating } else { State::Ready };
+    (behaviour.set_status)(&mut inner, &state, before, &behaviour);
     if inner["kind"] == "Secret" {
         world.put_secret(inner.clone());
     }
@@ -122,8 +123,8 @@ pub(super) fn copy_details(object: &Value, world: &World, details: &mut Connecti
     }
 }
 
-fn tell(object: &mut Value, state: &State, world: &World, managed: &Manner) {
-    (MANAGED.tell)(object, state, world, managed);
+fn set_status(object: &mut Value, state: &State, world: &World, managed: &KindBehaviour) {
+    (DEFAULT.set_status)(object, state, world, managed);
     if *state == State::Ready && !is_ready(object) {
         let now = world.now().to_string();
         set_condition(object, &now, "Ready", "False", "Unavailable", "");

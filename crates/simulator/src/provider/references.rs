@@ -3,17 +3,21 @@
 use serde_json::{Value, json};
 
 use super::is_ready;
-use super::kind_behaviour::{Manner, Reference};
+use super::kind_behaviour::{KindBehaviour, Reference};
 use crate::core::World;
 use crossplane::api_version::group_of;
 use crossplane::json::{at, set, text};
 
 /// Fills the fields that references and selectors stand for; an error is what a provider says while
 /// it cannot.
-pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {
+pub(super) fn resolve(
+    behaviour: &KindBehaviour,
+    object: &mut Value,
+    world: &World,
+) -> Result<(), String> {
     let own = object.clone();
     let Some(params) = object.pointer_mut("/spec/forProvider") else { return Ok(()) };
-    manner.references.iter().try_for_each(|reference| {
+    behaviour.references.iter().try_for_each(|reference| {
         let place =
             reference.within.map(|list| format!("{}[i3].", go_name(list))).unwrap_or_default();
         let holders = match reference.within {

@@ -1,13 +1,13 @@
 //! provider-sql.
 
 use super::is_ready;
-use super::kind_behaviour::{MANAGED, Manner, details, one};
+use super::kind_behaviour::{DEFAULT, KindBehaviour, details, one};
 use super::rules::Rules;
 use crate::core::ConnectionDetails;
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "Role" | "User" => Manner {
+        "Role" | "User" => KindBehaviour {
             // The provider knows a password only when it creates the role: a Secret that is lost
             // does not come back.
             connection: |f| {
@@ -20,10 +20,10 @@ pub(super) fn manner(kind: &str) -> Manner {
                 details(entries).into_iter().chain(details(server)).collect()
             },
             rules: Rules { restless: true, ..Rules::NONE },
-            ..MANAGED
+            ..DEFAULT
         },
-        "Database" => Manner { references: const { &[one("owner", "Role")] }, ..MANAGED },
-        "Grant" => Manner {
+        "Database" => KindBehaviour { references: const { &[one("owner", "Role")] }, ..DEFAULT },
+        "Grant" => KindBehaviour {
             references: const {
                 &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")]
             },
@@ -33,8 +33,8 @@ pub(super) fn manner(kind: &str) -> Manner {
                 unreadable: Some("database gone"),
                 ..Rules::NONE
             },
-            ..MANAGED
+            ..DEFAULT
         },
-        _ => MANAGED,
+        _ => DEFAULT,
     }
 }

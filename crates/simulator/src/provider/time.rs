@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::kind_behaviour::{Id, Manner};
+use super::kind_behaviour::{Id, KindBehaviour};
 use super::writes::identify;
 use super::{Pace, Provider, State, is_ready};
 use crate::core::World;
@@ -51,7 +51,7 @@ impl Provider {
     pub(super) fn create(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
     ) -> State {
@@ -63,16 +63,16 @@ impl Provider {
                 return State::Creating;
             }
             self.stalled.remove(slot);
-            self.clouds.keep(slot, manner, object, world);
+            self.clouds.keep(slot, behaviour, object, world);
             return State::Failed(CUT_OFF.to_owned());
         }
         let is_done =
-            work.rounds >= manner.rounds || self.pace == Pace::Instant || is_ready(object);
+            work.rounds >= behaviour.rounds || self.pace == Pace::Instant || is_ready(object);
         if !is_done {
             return State::Creating;
         }
-        identify(manner, object);
-        self.clouds.put(slot, manner, object, world);
+        identify(behaviour, object);
+        self.clouds.put(slot, behaviour, object, world);
         State::Ready
     }
 
@@ -80,11 +80,11 @@ impl Provider {
     pub(super) fn is_between_looks(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         now: Timestamp,
     ) -> bool {
-        let polls = !manner.watches && !matches!(manner.id, Id::None);
+        let polls = !behaviour.watches && !matches!(behaviour.id, Id::None);
         let is_settled = is_ready(object) && is_true(object, "Synced");
         let last =
             self.looks.as_ref().and_then(|looks| looks.get(slot)).filter(|_| polls && is_settled);

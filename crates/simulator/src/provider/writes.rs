@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::kind_behaviour::{Facts, Id, Manner};
+use super::kind_behaviour::{Context, Id, KindBehaviour};
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
 use crossplane::json::{at, overlay, set, text};
 
@@ -13,29 +13,29 @@ pub(super) const EXTERNAL_NAME: [&str; 3] =
 
 /// Gives the object the name that its resource is going to have, where the cloud does not assign
 /// it.
-pub(super) fn name(manner: &Manner, object: &mut Value) {
-    let is_named = matches!(manner.id, Id::None) || manner.assigns_names();
+pub(super) fn name(behaviour: &KindBehaviour, object: &mut Value) {
+    let is_named = matches!(behaviour.id, Id::None) || behaviour.assigns_names();
     if !is_named && text(object, &EXTERNAL_NAME).is_none() {
-        let name = manner.id.for_object(object);
+        let name = behaviour.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
 }
 
 /// Gives the object the name that its resource has in the cloud, once it exists.
-pub(super) fn identify(manner: &Manner, object: &mut Value) {
-    if matches!(manner.id, Id::None) {
+pub(super) fn identify(behaviour: &KindBehaviour, object: &mut Value) {
+    if matches!(behaviour.id, Id::None) {
         return;
     }
     let named = text(object, &EXTERNAL_NAME);
-    let stays = match manner.id {
+    let stays = match behaviour.id {
         Id::Replaced(prefix) => named.is_some_and(|name| name.starts_with(prefix)),
         _ => named.is_some(),
     };
     if !stays {
-        let name = manner.id.for_object(object);
+        let name = behaviour.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
-    if manner.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {
+    if behaviour.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {
         let external = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
         set(object, &["status", "atProvider", "id"], json!(external));
     }
@@ -43,32 +43,40 @@ pub(super) fn identify(manner: &Manner, object: &mut Value) {
 
 /// What a provider writes once the resource is made: its status, late-initialised fields,
 /// connection details.
-pub(super) fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World) {
-    let facts = Facts::new(object, before);
-    let (late, seen, details) =
-        (manner.late_values(&facts), (manner.at_provider)(&facts), (manner.connection)(&facts));
-    if !matches!(manner.id, Id::None) {
-        late_initialise(manner, object, &late);
-        let mut at_provider = if manner.mirrors { wanted(object) } else { json!({}) };
+pub(super) fn finish(
+    behaviour: &KindBehaviour,
+    object: &mut Value,
+    before: &World,
+    world: &mut World,
+) {
+    let facts = Context::new(object, before);
+    let (late, seen, details) = (
+        behaviour.late_values(&facts),
+        (behaviour.at_provider)(&facts),
+        (behaviour.connection)(&facts),
+    );
+    if !matches!(behaviour.id, Id::None) {
+        late_initialise(behaviour, object, &late);
+        let mut at_provider = if behaviour.mirrors { wanted(object) } else { json!({}) };
         overlay(&mut at_provider, at(object, &["status", "atProvider"]).unwrap_or(&json!({})));
         overlay(&mut at_provider, &seen);
         set(object, &["status", "atProvider"], at_provider);
     }
     let mut details = details;
-    (manner.effects)(object, before, world, &mut details);
+    (behaviour.effects)(object, before, world, &mut details);
     write_secret(object, &details, world);
 }
 
 /// Fills fields of `spec.forProvider` that are absent, where the policies allow it. Upjet's
 /// providers never look into a block that is there; others do.
-pub(super) fn late_initialise(manner: &Manner, object: &mut Value, late: &Value) {
+pub(super) fn late_initialise(behaviour: &KindBehaviour, object: &mut Value, late: &Value) {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     let allowed =
         policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));
     for (field, value) in late.as_object().filter(|_| allowed).into_iter().flatten() {
         let mut filled = value.clone();
         match at(object, &["spec", "forProvider", field]) {
-            Some(_) if manner.mirrors => continue,
+            Some(_) if behaviour.mirrors => continue,
             Some(there) => overlay(&mut filled, there),
             None => {}
         }

@@ -26,7 +26,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use super::api_server::ApiServer;
 
 /// How long anything may take. A test that waits longer fails, because it would wait for ever.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// New environments go to the namespace of somebody's group.
 const TEMPLATE: [&str; 2] = ["--namespace-template", "team-{group}"];
@@ -233,7 +233,7 @@ impl Portal {
         match &mut self.running {
             Running::Here { stop, ended, .. } => {
                 stop.take().unwrap().send(()).unwrap();
-                let end = timeout(PATIENCE, ended).await.expect("it does not stop").unwrap();
+                let end = timeout(TIMEOUT, ended).await.expect("it does not stop").unwrap();
                 end.map_or(1, |()| 0)
             }
             Running::Process(process) => {
@@ -279,7 +279,7 @@ impl Portal {
     ) -> Answer {
         let response = self.open(method, path, headers, body).await;
         let (parts, body) = response.into_parts();
-        let body = timeout(PATIENCE, body.collect()).await.unwrap().unwrap().to_bytes();
+        let body = timeout(TIMEOUT, body.collect()).await.unwrap().unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
@@ -292,7 +292,7 @@ impl Portal {
         body: impl Into<bytes::Bytes>,
     ) -> Response<hyper::body::Incoming> {
         let request = self.request(method, path, headers, body);
-        timeout(PATIENCE, self.client.request(request)).await.expect("no answer in time").unwrap()
+        timeout(TIMEOUT, self.client.request(request)).await.expect("no answer in time").unwrap()
     }
 
     /// Gets as whoever has this token; an empty one is none.
@@ -360,7 +360,7 @@ impl Portal {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
         let stream = TcpStream::connect(&self.address).await.unwrap();
-        timeout(PATIENCE, tokio_tungstenite::client_async(request, stream))
+        timeout(TIMEOUT, tokio_tungstenite::client_async(request, stream))
             .await
             .unwrap()
             .map(|(socket, _)| socket)
@@ -398,8 +398,7 @@ impl Events {
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             while !self.text.contains("\n\n") {
-                let frame =
-                    timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+                let frame = timeout(TIMEOUT, self.body.frame()).await.expect("no event in time")?;
                 if let Some(data) = frame.ok()?.data_ref() {
                     self.text.push_str(std::str::from_utf8(data).unwrap());
                 }

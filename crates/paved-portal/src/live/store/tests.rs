@@ -29,8 +29,8 @@ fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
 }
 
 /// What one knows who sees everything.
-fn known(live: &Live) -> Known {
-    live.all().iter().fold(Known::default(), |known, entry| known.with(entry.known))
+fn known(live: &Live) -> StateHash {
+    live.all().iter().fold(StateHash::default(), |known, entry| known.with(entry.known))
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn every_change_can_be_taken_back() {
         there = there.without(change.step);
         assert_eq!(Some(there), states.pop());
     }
-    assert_eq!((there, states.len()), (Known::default(), 0));
+    assert_eq!((there, states.len()), (StateHash::default(), 0));
 }
 
 #[test]
@@ -154,9 +154,9 @@ fn resources_of_an_environment_in_deletion_stay_visible() {
         message: None,
         cause: None,
     };
-    let left = Left { parts: vec![part.clone()], count: 2, of: 3 };
-    live.show_left(&key, "u", left.clone());
-    live.show_left(&key, "u", left);
+    let left = DeletionProgress { parts: vec![part.clone()], count: 2, of: 3 };
+    live.show_deletion_progress(&key, "u", left.clone());
+    live.show_deletion_progress(&key, "u", left);
     going.metadata.resource_version = Some("2".into());
     live.put(&going, &kind());
     assert_eq!(told(&live, 1).len(), 2, "the same twice is told once");

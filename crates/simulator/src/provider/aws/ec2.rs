@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind_behaviour::{Facts, Id, Manner, Reference, many, one};
+use super::super::kind_behaviour::{Context, Id, KindBehaviour, Reference, many, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES, arn};
 
@@ -13,10 +13,10 @@ const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, 
      error StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than \
      existing size";
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Instance" => INSTANCE,
-        "SecurityGroup" => Manner {
+        "SecurityGroup" => KindBehaviour {
             id: Id::Assigned("sg-"),
             references: const { &[one("vpcId", "VPC")] },
             at_provider: |f| json!({"arn": arn(f, "ec2", "security-group"), "ownerId": ACCOUNT}),
@@ -26,7 +26,7 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..KIND
         },
-        "SecurityGroupIngressRule" | "SecurityGroupEgressRule" => Manner {
+        "SecurityGroupIngressRule" | "SecurityGroupEgressRule" => KindBehaviour {
             id: Id::Assigned("sgr-"),
             references: SECURITY_GROUP,
             at_provider: |f| {
@@ -37,21 +37,21 @@ pub(super) fn manner(kind: &str) -> Manner {
             ..KIND
         },
         "SecurityGroupRule" => {
-            Manner { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND }
+            KindBehaviour { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND }
         }
-        "VPC" => Manner {
+        "VPC" => KindBehaviour {
             id: Id::Assigned("vpc-"),
             at_provider: |f| json!({"arn": arn(f, "ec2", "vpc")}),
             ..KIND
         },
-        "Subnet" => Manner {
+        "Subnet" => KindBehaviour {
             id: Id::Assigned("subnet-"),
             references: const { &[one("vpcId", "VPC")] },
             at_provider: |f| json!({"arn": arn(f, "ec2", "subnet")}),
             ..KIND
         },
-        "EBSVolume" => Manner { id: Id::Assigned("vol-"), ..KIND },
-        "EIP" => Manner {
+        "EBSVolume" => KindBehaviour { id: Id::Assigned("vol-"), ..KIND },
+        "EIP" => KindBehaviour {
             id: Id::Assigned("eipalloc-"),
             references: const { &[one("instance", "Instance")] },
             at_provider: |f| json!({"publicIp": public_ip(f), "allocationId": f.external()}),
@@ -62,7 +62,7 @@ pub(super) fn manner(kind: &str) -> Manner {
 }
 
 /// EC2 creates a machine at once. Its id and its addresses are known when it runs.
-const INSTANCE: Manner = Manner {
+const INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 3,
     id: Id::Assigned("i-"),
     references: &[
@@ -105,6 +105,6 @@ fn former_interface(parameters: &Value) -> Option<(&'static str, String)> {
 }
 
 /// An address of the range that documentation uses.
-fn public_ip(f: &Facts<'_>) -> String {
+fn public_ip(f: &Context<'_>) -> String {
     format!("203.0.113.{}", f.byte(3).max(1))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind_behaviour::{Facts, Id, Manner, details};
+use super::super::kind_behaviour::{Context, Id, KindBehaviour, details};
 use super::super::rules::Rules;
 use super::{KIND, RULES, arn};
 use crate::core::{ConnectionDetails, World, connection_secret};
@@ -18,10 +18,10 @@ const NO_SNAPSHOT: &str = "final_snapshot_identifier is required when skip_final
 
 /// `endpoint` is host and port, `address` the host alone. The server's name is its identifier; the
 /// external name becomes an id of AWS's own.
-pub(super) const INSTANCE: Manner = Manner {
+pub(super) const INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 4,
     id: Id::Replaced("db-"),
-    late: |f| json!({"identifier": identifier(f)}),
+    late_initialize: |f| json!({"identifier": identifier(f)}),
     at_provider: |f| {
         let host = host(f);
         json!({
@@ -69,7 +69,7 @@ fn keep_password(
     let Some(namespace) = own.or_else(|| text(reference, &["namespace"])) else { return };
     if params["autoGeneratePassword"] == Value::Bool(true) {
         let mut data = world.secret_data(namespace, name);
-        data.insert(key.to_owned(), Facts::new(instance, before).password().into_bytes());
+        data.insert(key.to_owned(), Context::new(instance, before).password().into_bytes());
         world.put_secret(connection_secret(namespace, name, &data));
     }
 }
@@ -92,11 +92,11 @@ fn throughput(parameters: &Value) -> Option<(&'static str, String)> {
 }
 
 /// AWS names a server itself where the spec has no identifier.
-fn identifier(f: &Facts<'_>) -> String {
+fn identifier(f: &Context<'_>) -> String {
     f.param("identifier").map_or_else(|| format!("terraform-{}", f.hex(26)), str::to_owned)
 }
 
-fn host(f: &Facts<'_>) -> String {
+fn host(f: &Context<'_>) -> String {
     let region = f.region("us-east-1");
     format!("{}.c{}.{region}.rds.amazonaws.com", identifier(f), f.hex(11))
 }

@@ -24,7 +24,7 @@ use tokio::time::{interval, sleep};
 use super::super::{copy_kinds, released, write_all};
 use super::{PEOPLE, Size};
 use crate::control_plane::{Metrics, Process, Program, ports};
-use crate::eventually::PATIENCE;
+use crate::eventually::TIMEOUT;
 use crate::fixture::Stage;
 use crate::objects::Objects;
 
@@ -127,7 +127,7 @@ impl World {
             ])
             .arg(plane.inner.kubeconfig.display().to_string());
         let process = Process::start(program, plane.folder(), &plane.ground().logs())?;
-        process.ready(PATIENCE, async || is_ready(&address).await.unwrap_or(false)).await?;
+        process.ready(TIMEOUT, async || is_ready(&address).await.unwrap_or(false)).await?;
         Ok(Replica { process, address })
     }
 
