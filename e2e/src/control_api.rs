@@ -26,24 +26,24 @@ use tokio::time::sleep;
 
 use crate::eventually::TIMEOUT;
 use crate::fake_providers::faults::Rule;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 /// Answers for as long as it is held.
-pub struct Remote {
+pub struct ControlApi {
     /// Where it is asked.
     pub url: String,
     task: JoinHandle<()>,
 }
 
-impl Remote {
+impl ControlApi {
     /// Begins to answer, for this stage.
-    pub async fn start(stage: Stage) -> Result<Self> {
+    pub async fn start(fixture: Fixture) -> Result<Self> {
         let routes = Router::new()
             .route("/rules/{environment}/{kind}", put(set_rule).delete(withdraw_rule))
             .route("/processes/{name}", put(start).delete(stop))
             .route("/environments", get(environments))
             .route("/environments/{name}", put(heard))
-            .with_state(stage);
+            .with_state(fixture);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("listening")?;
         let url = format!("http://{}", listener.local_addr()?);
         let task = tokio::spawn(async move {
@@ -55,7 +55,7 @@ impl Remote {
     }
 }
 
-impl Drop for Remote {
+impl Drop for ControlApi {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -77,29 +77,29 @@ impl IntoResponse for Failure {
 }
 
 async fn set_rule(
-    State(stage): State<Stage>,
+    State(fixture): State<Fixture>,
     Path((environment, kind)): Path<(String, String)>,
     Json(rule): Json<Rule>,
 ) -> Result<(), Failure> {
     let [claims, direct] = rule_names(&environment, &kind);
     let rule = Rule { kind: Some(kind), ..rule };
     let labels = [
-        (names::CLAIM_NAMESPACE, stage.namespace.clone()),
+        (names::CLAIM_NAMESPACE, fixture.namespace.clone()),
         (names::CLAIM_NAME, environment.clone()),
     ];
     let labels = labels.map(|(label, value)| (label.to_owned(), value)).into();
-    stage.rule(&claims, &Rule { labels, ..rule.clone() }).await?;
+    fixture.rule(&claims, &Rule { labels, ..rule.clone() }).await?;
     let labels = [(names::COMPOSITE.to_owned(), environment)].into();
-    let namespace = Some(stage.namespace.clone());
-    Ok(stage.rule(&direct, &Rule { namespace, labels, ..rule }).await?)
+    let namespace = Some(fixture.namespace.clone());
+    Ok(fixture.rule(&direct, &Rule { namespace, labels, ..rule }).await?)
 }
 
 async fn withdraw_rule(
-    State(stage): State<Stage>,
+    State(fixture): State<Fixture>,
     Path((environment, kind)): Path<(String, String)>,
 ) -> Result<(), Failure> {
     for name in rule_names(&environment, &kind) {
-        stage.no_rule(&name).await?;
+        fixture.no_rule(&name).await?;
     }
     Ok(())
 }
@@ -110,10 +110,10 @@ fn rule_names(environment: &str, kind: &str) -> [String; 2] {
 }
 
 /// Whatever it was that was started again: when this answers, the API server does.
-async fn start(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
-    stage.plane.process(&name)?.start_again()?;
+async fn start(State(fixture): State<Fixture>, Path(name): Path<String>) -> Result<(), Failure> {
+    fixture.plane.process(&name)?.start_again()?;
     let end = Instant::now() + TIMEOUT;
-    while stage.plane.client().apiserver_version().await.is_err() {
+    while fixture.plane.client().apiserver_version().await.is_err() {
         if Instant::now() > end {
             return Err(anyhow!("the API server does not answer again").into());
         }
@@ -122,25 +122,25 @@ async fn start(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(
     Ok(())
 }
 
-async fn stop(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
-    stage.plane.process(&name)?.stop().await;
+async fn stop(State(fixture): State<Fixture>, Path(name): Path<String>) -> Result<(), Failure> {
+    fixture.plane.process(&name)?.stop().await;
     Ok(())
 }
 
-async fn heard(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(), Failure> {
+async fn heard(State(fixture): State<Fixture>, Path(name): Path<String>) -> Result<(), Failure> {
     // Whatever waits for something to be so borrows it, and stays in its thread.
     let here = Handle::current();
     let heard = move || {
         here.block_on(async {
-            let all = stage.environments().await?;
+            let all = fixture.environments().await?;
             let found = all.iter().find(|environment| environment.name() == name);
-            found.with_context(|| format!("there is no {name}"))?.heard(&stage.admin).await
+            found.with_context(|| format!("there is no {name}"))?.heard(&fixture.admin).await
         })
     };
     Ok(spawn_blocking(heard).await.map_err(Error::from)??)
 }
 
-async fn environments(State(stage): State<Stage>) -> Result<Json<Vec<String>>, Failure> {
-    let all = stage.environments().await?;
+async fn environments(State(fixture): State<Fixture>) -> Result<Json<Vec<String>>, Failure> {
+    let all = fixture.environments().await?;
     Ok(Json(all.iter().map(|environment| environment.name().to_owned()).collect()))
 }

@@ -39,7 +39,7 @@ use tokio::{sync::Mutex, try_join};
 use xtask::{package, workspace, yaml};
 
 pub use self::{
-    circuit_breakers::Breakers,
+    circuit_breakers::CircuitBreakers,
     cluster::Cluster,
     function::Function,
     metrics::Metrics,
@@ -48,7 +48,7 @@ pub use self::{
     proxy::Proxy,
     runtime::Runtime,
     version::CoreVersion,
-    workdir::Ground,
+    workdir::Workdir,
 };
 use self::{crossplane::Core, postgres::Postgres};
 use crate::kubeconfig;
@@ -137,12 +137,12 @@ pub struct ControlPlane {
     /// virtual clusters are one cluster.
     pub add_ons: Arc<Mutex<()>>,
     /// The turn to make one of the environments that stand.
-    pub standing: Mutex<()>,
+    pub shared_fixtures: Mutex<()>,
     /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
     pub postgres: Option<Postgres>,
-    ground: Arc<Ground>,
+    workdir: Arc<Workdir>,
     options: Options,
-    _inside: guest_cluster::Inside,
+    _guest_cluster: guest_cluster::GuestCluster,
 }
 
 impl ControlPlane {
@@ -150,27 +150,27 @@ impl ControlPlane {
     /// with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
-        let ground =
-            Arc::new(Ground::new(options.core.tool(options.fast), options.quiet, options.keep)?);
-        let registry = Registry::start(&ground).await?;
+        let workdir =
+            Arc::new(Workdir::new(options.core.tool(options.fast), options.quiet, options.keep)?);
+        let registry = Registry::start(&workdir).await?;
         let ((), (outer, inner, core), sites) = try_join!(
-            publish(&ground, &registry, options),
-            clusters(&ground, options.core),
-            charts::pack(&ground, &options.sources)
+            publish(&workdir, &registry, options),
+            clusters(&workdir, options.core),
+            charts::pack(&workdir, &options.sources)
         )?;
-        let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
-        let inside = guest_cluster::Inside::start(&outer, &inner, &proxy.url);
+        let proxy = Proxy::start(sites, inner.port, workdir.folder()).await?;
+        let guest_cluster = guest_cluster::GuestCluster::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
         let binary = if options.packages.is_some() {
-            packages::program(&ground, &registry, &options.args()).await?
+            packages::program(&workdir, &registry, &options.args()).await?
         } else {
             workspace::built("function")?
         };
         let function =
-            Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
+            Function::start(&workdir, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
-        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
-        let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
+        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &workdir.logs());
+        let postgres = if options.install { clouds::postgres(&workdir).await? } else { None };
         let plane = Self {
             outer,
             inner,
@@ -180,16 +180,16 @@ impl ControlPlane {
             function,
             metrics,
             add_ons: Arc::default(),
-            standing: Mutex::default(),
+            shared_fixtures: Mutex::default(),
             postgres,
-            ground,
+            workdir,
             options: options.clone(),
-            _inside: inside,
+            _guest_cluster: guest_cluster,
         };
         if options.install {
             plane.install(options).await?;
         }
-        plane.ground.tell("all", begin);
+        plane.workdir.tell("all", begin);
         Ok(plane)
     }
 
@@ -220,7 +220,7 @@ impl ControlPlane {
 
     /// Where everything is that this control plane writes.
     pub fn folder(&self) -> &Path {
-        self.ground.folder()
+        self.workdir.folder()
     }
 
     /// How another one is started that a scenario has for itself: small and quiet, and what this
@@ -233,7 +233,7 @@ impl ControlPlane {
     /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this
     /// name; says where they are.
     pub fn leave_logs(&self, name: &str) -> Result<String> {
-        let logs = self.ground.logs();
+        let logs = self.workdir.logs();
         let Some(folder) = &self.options.logs else {
             let fate = if self.options.keep { "are" } else { "were, as nobody said --keep," };
             return Ok(format!("the logs of {name} {fate} in {}", logs.display()));
@@ -245,22 +245,22 @@ impl ControlPlane {
 
     /// Whether that folder stays when it is dropped.
     pub fn keeps_folder(&self) -> bool {
-        self.ground.keeps_folder()
+        self.workdir.keeps_folder()
     }
 
     /// Where kubectl is.
     pub fn kubectl_path(&self) -> &Path {
-        &self.ground.tools.kubectl
+        &self.workdir.tools.kubectl
     }
 
     /// What everything stands on, to start more on it.
-    pub fn ground(&self) -> &Arc<Ground> {
-        &self.ground
+    pub fn workdir(&self) -> &Arc<Workdir> {
+        &self.workdir
     }
 
     /// All processes, in the order of their start.
     pub fn processes(&self) -> Vec<Arc<Process>> {
-        self.ground.processes()
+        self.workdir.processes()
     }
 
     /// A process, to be stopped, killed and started again: `crossplane`, `provider-helm`,
@@ -287,7 +287,7 @@ impl ControlPlane {
         outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
         packages::configure(outer).await?;
-        self.ground.tell(&format!("{count} packages healthy"), start);
+        self.workdir.tell(&format!("{count} packages healthy"), start);
         self.run_providers(options.pace).await
     }
 
@@ -300,27 +300,27 @@ impl ControlPlane {
     /// Starts what installed providers are here: two programs, and what stands in for clouds, which
     /// take `pace` for a round.
     pub async fn run_providers(&self, pace: Duration) -> Result<()> {
-        providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
+        providers::start(&self.workdir, &self.outer, &self.proxy, &self.runtime).await?;
         let clusters = self.folder().join("clusters.kubeconfig");
         fs::write(
             &clusters,
             kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token)
                 .to_string(),
         )?;
-        clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref(), &clusters).await
+        clouds::start(&self.workdir, &self.outer, pace, self.postgres.as_ref(), &clusters).await
     }
 }
 
 /// The cluster with Crossplane, the one for virtual clusters, and Crossplane itself.
-async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, Cluster, Core)> {
-    let etcd = cluster::etcd(ground).await?;
+async fn clusters(workdir: &Arc<Workdir>, core: CoreVersion) -> Result<(Cluster, Cluster, Core)> {
+    let etcd = cluster::etcd(workdir).await?;
     let outer = async {
-        let outer = Cluster::start(ground, OUTER, etcd).await?;
-        let (core, ()) = try_join!(crossplane::start(ground, &outer, core), outer.nodes())?;
+        let outer = Cluster::start(workdir, OUTER, etcd).await?;
+        let (core, ()) = try_join!(crossplane::start(workdir, &outer, core), outer.nodes())?;
         anyhow::Ok((outer, core))
     };
     let inner = async {
-        let inner = Cluster::start(ground, "inside", etcd).await?;
+        let inner = Cluster::start(workdir, "inside", etcd).await?;
         inner.nodes().await?;
         anyhow::Ok(inner)
     };
@@ -329,10 +329,10 @@ async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, C
 }
 
 /// Fills the registry.
-async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<()> {
+async fn publish(workdir: &Workdir, registry: &Registry, options: &Options) -> Result<()> {
     if options.install {
-        packages::providers(ground, registry).await?;
-        packages::ours(ground, registry, &options.args(), options.packages.as_deref()).await?;
+        packages::providers(workdir, registry).await?;
+        packages::ours(workdir, registry, &options.args(), options.packages.as_deref()).await?;
     }
     Ok(())
 }

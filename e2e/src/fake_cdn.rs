@@ -14,13 +14,13 @@ use xtask::workspace;
 use crate::control_plane::pki::Authority;
 
 /// Runs for as long as it is held.
-pub struct Edge {
+pub struct FakeCdn {
     _process: Child,
     folder: TempDir,
     apis: String,
 }
 
-impl Edge {
+impl FakeCdn {
     /// Starts one, for one site. Its folder tells curl to find CloudFront here, and whom to trust.
     pub async fn start() -> Result<Self> {
         let folder = tempfile::tempdir().context("making a folder")?;

@@ -33,12 +33,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use faults::{Behaviour, Rule};
+use faults::{Faults, Rule};
 use state::Cloud;
 
 /// The namespace of everything that is the stand-in's own: what exists in the clouds, and how they
 /// behave.
-pub const NAMESPACE: &str = "stand-in-system";
+pub const NAMESPACE: &str = "fake-providers-system";
 
 /// The variable that names the PostgreSQL server with its password: a command line is everybody's
 /// to read.
@@ -133,11 +133,11 @@ fn json_file(path: &Path) -> anyhow::Result<Value> {
 pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
     make_namespace(&client).await?;
     let cloud = Arc::new(Cloud::open(client.clone()).await?);
-    let (rules, behaviour) = watch::channel(Behaviour::default());
+    let (rules, faults) = watch::channel(Faults::default());
     tokio::select! {
         () = cloud.follow() => bail!("what exists in the clouds can no longer be followed"),
         () = faults::follow(client.clone(), rules) => bail!("the rules can no longer be followed"),
-        ended = controllers::run(client.clone(), options, cloud.clone(), behaviour) => ended,
+        ended = controllers::run(client.clone(), options, cloud.clone(), faults) => ended,
     }
 }
 
@@ -165,7 +165,7 @@ impl Default for Options {
 }
 
 /// Who writes, as the API server notes it.
-const MANAGER: &str = "stand-in";
+const MANAGER: &str = "fake-providers";
 
 /// How objects are written.
 fn written() -> PostParams {

@@ -34,7 +34,7 @@ const SETTINGS: [&str; 2] = ["environmentconfigs.apiextensions.crossplane.io", "
 
 /// What a scenario has.
 #[derive(Clone)]
-pub struct Stage {
+pub struct Fixture {
     /// Everything that runs.
     pub plane: Arc<ControlPlane>,
     /// The scenario's own namespace.
@@ -48,10 +48,10 @@ pub struct Stage {
     /// How many parts of what was deleted half-made somebody had to delete by hand.
     freed: Arc<AtomicUsize>,
     /// Whether the environments that stand were asked for.
-    looks_at_standing: Arc<AtomicBool>,
+    uses_shared: Arc<AtomicBool>,
 }
 
-impl Stage {
+impl Fixture {
     /// A stage for the scenario of that name: makes the namespace, and gives its people their
     /// roles.
     pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
@@ -80,7 +80,7 @@ impl Stage {
             admin,
             objects,
             freed: Arc::default(),
-            looks_at_standing: Arc::default(),
+            uses_shared: Arc::default(),
         })
     }
 
@@ -348,10 +348,10 @@ impl Stage {
     /// whoever must find out what went wrong.
     pub async fn portrait(&self) -> String {
         let own = self.portrait_of_own().await;
-        if !self.looks_at_standing.load(Ordering::Relaxed) {
+        if !self.uses_shared.load(Ordering::Relaxed) {
             return own;
         }
-        match self.standing_stage().await {
+        match self.shared_fixture().await {
             Ok(standing) => own + &standing.portrait_of_own().await,
             Err(error) => format!("{own}nothing is to be seen of those that stand: {error:#}\n"),
         }

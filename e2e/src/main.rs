@@ -16,7 +16,7 @@ enum Task {
     /// Run the scenarios on a new control plane.
     E2e(scenarios::Args),
     /// Run the fake providers of clouds in a cluster until Ctrl-C.
-    StandIn(fake_providers::Args),
+    FakeProviders(fake_providers::Args),
 }
 
 #[tokio::main]
@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
         Task::Up(args) => up::up(&args).await,
         Task::Down => up::down().await,
         Task::E2e(args) => scenarios::e2e(&args).await,
-        Task::StandIn(args) => fake_providers::main(args).await,
+        Task::FakeProviders(args) => fake_providers::main(args).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,7 +12,7 @@ use tokio::process::{Child, Command};
 use xtask::workspace;
 
 use crate::environment::Environment;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 /// `paved` in the hands of one person, in a scenario's namespace.
 #[derive(Clone, Debug)]
@@ -45,12 +45,12 @@ impl Ran {
 
 impl Paved {
     /// `paved`, run as the stage's user.
-    pub fn from_stage(stage: &Stage) -> Result<Self> {
+    pub fn from_fixture(fixture: &Fixture) -> Result<Self> {
         Ok(Self {
             program: workspace::built("paved")?,
-            kubeconfig: stage.user.kubeconfig.clone(),
-            person: stage.user.person.clone(),
-            namespace: stage.namespace.clone(),
+            kubeconfig: fixture.user.kubeconfig.clone(),
+            person: fixture.user.person.clone(),
+            namespace: fixture.namespace.clone(),
         })
     }
 

@@ -30,8 +30,8 @@ use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
-use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
-use crate::fixture::Stage;
+use crate::control_plane::{CircuitBreakers, ControlPlane, CoreVersion, Options};
+use crate::fixture::Fixture;
 use crate::matrix;
 use crate::signals;
 
@@ -56,7 +56,7 @@ struct Scenario {
     is_core: bool,
     /// Whether it also runs on the oldest Crossplane: it needs claims alone.
     is_old: bool,
-    play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
+    play: fn(Fixture) -> LocalBoxFuture<'static, Result<()>>,
 }
 
 /// When a scenario is played.
@@ -89,7 +89,7 @@ macro_rules! scenario {
             when: When::$when,
             is_core: false,
             is_old: false,
-            play: |stage| Box::pin($group::$name(stage)),
+            play: |fixture| Box::pin($group::$name(fixture)),
         }
     };
 }
@@ -329,7 +329,7 @@ async fn perform_elsewhere(
 async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     let begin = Instant::now();
     let (failure, freed) = match set(plane, scenario).await {
-        Ok(stage) => (failure(&stage, scenario).await, stage.freed()),
+        Ok(fixture) => (failure(&fixture, scenario).await, fixture.freed()),
         Err(error) => (Some(format!("    {error:#}")), 0),
     };
     let verdict = if failure.is_none() { "ok" } else { "FAILED" };
@@ -341,33 +341,33 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     Outcome { name: scenario.name, failure, freed }
 }
 
-async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Stage> {
-    Stage::set(plane, scenario.name).await?.with_rights().await
+async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Fixture> {
+    Fixture::set(plane, scenario.name).await?.with_rights().await
 }
 
 /// Plays one; where it fails, why, and what is to be seen of the environments that it has made or
 /// looked at.
-async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
-    let error = in_time(stage, scenario).await.err()?;
-    Some(format!("    {error:#}\n{}", stage.portrait().await))
+async fn failure(fixture: &Fixture, scenario: &Scenario) -> Option<String> {
+    let error = in_time(fixture, scenario).await.err()?;
+    Some(format!("    {error:#}\n{}", fixture.portrait().await))
 }
 
 /// Plays one in the time that it may take. However one ends that is alone, the platform team's
 /// Settings are those from before it.
-async fn in_time(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let before = if scenario.when == When::Alone { Some(stage.settings().await?) } else { None };
-    let played = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
+async fn in_time(fixture: &Fixture, scenario: &Scenario) -> Result<()> {
+    let before = if scenario.when == When::Alone { Some(fixture.settings().await?) } else { None };
+    let played = tokio::time::timeout(LIMIT, listened_to(fixture, scenario)).await;
     let played = played.unwrap_or_else(|_| Err(anyhow!("took longer than {} s", LIMIT.as_secs())));
     let Some(before) = before else { return played };
-    played.and(stage.put_settings(&before).await.context("the Settings are not put back"))
+    played.and(fixture.put_settings(&before).await.context("the Settings are not put back"))
 }
 
 /// What failed on a control plane that a scenario has for itself: with what is to be seen there,
 /// and where its logs are.
-async fn portrayed(result: Result<()>, stage: &Stage, name: &str) -> Result<()> {
+async fn portrayed(result: Result<()>, fixture: &Fixture, name: &str) -> Result<()> {
     let Err(error) = result else { return Ok(()) };
-    let logs = left_logs(&stage.plane, name);
-    bail!("{error:#}\n{}{logs}", stage.portrait().await)
+    let logs = left_logs(&fixture.plane, name);
+    bail!("{error:#}\n{}{logs}", fixture.portrait().await)
 }
 
 /// Where a control plane's logs are from now on, or why they are nowhere.
@@ -382,16 +382,16 @@ fn by_hand(freed: usize) -> String {
 
 /// Plays one, during which core must not stop listening to what it composed: its circuit breakers
 /// count how often they opened. What it made goes in the end, and all of it must.
-async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let before = Breakers::from_plane(&stage.plane).await?;
-    (scenario.play)(stage.clone()).await?;
-    stage.clear().await.context("what the scenario made does not go")?;
-    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&before)
+async fn listened_to(fixture: &Fixture, scenario: &Scenario) -> Result<()> {
+    let before = CircuitBreakers::from_plane(&fixture.plane).await?;
+    (scenario.play)(fixture.clone()).await?;
+    fixture.clear().await.context("what the scenario made does not go")?;
+    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&before)
 }
 
 /// Plays at once in each flavour that this Crossplane serves.
-async fn in_each_flavour(stage: &Stage, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
-    try_join_all(stage.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
+async fn in_each_flavour(fixture: &Fixture, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+    try_join_all(fixture.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ import { Route, Switch, useLocation } from 'wouter';
 import { CreatePage } from './pages/Create';
 import { EnvironmentsPage } from './pages/Environments';
 import { signIn, SignInPage } from './pages/SignIn';
-import { Forbidden, Nothing, Opening, Unreachable } from './pages/StatusPages';
+import { Forbidden, NotFound, Opening, Unreachable } from './pages/StatusPages';
 import { Boundary } from './components/Boundary';
 import { Frame } from './components/Frame';
 import { Loaded, onDemand, whenIdle } from './components/onDemand';
@@ -115,7 +115,7 @@ function Gate() {
             </Route>
             <Route path="/keys" component={KeysPage} />
             <Route path="/operations" component={OperationsPage} />
-            <Route component={Nothing} />
+            <Route component={NotFound} />
           </Switch>
         </Suspense>
       </Boundary>

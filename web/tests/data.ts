@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Cause, Diagnosis, Kind, Part } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/tone.ts';
-import { humane } from '../src/kinds/format.ts';
+import { toneOfPart } from '../src/kinds/tone.ts';
+import { toLabel } from '../src/kinds/format.ts';
 
 /** The repository: what it holds is what the pages are tested with. */
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -82,15 +82,15 @@ export function causeOf(code: string, params: Record<string, string> = {}): Caus
   return {
     code,
     params,
-    headline: humane(code),
-    remediation: `What helps: ${humane(code)}.`,
+    headline: toLabel(code),
+    remediation: `What helps: ${toLabel(code)}.`,
     group: JSON.stringify([code, params]),
   };
 }
 
 /** What the portal diagnoses from parts: the first that fails. */
 export function diagnosisOf(parts: readonly Part[]): Diagnosis | undefined {
-  const failing = parts.find((part) => part.cause && moodOfPart(part) === 'bad');
+  const failing = parts.find((part) => part.cause && toneOfPart(part) === 'bad');
   return failing?.cause ? { cause: failing.cause, slot: failing.slot } : undefined;
 }
 

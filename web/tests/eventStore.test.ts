@@ -1,84 +1,84 @@
 import { describe, expect, it } from 'vitest';
 import type { Message } from '../src/api/live';
 import type { Environment } from '../src/api/schema';
-import { Ledger, keyOf } from '../src/state/eventStore';
+import { EventStore, keyOf } from '../src/state/eventStore';
 import { env, random, storm } from './storm';
 
 const sorted = (entries: Iterable<Environment>) =>
   [...entries].sort((a, b) => a.name.localeCompare(b.name));
 
-describe('the ledger', () => {
+describe('the event store', () => {
   it.each([1, 2, 3, 4, 5])(
     'ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)',
     (seed) => {
-      const ledger = new Ledger();
+      const eventStore = new EventStore();
       const portal = storm(random(seed), (messages) =>
-        messages.forEach((message) => ledger.apply(message)),
+        messages.forEach((message) => eventStore.apply(message)),
       );
-      expect(sorted(ledger.entries.values())).toEqual(sorted(portal.truth.values()));
+      expect(sorted(eventStore.entries.values())).toEqual(sorted(portal.truth.values()));
       expect(portal.truth.size).toBeGreaterThan(100);
     },
   );
 
   it('shows the known state until a snapshot is complete, and drops an incomplete one', () => {
-    const ledger = new Ledger();
+    const eventStore = new EventStore();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
     const old = env('old', 1);
     [
       { type: 'snapshot', total: 1 },
       { type: 'added', environment: old },
       { type: 'synced', id: id(1) },
-    ].forEach((m) => ledger.apply(m as Message));
-    ledger.apply({ type: 'snapshot', total: 2 });
-    ledger.apply({ type: 'added', environment: env('new', 2) });
-    expect([...ledger.entries.keys()]).toEqual([keyOf(old)]);
-    ledger.apply({ type: 'opened' });
+    ].forEach((m) => eventStore.apply(m as Message));
+    eventStore.apply({ type: 'snapshot', total: 2 });
+    eventStore.apply({ type: 'added', environment: env('new', 2) });
+    expect([...eventStore.entries.keys()]).toEqual([keyOf(old)]);
+    eventStore.apply({ type: 'opened' });
     // The next line goes on after 1: what was missed comes with ids, and no snapshot.
-    ledger.apply({ type: 'modified', id: id(2), environment: env('old', 5) });
-    expect(ledger.apply({ type: 'synced', id: id(2) })).toEqual([]);
-    expect([...ledger.entries.values()]).toEqual([env('old', 5)]);
+    eventStore.apply({ type: 'modified', id: id(2), environment: env('old', 5) });
+    expect(eventStore.apply({ type: 'synced', id: id(2) })).toEqual([]);
+    expect([...eventStore.entries.values()]).toEqual([env('old', 5)]);
   });
 
   it('does not bring back a deleted environment', () => {
-    const ledger = new Ledger();
+    const eventStore = new EventStore();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
-    ledger.apply({ type: 'snapshot', total: 0 });
-    ledger.apply({ type: 'synced', id: id(0) });
-    ledger.apply({ type: 'added', id: id(1), environment: env('a', 1) });
-    ledger.apply({ type: 'deleted', id: id(3), environment: env('a', 2) });
-    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
-    ledger.apply({ type: 'heartbeat', id: id(3) });
-    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
-    expect(ledger.entries.size).toBe(0);
+    eventStore.apply({ type: 'snapshot', total: 0 });
+    eventStore.apply({ type: 'synced', id: id(0) });
+    eventStore.apply({ type: 'added', id: id(1), environment: env('a', 1) });
+    eventStore.apply({ type: 'deleted', id: id(3), environment: env('a', 2) });
+    expect(eventStore.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
+    eventStore.apply({ type: 'heartbeat', id: id(3) });
+    expect(eventStore.apply({ type: 'modified', id: id(2), environment: env('a', 2) })).toEqual([]);
+    expect(eventStore.entries.size).toBe(0);
   });
 
   it('reports no change for the same state, except the first event of a local creation', () => {
-    const ledger = new Ledger();
+    const eventStore = new EventStore();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
-    ledger.apply({ type: 'snapshot', total: 0 });
-    ledger.apply({ type: 'synced', id: id(0) });
+    eventStore.apply({ type: 'snapshot', total: 0 });
+    eventStore.apply({ type: 'synced', id: id(0) });
     const key = keyOf(env('a', 1));
-    expect(ledger.offer(env('a', 1))).toEqual([key]);
-    expect(ledger.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
-    expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
-    expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
+    expect(eventStore.offer(env('a', 1))).toEqual([key]);
+    expect(eventStore.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
+    expect(eventStore.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
+    expect(eventStore.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
     // What is older than the same told again stays old.
-    expect(ledger.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
-    expect(ledger.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
-    expect(ledger.entries.get(key)).toEqual(env('a', 2));
+    expect(eventStore.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
+    expect(eventStore.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
+    expect(eventStore.entries.get(key)).toEqual(env('a', 2));
   });
 
   it('accepts a list during a break, and then the missed events', () => {
-    const ledger = new Ledger();
+    const eventStore = new EventStore();
     const id = (sequence: number) => ({ epoch: 'e', sequence });
     const known = [env('stays', 1), env('goes', 1)].map((environment): Message => ({
       type: 'added',
       environment,
     }));
     [{ type: 'snapshot', total: 2 }, ...known, { type: 'synced', id: id(1) }].forEach((message) =>
-      ledger.apply(message as Message),
+      eventStore.apply(message as Message),
     );
-    expect(ledger.read([env('stays', 5), env('new', 4)]).sort()).toEqual(
+    expect(eventStore.read([env('stays', 5), env('new', 4)]).sort()).toEqual(
       ['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort(),
     );
     // The line goes on after 1, and tells all of it in its order.
@@ -89,20 +89,20 @@ describe('the ledger', () => {
       { type: 'deleted', id: id(5), environment: env('goes', 1) },
     ];
     [{ type: 'opened' } as const, ...missed, { type: 'synced', id: id(5) } as const].forEach(
-      (message) => ledger.apply(message),
+      (message) => eventStore.apply(message),
     );
-    expect(sorted(ledger.entries.values())).toEqual([env('new', 4), env('stays', 5)]);
+    expect(sorted(eventStore.entries.values())).toEqual([env('new', 4), env('stays', 5)]);
   });
 
   it('reports only differences', () => {
-    const ledger = new Ledger();
+    const eventStore = new EventStore();
     const snapshot = (...all: Environment[]): Message[] => [
       { type: 'snapshot', total: all.length },
       ...all.map((environment): Message => ({ type: 'added', environment })),
       { type: 'synced', id: { epoch: 'e', sequence: 9 } },
     ];
-    snapshot(env('a', 1), env('b', 1)).forEach((message) => ledger.apply(message));
-    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => ledger.apply(message))).toEqual([
+    snapshot(env('a', 1), env('b', 1)).forEach((message) => eventStore.apply(message));
+    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => eventStore.apply(message))).toEqual([
       keyOf(env('b', 2)),
     ]);
   });

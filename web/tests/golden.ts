@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import type { Cause, Part, Resource } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/tone.ts';
+import { toneOfPart } from '../src/kinds/tone.ts';
 import { causeOf, once, read, type Api, type Stage } from './data.ts';
 
 type Fields = Record<string, unknown>;
@@ -41,7 +41,7 @@ export function goldenOf(api: Api, stage: Stage): Golden {
 /** A part as the portal reports it. A failed part always has a cause. */
 function worded({ cause, ...part }: StatusPart): Part {
   if (cause) return { ...part, cause: causeOf(cause.code, cause.params) };
-  return moodOfPart(part) === 'bad'
+  return toneOfPart(part) === 'bad'
     ? { ...part, cause: causeOf('Unknown', { kind: part.kind }) }
     : part;
 }

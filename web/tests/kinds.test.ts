@@ -5,7 +5,7 @@ import { historyOf } from '../src/kinds/history';
 import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
-import { ago, count, exactly, humane } from '../src/kinds/format';
+import { ago, count, exactly, toLabel } from '../src/kinds/format';
 import { APIS, causeOf } from './data';
 import { goldenOf } from './golden';
 import { World } from './world';
@@ -245,7 +245,7 @@ describe('words', () => {
     ['gpu', 'GPU'],
     ['InvalidSpec', 'Invalid spec'],
   ])('%s is %s', (name, words) => {
-    expect(humane(name)).toBe(words);
+    expect(toLabel(name)).toBe(words);
   });
 
   it.each([

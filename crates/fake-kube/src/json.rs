@@ -23,7 +23,7 @@ pub fn remove(value: &mut Value, field: &str) {
 }
 
 /// Adds a finalizer, once.
-pub fn hold(object: &mut Value, finalizer: &str) {
+pub fn add_finalizer(object: &mut Value, finalizer: &str) {
     if !list(object, "/metadata/finalizers").iter().any(|one| one == finalizer) {
         let mut all = list(object, "/metadata/finalizers").to_vec();
         all.push(finalizer.into());

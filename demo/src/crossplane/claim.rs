@@ -1,7 +1,7 @@
 //! What core writes into a claim, and into what goes.
 
 use crossplane::conditions;
-use fake_kube::json::{hold, list, remove, seconds, text};
+use fake_kube::json::{add_finalizer, list, remove, seconds, text};
 use fake_kube::store::Key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
 pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Value {
     let composite = world.composite();
     let mut claim = claim.clone();
-    hold(&mut claim, FINALIZER);
+    add_finalizer(&mut claim, FINALIZER);
     let reference = ["apiVersion", "kind"].map(|field| (field, composite[field].clone()));
     for (field, value) in
         reference.into_iter().chain([("name", composite["metadata"]["name"].clone())])
@@ -110,7 +110,7 @@ fn secret(claim: &Key, around: &Around) -> Option<Key> {
 }
 
 /// A claim or a composite that goes.
-pub fn leaving(object: &Value, now: Timestamp) -> Value {
+pub fn deleting(object: &Value, now: Timestamp) -> Value {
     let mut object = object.clone();
     let date = seconds(now).to_string();
     if text(&object, "/metadata/deletionTimestamp").is_empty() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crossplane::conditions;
-use fake_kube::json::{hold, text};
+use fake_kube::json::{add_finalizer, text};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::core::World;
@@ -18,12 +18,12 @@ const MANAGED: &str = "finalizer.managedresource.crossplane.io";
 const GOING: f64 = 3.0;
 
 /// The parts with a requested deletion.
-pub struct Leaving {
+pub struct Deletion {
     asked: BTreeMap<String, Timestamp>,
     pace: f64,
 }
 
-impl Leaving {
+impl Deletion {
     /// No requested deletions.
     pub fn new(pace: f64) -> Self {
         Self { asked: BTreeMap::new(), pace }
@@ -31,7 +31,7 @@ impl Leaving {
 
     /// Requests the possible deletions, and removes parts after their time. Returns whether a part
     /// is left.
-    pub fn turn(&mut self, world: &mut World, now: Timestamp) -> bool {
+    pub fn reconcile(&mut self, world: &mut World, now: Timestamp) -> bool {
         let date = world.now().to_string();
         let free: Vec<String> =
             world.resources().keys().filter(|slot| !Self::is_kept(slot, world)).cloned().collect();
@@ -89,7 +89,7 @@ fn ask(object: &mut Value, date: &str) {
     if text(object, "/apiVersion").contains("upbound.io")
         || object["spec"]["forProvider"].is_object()
     {
-        hold(object, MANAGED);
+        add_finalizer(object, MANAGED);
         conditions::set(object, date, "Ready", "False", "Deleting", "");
     }
 }

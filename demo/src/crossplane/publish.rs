@@ -11,12 +11,12 @@ use super::Around;
 
 /// The objects of one environment that the API shows.
 #[derive(Default)]
-pub struct Mirror {
+pub struct Publisher {
     parts: BTreeSet<Key>,
     secrets: BTreeSet<Key>,
 }
 
-impl Mirror {
+impl Publisher {
     /// Shows every part as it is, and every Secret that a provider or core has written; what is a
     /// part no longer is gone.
     pub fn show(&mut self, world: &World, around: &Around, now: Timestamp) {

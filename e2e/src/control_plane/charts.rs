@@ -13,15 +13,15 @@ use anyhow::{Context, Result};
 use xtask::package::{self, Args};
 use xtask::workspace;
 
-use super::{process::Program, workdir::Ground};
+use super::{process::Program, workdir::Workdir};
 
 /// Where the portal's chart is: a host that is in no name server.
 pub const OURS: &str = "charts.paved-road.example";
 
 /// Packs the charts, and those of an earlier release's `sources`; the folder that holds one folder
 /// per host. Of two charts with one version, today's is packed.
-pub async fn pack(ground: &Ground, sources: &Path) -> Result<PathBuf> {
-    let sites = ground.subfolder("sites")?;
+pub async fn pack(workdir: &Workdir, sources: &Path) -> Result<PathBuf> {
+    let sites = workdir.subfolder("sites")?;
     let mut repositories = BTreeMap::<PathBuf, Vec<PathBuf>>::new();
     let mut roots = vec![sources, workspace::root()];
     roots.dedup();
@@ -35,24 +35,24 @@ pub async fn pack(ground: &Ground, sources: &Path) -> Result<PathBuf> {
     for (repository, charts) in repositories {
         let target = sites.join(&repository);
         fs::create_dir_all(&target)?;
-        let helm = Program::new("helm", &ground.tools.helm).arg("package");
+        let helm = Program::new("helm", &workdir.tools.helm).arg("package");
         let charts = charts.iter().map(|chart| chart.display().to_string());
-        ground
+        workdir
             .run(helm.args(charts).arg("--destination").arg(target.display().to_string()))
             .await?;
-        index(ground, &target).await?;
+        index(workdir, &target).await?;
     }
     let target = sites.join(OURS);
     fs::create_dir_all(&target)?;
     package::chart::write(&Args::default(), &target)?;
-    index(ground, &target).await?;
+    index(workdir, &target).await?;
     Ok(sites)
 }
 
 /// Makes a folder of packed charts a repository.
-async fn index(ground: &Ground, folder: &Path) -> Result<()> {
-    let helm = Program::new("helm", &ground.tools.helm).args(["repo", "index"]);
-    ground.run(helm.arg(folder.display().to_string())).await?;
+async fn index(workdir: &Workdir, folder: &Path) -> Result<()> {
+    let helm = Program::new("helm", &workdir.tools.helm).args(["repo", "index"]);
+    workdir.run(helm.arg(folder.display().to_string())).await?;
     let file = folder.join("index.yaml");
     let index = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     fs::write(&file, with_v(&index)).with_context(|| format!("writing {}", file.display()))

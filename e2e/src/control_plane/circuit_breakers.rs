@@ -16,13 +16,13 @@ const RECONCILED: &str = "controller_runtime_reconcile_total";
 
 /// How often each has opened since core was started.
 #[derive(Default)]
-pub struct Breakers {
+pub struct CircuitBreakers {
     /// Which core it was that counted.
     core: Option<u32>,
     opened: BTreeMap<String, f64>,
 }
 
-impl Breakers {
+impl CircuitBreakers {
     /// As they are now. An error where core does not count: then nobody knows whether one has
     /// opened.
     pub async fn from_plane(plane: &ControlPlane) -> Result<Self> {
@@ -65,8 +65,8 @@ async fn do_count(plane: &ControlPlane) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn breakers(core: u32, opened: f64) -> Breakers {
-        Breakers {
+    fn breakers(core: u32, opened: f64) -> CircuitBreakers {
+        CircuitBreakers {
             core: Some(core),
             opened: BTreeMap::from([("controller=\"a\"".to_owned(), opened)]),
         }
@@ -79,6 +79,6 @@ mod tests {
         assert!(breakers(1, 3.0).have_not_opened_since(&before).is_err());
         assert!(breakers(2, 0.0).have_not_opened_since(&before).is_ok());
         assert!(breakers(2, 1.0).have_not_opened_since(&before).is_err());
-        assert!(breakers(1, 1.0).have_not_opened_since(&Breakers::default()).is_err());
+        assert!(breakers(1, 1.0).have_not_opened_since(&CircuitBreakers::default()).is_err());
     }
 }

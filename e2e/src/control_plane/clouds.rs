@@ -9,12 +9,12 @@ use kube::Api;
 use serde_json::json;
 
 use super::{
-    NAMESPACE, cluster::Cluster, postgres::Postgres, process::Program, providers, workdir::Ground,
+    NAMESPACE, cluster::Cluster, postgres::Postgres, process::Program, providers, workdir::Workdir,
 };
 use crate::fake_providers::{self, configs};
 
 /// Its service account, and its process.
-const NAME: &str = "stand-in";
+const NAME: &str = "fake-providers";
 
 /// The longest that it may take until its clouds are there.
 const STARTING: Duration = Duration::from_mins(2);
@@ -22,7 +22,7 @@ const STARTING: Duration = Duration::from_mins(2);
 /// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays,
 /// and those of test equipment; the kubeconfig `clusters` is the way into clusters of EKS.
 pub async fn start(
-    ground: &Arc<Ground>,
+    workdir: &Arc<Workdir>,
     cluster: &Cluster,
     round: Duration,
     postgres: Option<&Postgres>,
@@ -34,29 +34,29 @@ pub async fn start(
     cluster.apply(&configs::from_guide()?).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
     let mut program = Program::new(NAME, &std::env::current_exe()?)
-        .args(["stand-in", "--kubeconfig"])
+        .args(["fake-providers", "--kubeconfig"])
         .arg(account.display().to_string())
         .arg(format!("--round={}", round.as_secs_f64()))
         .arg(format!("--clusters={}", clusters.display()));
     if let Some(postgres) = postgres {
         program = program.env(fake_providers::POSTGRES, postgres.url());
     }
-    let process = ground.start(program)?;
+    let process = workdir.start(program)?;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
     process
         .ready(STARTING, async || namespaces.get(fake_providers::NAMESPACE).await.is_ok())
         .await?;
-    ground.tell(NAME, start);
+    workdir.tell(NAME, start);
     Ok(())
 }
 
 /// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's
 /// kinds.
-pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
+pub async fn postgres(workdir: &Workdir) -> Result<Option<Postgres>> {
     let start = Instant::now();
-    match Postgres::start(&ground.logs()).await {
+    match Postgres::start(&workdir.logs()).await {
         Ok(postgres) => {
-            ground.tell("postgres", start);
+            workdir.tell("postgres", start);
             Ok(Some(postgres))
         }
         Err(error) => {

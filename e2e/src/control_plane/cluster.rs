@@ -18,7 +18,7 @@ use super::{
     pki::{self, Authority},
     ports,
     process::{Process, Program},
-    workdir::Ground,
+    workdir::Workdir,
 };
 use crate::kubeconfig::SERVER_NAME;
 use crate::kubectl;
@@ -45,33 +45,33 @@ pub struct Cluster {
     /// The administrator's token.
     pub token: String,
     folder: PathBuf,
-    ground: Arc<Ground>,
+    workdir: Arc<Workdir>,
 }
 
 /// Starts etcd, which can serve several clusters; its port.
-pub async fn etcd(ground: &Ground) -> Result<u16> {
+pub async fn etcd(workdir: &Workdir) -> Result<u16> {
     let start = Instant::now();
     let (port, peers) = (ports::free()?, ports::free()?);
     let url = format!("http://127.0.0.1:{port}");
-    let program = Program::new("etcd", &ground.tools.etcd)
-        .arg(format!("--data-dir={}", ground.subfolder("etcd")?.display()))
+    let program = Program::new("etcd", &workdir.tools.etcd)
+        .arg(format!("--data-dir={}", workdir.subfolder("etcd")?.display()))
         .arg(format!("--listen-client-urls={url}"))
         .arg(format!("--advertise-client-urls={url}"))
         .arg(format!("--listen-peer-urls=http://127.0.0.1:{peers}"))
         .arg(format!("--initial-advertise-peer-urls=http://127.0.0.1:{peers}"))
         .arg(format!("--initial-cluster=default=http://127.0.0.1:{peers}"))
         .args(["--unsafe-no-fsync", "--quota-backend-bytes=8589934592"]);
-    let process = ground.start(program)?;
+    let process = workdir.start(program)?;
     process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
-    ground.tell("etcd", start);
+    workdir.tell("etcd", start);
     Ok(port)
 }
 
 impl Cluster {
     /// Starts an API server on an etcd, and the controllers that every cluster has.
-    pub async fn start(ground: &Arc<Ground>, name: &str, etcd: u16) -> Result<Self> {
+    pub async fn start(workdir: &Arc<Workdir>, name: &str, etcd: u16) -> Result<Self> {
         let start = Instant::now();
-        let folder = ground.subfolder(name)?;
+        let folder = workdir.subfolder(name)?;
         let authority = Authority::new(&format!("{name}-ca"))?;
         authority.sign(["127.0.0.1", "localhost", SERVER_NAME])?.write(&folder)?;
         pki::token_keys(&folder)?;
@@ -83,7 +83,7 @@ impl Cluster {
         fs::write(&kubeconfig, content.to_string())?;
         let client = client(content).await?;
         let authority = authority.pem().to_owned();
-        let ground = ground.clone();
+        let workdir = workdir.clone();
         let cluster = Self {
             name: name.to_owned(),
             port,
@@ -92,10 +92,10 @@ impl Cluster {
             authority,
             token,
             folder,
-            ground,
+            workdir,
         };
         cluster.api_server(etcd).await?;
-        cluster.ground.tell(&cluster.process_name("kube-apiserver"), start);
+        cluster.workdir.tell(&cluster.process_name("kube-apiserver"), start);
         cluster.controller_manager().await?;
         Ok(cluster)
     }
@@ -136,11 +136,11 @@ impl Cluster {
 
     /// Runs kubectl as administrator; what it printed.
     pub async fn kubectl<I: IntoIterator<Item: Into<String>>>(&self, args: I) -> Result<String> {
-        let program = Program::new("kubectl", &self.ground.tools.kubectl)
+        let program = Program::new("kubectl", &self.workdir.tools.kubectl)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(args)
             .env(kubectl::CACHE, kubectl::cache(&self.kubeconfig).display().to_string());
-        self.ground.run(program).await
+        self.workdir.run(program).await
     }
 
     /// Applies manifests as administrator. kubectl does not validate them: it would download the
@@ -183,7 +183,7 @@ impl Cluster {
     async fn api_server(&self, etcd: u16) -> Result<()> {
         let file = |name: &str| self.folder.join(name).display().to_string();
         let program =
-            Program::new(self.process_name("kube-apiserver"), &self.ground.tools.api_server)
+            Program::new(self.process_name("kube-apiserver"), &self.workdir.tools.api_server)
                 .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
                 .arg(format!("--etcd-prefix=/{}", self.name))
                 .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
@@ -205,7 +205,7 @@ impl Cluster {
                 .arg("--max-mutating-requests-inflight=1000")
                 // Memory for time: a sixth of its time went into collecting garbage.
                 .env("GOGC", "300");
-        let process = self.ground.start(program)?;
+        let process = self.workdir.start(program)?;
         self.ready(&process).await
     }
 
@@ -214,7 +214,7 @@ impl Cluster {
         let start = Instant::now();
         let port = ports::free()?;
         let name = self.process_name("kube-controller-manager");
-        let program = Program::new(&name, &self.ground.tools.controller_manager)
+        let program = Program::new(&name, &self.workdir.tools.controller_manager)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(["--controllers=*,-nodeipam", "--leader-elect=false", "--bind-address=127.0.0.1"])
             .arg(format!(
@@ -222,13 +222,13 @@ impl Cluster {
                 self.folder.join("sa.key").display()
             ))
             .arg(format!("--secure-port={port}"))
-            .arg(format!("--cert-dir={}", self.ground.subfolder(&name)?.display()))
+            .arg(format!("--cert-dir={}", self.workdir.subfolder(&name)?.display()))
             .args(["--kube-api-qps=200", "--kube-api-burst=400"])
             // On a busy machine nodes that pretend are late to say that they live.
             .arg("--node-monitor-grace-period=1h");
-        let process = self.ground.start(program)?;
+        let process = self.workdir.start(program)?;
         process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
-        self.ground.tell(&name, start);
+        self.workdir.tell(&name, start);
         Ok(())
     }
 
@@ -238,25 +238,25 @@ impl Cluster {
         let start = Instant::now();
         let port = ports::free()?;
         let scheduler =
-            Program::new(self.process_name("kube-scheduler"), &self.ground.tools.scheduler)
+            Program::new(self.process_name("kube-scheduler"), &self.workdir.tools.scheduler)
                 .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
                 .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
                 .arg(format!("--secure-port={port}"))
                 .arg(format!(
                     "--cert-dir={}",
-                    self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()
+                    self.workdir.subfolder(&self.process_name("kube-scheduler"))?.display()
                 ));
-        let scheduler = self.ground.start(scheduler)?;
+        let scheduler = self.workdir.start(scheduler)?;
         let kubelets = ports::free()?;
-        let kwok = Program::new(self.process_name("kwok"), &self.ground.tools.kwok)
+        let kwok = Program::new(self.process_name("kwok"), &self.workdir.tools.kwok)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg("--manage-all-nodes=true")
             .arg(format!("--server-address=127.0.0.1:{kubelets}"));
-        let kwok = self.ground.start(kwok)?;
+        let kwok = self.workdir.start(kwok)?;
         self.apply(&[node("plain", None), node("gpu", Some(64))]).await?;
         kwok.ready(START_TIMEOUT, async || ports::answers(kubelets).await).await?;
         scheduler.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
-        self.ground.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
+        self.workdir.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use super::{
     ports,
     process::Program,
     version::CoreVersion,
-    workdir::Ground,
+    workdir::Workdir,
 };
 
 const START_TIMEOUT: Duration = Duration::from_mins(2);
@@ -40,25 +40,25 @@ pub struct Core {
 }
 
 /// Starts core and its RBAC manager.
-pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
+pub async fn start(workdir: &Arc<Workdir>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
     let begin = Instant::now();
     let source = version.source()?;
     let webhooks = ports::free()?;
-    let (objects, start) = chart(ground, version, &source, webhooks).await?;
+    let (objects, start) = chart(workdir, version, &source, webhooks).await?;
     cluster.apply(&objects).await?;
     let account = cluster.account(NAMESPACE, "crossplane").await?.display().to_string();
-    init(ground, version, &source, &account, webhooks).await?;
-    ground.tell("crossplane init", begin);
+    init(workdir, version, &source, &account, webhooks).await?;
+    workdir.tell("crossplane init", begin);
 
     let begin = Instant::now();
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     let (server, client) =
-        (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
+        (workdir.subfolder("crossplane-server")?, workdir.subfolder("crossplane-client")?);
     certificate(&secrets, "crossplane-tls-server").await?.write(&server)?;
     certificate(&secrets, "crossplane-tls-client").await?.write(&client)?;
     let (health, metrics) = (ports::free()?, ports::free()?);
-    let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
-    let core = Program::new("crossplane", &ground.tools.core)
+    let cache = |name: &str| Ok::<_, anyhow::Error>(workdir.subfolder(name)?.display().to_string());
+    let core = Program::new("crossplane", &workdir.tools.core)
         .args(start)
         .args(["--package-runtime=External", POLL])
         .arg(format!("--webhook-port={webhooks}"))
@@ -69,13 +69,13 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
         .arg(format!("--xpkg-cache-dir={}", cache("xpkg")?))
         .arg(format!("--xfn-cache-dir={}", cache("xfn")?))
         .env("KUBECONFIG", &account);
-    let core = ground.start(core)?;
-    rbac_manager(ground, cluster).await?;
+    let core = workdir.start(core)?;
+    rbac_manager(workdir, cluster).await?;
     core.ready(START_TIMEOUT, async || {
         ports::answers(health).await && ports::answers(webhooks).await
     })
     .await?;
-    ground.tell("crossplane, rbac-manager", begin);
+    workdir.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
     Ok(Core {
         authority: Authority::from_pem(&root.chain, &root.key)?,
@@ -86,14 +86,14 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
 /// The chart's objects but for what runs in pods, as processes are run instead, and the arguments
 /// with which core would run there. Its Service leads to the process.
 async fn chart(
-    ground: &Ground,
+    workdir: &Workdir,
     version: CoreVersion,
     source: &Path,
     webhooks: u16,
 ) -> Result<(Vec<Value>, Vec<String>)> {
     let chart = source.join("charts/crossplane").display().to_string();
-    let program = Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart]);
-    let rendered = ground.run(program.args(version.helm_flags()?)).await?;
+    let program = Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
+    let rendered = workdir.run(program.args(version.helm_flags()?)).await?;
     let mut start = None;
     let mut objects =
         vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
@@ -137,13 +137,13 @@ fn service(chart: &Value, port: u16) -> Value {
 /// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server
 /// the first run may find that a kind that it just made is not served yet.
 async fn init(
-    ground: &Ground,
+    workdir: &Workdir,
     version: CoreVersion,
     source: &Path,
     kubeconfig: &str,
     webhooks: u16,
 ) -> Result<()> {
-    let program = Program::new("crossplane-init", &ground.tools.core)
+    let program = Program::new("crossplane-init", &workdir.tools.core)
         .args(["core", "init"])
         .args(version.init_flags().iter().copied())
         // The older one knows neither of these, and looks for both in the folder where it is
@@ -173,12 +173,12 @@ async fn init(
     }
 }
 
-async fn rbac_manager(ground: &Ground, cluster: &Cluster) -> Result<()> {
+async fn rbac_manager(workdir: &Workdir, cluster: &Cluster) -> Result<()> {
     let account: PathBuf = cluster.account(NAMESPACE, "rbac-manager").await?;
-    let program = Program::new("crossplane-rbac-manager", &ground.tools.core)
+    let program = Program::new("crossplane-rbac-manager", &workdir.tools.core)
         .args(["rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions"])
         .env("KUBECONFIG", account.display().to_string());
-    ground.start(program)?;
+    workdir.start(program)?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ use super::{
     ports,
     process::{Process, Program},
     runtime::container,
-    workdir::Ground,
+    workdir::Workdir,
 };
 
 /// How many bytes go to a replica at once, at most.
@@ -59,14 +59,14 @@ type Strike = Mutex<Option<oneshot::Sender<usize>>>;
 impl Function {
     /// Starts `count` replicas of a binary; their processes are called `<name>-0` and so on.
     pub async fn start(
-        ground: &Ground,
+        workdir: &Workdir,
         authority: &Authority,
         binary: &Path,
         name: &str,
         count: usize,
     ) -> Result<Self> {
         let start = Instant::now();
-        let certificates = ground.subfolder(&format!("{name}-server"))?;
+        let certificates = workdir.subfolder(&format!("{name}-server"))?;
         authority.sign(["127.0.0.1", "localhost"])?.write(&certificates)?;
         let variables =
             container(manifests::FUNCTION)?["env"].as_array().cloned().unwrap_or_default();
@@ -83,7 +83,7 @@ impl Function {
                     name.zip(value).with_context(|| format!("{variable} has no value"))?;
                 anyhow::Ok(program.env(name, value))
             })?;
-            replicas.push(ground.start(program)?);
+            replicas.push(workdir.start(program)?);
             backends.push(port);
         }
         for (replica, port) in replicas.iter().zip(&backends) {
@@ -94,7 +94,7 @@ impl Function {
         let strike = Arc::<Strike>::default();
         let backends = replicas.iter().cloned().zip(backends).collect();
         let task = tokio::spawn(balance(listener, backends, strike.clone()));
-        ground.tell(&format!("{name}, {count} replicas"), start);
+        workdir.tell(&format!("{name}, {count} replicas"), start);
         Ok(Self { endpoint, binary: binary.to_owned(), replicas, strike, task })
     }
 

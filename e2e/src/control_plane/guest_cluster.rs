@@ -32,7 +32,7 @@ const SERVER: &str = "vcluster.loft.sh/server";
 const ADDRESS: &str = "198.51.100.80";
 
 /// Plays until it is dropped.
-pub struct Inside {
+pub struct GuestCluster {
     task: JoinHandle<()>,
 }
 
@@ -43,7 +43,7 @@ struct Part {
     kubeconfig: Value,
 }
 
-impl Inside {
+impl GuestCluster {
     /// Begins: virtual clusters of `outer` are served by `inner`, and reached through a proxy.
     pub fn start(outer: &Cluster, inner: &Cluster, proxy: &str) -> Self {
         let part = Part {
@@ -66,7 +66,7 @@ impl Inside {
     }
 }
 
-impl Drop for Inside {
+impl Drop for GuestCluster {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -28,7 +28,7 @@ use xtask::{
     tools, workspace, yaml,
 };
 
-use super::{cluster::Cluster, ports, process::Program, workdir::Ground};
+use super::{cluster::Cluster, ports, process::Program, workdir::Workdir};
 use crate::fake_providers::schema;
 
 const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
@@ -54,28 +54,28 @@ pub struct Registry {
 
 impl Registry {
     /// Starts one.
-    pub async fn start(ground: &Ground) -> Result<Self> {
+    pub async fn start(workdir: &Workdir) -> Result<Self> {
         let port = ports::free()?;
         let address = format!("127.0.0.1:{port}");
-        let program = Program::new("registry", &ground.tools.crane).args([
+        let program = Program::new("registry", &workdir.tools.crane).args([
             "registry",
             "serve",
             "--address",
             &address,
         ]);
-        let process = ground.start(program)?;
+        let process = workdir.start(program)?;
         process.ready(Duration::from_secs(30), async || ports::answers(port).await).await?;
         Ok(Self { address })
     }
 
     /// Pushes packages as one, under their public address, for example
     /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
-    pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
+    pub async fn push(&self, workdir: &Workdir, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        let program = Program::new("crossplane", &ground.tools.cli)
+        let program = Program::new("crossplane", &workdir.tools.cli)
             .args(["xpkg", "push", "--package-files", &files.join(",")])
             .arg(self.own(package));
-        ground.run(program).await.map(drop)
+        workdir.run(program).await.map(drop)
     }
 
     /// The address on loopback of a package with this public address.
@@ -104,7 +104,7 @@ impl Registry {
 /// Pushes our packages of a release: those in `built`, where `cargo xtask package` has left them
 /// for its default registry; without it those of the workspace as it is.
 pub async fn ours(
-    ground: &Ground,
+    workdir: &Workdir,
     registry: &Registry,
     args: &Args,
     built: Option<&Path>,
@@ -113,49 +113,49 @@ pub async fn ours(
     let folder = if let Some(folder) = built {
         folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?
     } else {
-        let output = ground.subfolder("packages")?;
+        let output = workdir.subfolder("packages")?;
         build(args, output.clone()).await?;
         output
     };
-    push(ground, registry, args, &folder).await?;
+    push(workdir, registry, args, &folder).await?;
     if built.is_some() {
         let package =
             registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), args));
-        let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
+        let contents = taken(workdir, &package, "package.yaml", "configuration-package").await?;
         origin::check(&yaml::read(&contents)?, args)
             .with_context(|| folder.display().to_string())?;
     }
-    ground.tell("our packages", start);
+    workdir.tell("our packages", start);
     Ok(())
 }
 
 /// Takes the Function's program out of its package, as whoever pulls that for this machine finds
 /// it; gives its file. Its image says which of its files it starts.
-pub async fn program(ground: &Ground, registry: &Registry, args: &Args) -> Result<PathBuf> {
+pub async fn program(workdir: &Workdir, registry: &Registry, args: &Args) -> Result<PathBuf> {
     let package = registry.own(&tagged(&args.registry.function(), args));
-    let crane = Program::new("crane", &ground.tools.crane).args([
+    let crane = Program::new("crane", &workdir.tools.crane).args([
         "--platform",
         PLATFORM,
         "config",
         &package,
     ]);
-    let config: Value = serde_json::from_str(&ground.run(crane).await?)?;
+    let config: Value = serde_json::from_str(&workdir.run(crane).await?)?;
     let entry =
         config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
     let entry =
         entry.with_context(|| format!("the image of {package} does not say what to start"))?;
-    taken(ground, &package, entry, "function-image").await
+    taken(workdir, &package, entry, "function-image").await
 }
 
 /// Takes a file out of a package into a folder, as whoever pulls that for this machine finds it.
-async fn taken(ground: &Ground, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
-    let folder = ground.subfolder(folder)?;
+async fn taken(workdir: &Workdir, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
+    let folder = workdir.subfolder(folder)?;
     let files = folder.with_extension("tar").display().to_string();
-    let crane = Program::new("crane", &ground.tools.crane);
-    ground.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
+    let crane = Program::new("crane", &workdir.tools.crane);
+    workdir.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
     let tar =
         Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
-    ground.run(tar.arg(folder.display().to_string()).arg(file)).await?;
+    workdir.run(tar.arg(folder.display().to_string()).arg(file)).await?;
     Ok(folder.join(file))
 }
 
@@ -174,15 +174,15 @@ pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
 }
 
 /// Pushes what is in a folder of our packages to where the flags say that it will be.
-pub async fn push(ground: &Ground, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
+pub async fn push(workdir: &Workdir, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
     let function = xpkgs(folder, manifests::FUNCTION)?;
-    registry.push(ground, &tagged(&args.registry.function(), args), &function).await?;
-    push_configurations(ground, registry, args, folder).await
+    registry.push(workdir, &tagged(&args.registry.function(), args), &function).await?;
+    push_configurations(workdir, registry, args, folder).await
 }
 
 /// The same of the Configurations alone.
 pub async fn push_configurations(
-    ground: &Ground,
+    workdir: &Workdir,
     registry: &Registry,
     args: &Args,
     folder: &Path,
@@ -191,7 +191,7 @@ pub async fn push_configurations(
         for flavour in args.flavours() {
             let files = xpkgs(folder, &names::configuration(*api, flavour))?;
             let package = args.registry.configuration(*api, flavour);
-            registry.push(ground, &tagged(&package, args), &files).await?;
+            registry.push(workdir, &tagged(&package, args), &files).await?;
         }
     }
     Ok(())
@@ -225,7 +225,7 @@ fn tagged(package: &str, args: &Args) -> String {
 
 /// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the
 /// provider's program runs here, else the repository's slices.
-pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
+pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
@@ -240,18 +240,18 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
             }
         }
     }
-    let output = ground.subfolder("providers")?;
+    let output = workdir.subfolder("providers")?;
     let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
         let family = Package::family(package.cloud()).and_then(|family| names.get(&family));
         let provider = Provider::from_package(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
-        provider.build(ground, &output.join(&package.name), &file).await?;
+        provider.build(workdir, &output.join(&package.name), &file).await?;
         registry
-            .push(ground, &format!("{}:{}", package.reference(), provider.version), &[file])
+            .push(workdir, &format!("{}:{}", package.reference(), provider.version), &[file])
             .await?;
     }
-    ground.tell("packages of providers", start);
+    workdir.tell("packages of providers", start);
     Ok(())
 }
 
@@ -305,16 +305,16 @@ impl Provider {
         Ok(Self { meta, crds, version: tool.version.to_owned() })
     }
 
-    async fn build(&self, ground: &Ground, folder: &Path, file: &Path) -> Result<()> {
+    async fn build(&self, workdir: &Workdir, folder: &Path, file: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
         yaml::write(&folder.join("crossplane.yaml"), std::slice::from_ref(&self.meta))?;
         yaml::write(&folder.join("crds.yaml"), &self.crds)?;
-        let program = Program::new("crossplane", &ground.tools.cli)
+        let program = Program::new("crossplane", &workdir.tools.cli)
             .args(["xpkg", "build", "--package-root"])
             .arg(folder.display().to_string())
             .arg("--package-file")
             .arg(file.display().to_string());
-        ground.run(program).await.map(drop)
+        workdir.run(program).await.map(drop)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     process::Program,
     proxy::Proxy,
     runtime::{Runtime, container},
-    workdir::Ground,
+    workdir::Workdir,
 };
 
 const START_TIMEOUT: Duration = Duration::from_mins(2);
@@ -26,7 +26,7 @@ const POLL: &str = "--poll=10m";
 
 /// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
 pub async fn start(
-    ground: &Arc<Ground>,
+    workdir: &Arc<Workdir>,
     cluster: &Cluster,
     proxy: &Proxy,
     runtime: &Runtime,
@@ -35,22 +35,22 @@ pub async fn start(
     for account in ["provider-kubernetes", "provider-helm"] {
         bound(cluster, account).await?;
     }
-    let certificates = ground.subfolder("provider-kubernetes-server")?;
+    let certificates = workdir.subfolder("provider-kubernetes-server")?;
     runtime.authority().sign(["127.0.0.1"])?.write(&certificates)?;
     let health = ports::free()?;
-    let kubernetes = Program::new("provider-kubernetes", &ground.tools.provider_kubernetes)
+    let kubernetes = Program::new("provider-kubernetes", &workdir.tools.provider_kubernetes)
         .arg(format!("--health-probe-bind-addr=127.0.0.1:{health}"))
         .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
-    let helm = Program::new("provider-helm", &ground.tools.provider_helm);
+    let helm = Program::new("provider-helm", &workdir.tools.provider_helm);
     for program in [kubernetes, helm] {
         let container = container(&program.name)?;
         let flags = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let program = program.args(flags).arg(POLL);
         let account = cluster.account(NAMESPACE, &program.name).await?;
         configs(cluster, &program.name, &account).await?;
-        ground.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
+        workdir.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
     }
-    ground.tell("provider-kubernetes, provider-helm", start);
+    workdir.tell("provider-kubernetes, provider-helm", start);
     Ok(())
 }
 

@@ -123,7 +123,7 @@ fn changes(part: &Part) -> impl Stream<Item = ()> + Send + 'static {
 /// for them.
 fn account<'n>(package: &str, config: &'n Value, revision: &'n str) -> &'n str {
     if !["provider-kubernetes", "provider-helm"].contains(&repository(package)) {
-        return "stand-in";
+        return "fake-providers";
     }
     config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().unwrap_or(revision)
 }
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(account(helm, &Value::Null, "provider-helm-1a2b"), "provider-helm-1a2b");
         assert_eq!(
             account("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", &config, "x"),
-            "stand-in"
+            "fake-providers"
         );
     }
 }

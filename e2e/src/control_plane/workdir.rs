@@ -14,7 +14,7 @@ use super::process::{Process, Program};
 
 /// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes
 /// the folder.
-pub struct Ground {
+pub struct Workdir {
     /// The programs of others.
     pub tools: Tools,
     processes: Mutex<Vec<Arc<Process>>>,
@@ -62,7 +62,7 @@ impl Tools {
     }
 }
 
-impl Ground {
+impl Workdir {
     /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per
     /// component is printed. With `keep` the folder is left.
     pub fn new(core: &Tool, quiet: bool, keep: bool) -> Result<Self> {
@@ -121,7 +121,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Workdir {
     /// What was started last ends first; whoever still holds a process finds it ended.
     fn drop(&mut self) {
         self.processes().iter().rev().for_each(|process| process.kill());

@@ -20,7 +20,7 @@ use simulator::core::World;
 use tokio::sync::watch;
 
 use super::configs::Configs;
-use super::faults::{Behaviour, changes};
+use super::faults::{Faults, changes};
 use super::postgres::Postgres;
 use super::reconcile::{Next, Outside, reconcile};
 use super::resource::{Resource, text};
@@ -34,12 +34,12 @@ pub async fn run(
     client: Client,
     options: Options,
     cloud: Arc<Cloud>,
-    behaviour: watch::Receiver<Behaviour>,
+    faults: watch::Receiver<Faults>,
 ) -> anyhow::Result<()> {
     let postgres = options.postgres.as_deref().map(Postgres::new).transpose()?.map(Arc::new);
     let upjet = Arc::new(Upjet { cloud, round: options.round });
     let configs = Arc::new(Configs::new(client.clone()));
-    let shared = Shared { client, options, behaviour, configs, stores: Arc::default() };
+    let shared = Shared { client, options, faults, configs, stores: Arc::default() };
     let played = KINDS
         .iter()
         .map(|info| info.kind)
@@ -75,7 +75,7 @@ impl Drop for Tasks {
 struct Shared {
     client: Client,
     options: Options,
-    behaviour: watch::Receiver<Behaviour>,
+    faults: watch::Receiver<Faults>,
     configs: Arc<Configs>,
     stores: Arc<RwLock<Stores>>,
 }
@@ -102,7 +102,7 @@ async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: 
     let controller = Controller::new_with(api, watcher::Config::default(), resource.clone());
     let key = (gvk.group, gvk.kind);
     shared.stores.write().unwrap_or_else(PoisonError::into_inner).insert(key, controller.store());
-    let rules = changes(shared.behaviour.clone());
+    let rules = changes(shared.faults.clone());
     let is_namespaced = scope == Scope::Namespaced;
     let context = Arc::new(Context {
         shared,
@@ -125,7 +125,7 @@ async fn served(client: &Client, gvk: &GroupVersionKind) -> (ApiResource, Value)
         if let Ok((resource, _)) = discovery::pinned_kind(client, gvk).await {
             match schema(client, &resource).await {
                 Ok(schema) => return (resource, schema),
-                Err(error) => eprintln!("stand-in: {error:#}"),
+                Err(error) => eprintln!("fake-providers: {error:#}"),
             }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -146,7 +146,7 @@ async fn look<O: Outside>(
     found: Arc<DynamicObject>,
     context: Arc<Context<O>>,
 ) -> Result<Action, Trouble> {
-    let Shared { client, options, behaviour, configs, stores } = &context.shared;
+    let Shared { client, options, faults, configs, stores } = &context.shared;
     if context.is_outdated(&found) {
         return Ok(Action::await_change());
     }
@@ -167,7 +167,7 @@ async fn look<O: Outside>(
         }
         _ => Api::all_with(client.clone(), &context.resource),
     };
-    let rule = behaviour.borrow().for_object(&object);
+    let rule = faults.borrow().for_object(&object);
     let mut resource = Resource::new(object, world, context.schema.clone(), api);
     let next = reconcile(&mut resource, &*context.outside, configs, &mut secrets, &rule).await;
     context.note(&resource, matches!(next, Ok(Next::Never)));
@@ -238,7 +238,7 @@ fn after_trouble<O>(trouble: &Trouble, context: &Context<O>) -> Action {
             Action::requeue(Duration::from_millis(200))
         }
         other => {
-            eprintln!("stand-in: {}: {other}", context.resource.kind);
+            eprintln!("fake-providers: {}: {other}", context.resource.kind);
             Action::requeue(context.shared.options.retry)
         }
     }

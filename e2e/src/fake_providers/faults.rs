@@ -58,16 +58,16 @@ pub struct Rule {
 
 /// All rules, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Behaviour(BTreeMap<String, Rule>);
+pub struct Faults(BTreeMap<String, Rule>);
 
-impl Behaviour {
+impl Faults {
     /// The rules of the ConfigMap's data; what cannot be read is named, and is no rule.
     fn read(data: &BTreeMap<String, String>) -> Self {
         let parsed =
             data.iter().filter_map(|(name, source)| match serde_saphyr::from_str(source) {
                 Ok(rule) => Some((name.clone(), rule)),
                 Err(error) => {
-                    eprintln!("stand-in: rule {name:?} of ConfigMap {CONFIG_MAP:?}: {error}");
+                    eprintln!("fake-providers: rule {name:?} of ConfigMap {CONFIG_MAP:?}: {error}");
                     None
                 }
             });
@@ -106,7 +106,7 @@ impl Rule {
 }
 
 /// Follows the ConfigMap for as long as the future is polled; each change of the rules is sent.
-pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
+pub async fn follow(client: Client, rules: watch::Sender<Faults>) {
     let api: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
     let mut events = std::pin::pin!(watcher(api, only).default_backoff());
@@ -119,7 +119,7 @@ pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
             // A watch that broke begins anew by itself.
             Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
         };
-        let found = Behaviour::read(&found);
+        let found = Faults::read(&found);
         rules.send_if_modified(|now| std::mem::replace(now, found.clone()) != found);
     }
 }
@@ -149,7 +149,7 @@ pub async fn clear(client: &Client, beginning: &str) -> anyhow::Result<()> {
 }
 
 /// A signal for every change of the rules.
-pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Send + 'static {
+pub fn changes(rules: watch::Receiver<Faults>) -> impl Stream<Item = ()> + Send + 'static {
     stream::unfold(
         rules,
         |mut rules| async move { rules.changed().await.ok().map(|()| ((), rules)) },
@@ -160,8 +160,8 @@ pub fn changes(rules: watch::Receiver<Behaviour>) -> impl Stream<Item = ()> + Se
 mod tests {
     use super::*;
 
-    fn behaviour(rules: &[(&str, &str)]) -> Behaviour {
-        Behaviour::read(
+    fn faults(rules: &[(&str, &str)]) -> Faults {
+        Faults::read(
             &rules.iter().map(|(name, rule)| ((*name).to_owned(), (*rule).to_owned())).collect(),
         )
     }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn rule_applies_if_all_its_selectors_match() {
-        let rules = behaviour(&[(
+        let rules = faults(&[(
             "quota",
             "{kind: Instance, labels: {crossplane.io/composite: demo}, create: VcpuLimitExceeded}",
         )]);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn several_rules_add_up_and_a_broken_one_is_none() {
-        let rules = behaviour(&[
+        let rules = faults(&[
             ("a", "{kind: Instance, seconds: 2.5}"),
             ("b", "{group: ec2.aws.upbound.io, delete: no, seconds: 9}"),
             ("c", "{kind: Instance, creat: misspelt}"),

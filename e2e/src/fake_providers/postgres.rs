@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
-use super::reconcile::{Outside, Seen};
+use super::reconcile::{Outside, Observation};
 use super::resource::Resource;
 use super::{Rule, Trouble};
 
@@ -49,7 +49,7 @@ impl Postgres {
 }
 
 impl Outside for Postgres {
-    async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
+    async fn observe(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
         match resource.text("/kind") {
             "Role" => self.observe_role(resource).await.map_err(doing("cannot select role")),
             "Database" => {

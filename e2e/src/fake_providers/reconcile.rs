@@ -21,7 +21,7 @@ pub trait Outside: Send + Sync + 'static {
     fn observe(
         &self,
         resource: &mut Resource,
-    ) -> impl Future<Output = Result<Seen, Trouble>> + Send;
+    ) -> impl Future<Output = Result<Observation, Trouble>> + Send;
     /// Makes one.
     fn create(
         &self,
@@ -40,7 +40,7 @@ pub trait Outside: Send + Sync + 'static {
 
 /// What a provider sees of an external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Observation {
     /// There is none.
     Missing,
     /// It is being made, for so much longer.
@@ -114,9 +114,9 @@ async fn step(
         let name = resource.name().to_owned();
         resource.name_externally(&name);
     }
-    resource.hold();
+    resource.add_finalizer();
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
-    if seen == Seen::Missing {
+    if seen == Observation::Missing {
         if !policies.create {
             return Err(Trouble::Refused(
                 "observe failed: external resource does not exist".to_owned(),
@@ -158,19 +158,19 @@ async fn settle(
     secrets: &mut Secrets<'_>,
     policies: Policies,
     rule: &Rule,
-    seen: Seen,
+    seen: Observation,
 ) -> Result<Next, Trouble> {
     let outdated = match seen {
-        Seen::Missing | Seen::Going(_) => {
+        Observation::Missing | Observation::Going(_) => {
             resource.tell(&State::Creating);
             return Ok(Next::Retry);
         }
-        Seen::Making(left) => {
+        Observation::Making(left) => {
             resource.tell(&State::Creating);
             secrets.reserve(resource).await?;
             return Ok(Next::After(left));
         }
-        Seen::Made { outdated } => outdated,
+        Observation::Made { outdated } => outdated,
     };
     match &rule.unavailable {
         Some(why) => resource.condition("Ready", "False", "Unavailable", why),
@@ -213,7 +213,7 @@ async fn delete(
     // Only a CRD that dropped what was resolved has anything left to resolve.
     let _ = resource.model.prepare(&mut resource.object, &resource.world);
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
-    if matches!(seen, Seen::Making(_) | Seen::Made { .. }) {
+    if matches!(seen, Observation::Making(_) | Observation::Made { .. }) {
         let deleted = match &rule.delete {
             Some(why) => Err(Trouble::Refused(why.clone())),
             None => outside.delete(resource, rule).await,
@@ -223,7 +223,7 @@ async fn delete(
         }
         seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     }
-    if seen == Seen::Missing {
+    if seen == Observation::Missing {
         resource.release().await?;
         return Ok(Next::Never);
     }
@@ -231,7 +231,7 @@ async fn delete(
     if conditions::find(&resource.object, "LastAsyncOperation").is_some() {
         resource.condition("LastAsyncOperation", "True", "Success", "");
     }
-    Ok(if let Seen::Going(left) = seen { Next::After(left) } else { Next::Retry })
+    Ok(if let Observation::Going(left) = seen { Next::After(left) } else { Next::Retry })
 }
 
 /// Tells a refusal of what is there; one that the provider was too busy to ask for has not begun.

@@ -137,7 +137,7 @@ impl Resource {
     }
 
     /// Adds the finalizer.
-    pub fn hold(&mut self) {
+    pub fn add_finalizer(&mut self) {
         let finalizers = &mut self.object["metadata"]["finalizers"];
         match finalizers.as_array_mut() {
             Some(all) if all.iter().any(|one| one == FINALIZER) => {}

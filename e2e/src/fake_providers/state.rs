@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use super::{NAMESPACE, Trouble, written};
 
 /// The label that says of which kind a ConfigMap's external resource is.
-pub const KIND_LABEL: &str = "stand-in/kind";
+pub const KIND_LABEL: &str = "fake-providers/kind";
 /// The label that names the composite resource for which it was made, where there is one.
-pub const COMPOSITE_LABEL: &str = "stand-in/composite";
+pub const COMPOSITE_LABEL: &str = "fake-providers/composite";
 /// The only key of a ConfigMap's data.
 const ENTRY: &str = "external.json";
 
@@ -178,7 +178,7 @@ impl Cloud {
                 }
             }
             Err(error) => {
-                eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map));
+                eprintln!("fake-providers: ConfigMap {:?} is no external resource: {error}", name(map));
             }
         }
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::provider::model::{Existing, differs, parameters};
 
-use super::reconcile::{Outside, Seen};
+use super::reconcile::{Outside, Observation};
 use super::resource::{Resource, seconds, until};
 use super::state::{Cloud, External, Owner, key};
 use super::{Rule, Trouble};
@@ -24,14 +24,14 @@ pub struct Upjet {
 }
 
 impl Outside for Upjet {
-    async fn observe(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
-        let Some(external) = self.find(resource) else { return Ok(Seen::Missing) };
+    async fn observe(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+        let Some(external) = self.find(resource) else { return Ok(Observation::Missing) };
         if let Some(gone_at) = external.gone_at {
             if let Some(left) = until(gone_at) {
-                return Ok(Seen::Going(left));
+                return Ok(Observation::Going(left));
             }
             self.cloud.remove(&external).await?;
-            return Ok(Seen::Missing);
+            return Ok(Observation::Missing);
         }
         // A name that the cloud assigns is known once the creation has ended, as everything else
         // is.
@@ -39,15 +39,15 @@ impl Outside for Upjet {
             if !resource.model.assigns_names() {
                 resource.model.name(&mut resource.object);
             }
-            return Ok(Seen::Making(left));
+            return Ok(Observation::Making(left));
         }
         resource.name_externally(&external.name);
         if resource.is_deleted() {
-            return Ok(Seen::Made { outdated: false });
+            return Ok(Observation::Made { outdated: false });
         }
         as_identified(&external.identity, resource, show);
         let outdated = differs(&external.parameters, &parameters(&resource.object));
-        Ok(Seen::Made { outdated })
+        Ok(Observation::Made { outdated })
     }
 
     async fn create(&self, resource: &mut Resource, rule: &Rule) -> Result<(), Trouble> {

@@ -10,49 +10,49 @@ use function_paved_road::compose::spec_hash;
 use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 
-pub(super) use self::db_client::Guest;
+pub(super) use self::db_client::DbClient;
 use self::db_client::text;
 use crate::environment::Environment;
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
 
-pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
-    all_become_ready(&stage, Flavour::Claims).await
+pub(super) async fn every_claim_becomes_ready(fixture: Fixture) -> Result<()> {
+    all_become_ready(&fixture, Flavour::Claims).await
 }
 
-pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Result<()> {
-    all_become_ready(&stage, Flavour::Namespaced).await
+pub(super) async fn every_namespaced_composite_becomes_ready(fixture: Fixture) -> Result<()> {
+    all_become_ready(&fixture, Flavour::Namespaced).await
 }
 
-async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
+async fn all_become_ready(fixture: &Fixture, flavour: Flavour) -> Result<()> {
     let (mut examples, mut clusters) =
-        try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+        try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
     examples.retain(|(_, of, _)| *of == flavour);
     clusters.retain(|(_, of, _)| *of == flavour);
     let examples =
-        examples.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment));
+        examples.iter().map(|(api, _, environment)| tells(fixture, *api, flavour, environment));
     let clusters = clusters
         .iter()
-        .map(|(cluster, _, environment)| cluster_tells(stage, cluster, flavour, environment));
+        .map(|(cluster, _, environment)| cluster_tells(fixture, cluster, flavour, environment));
     try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
 }
 
 /// An API's example, changed so, becomes Ready and tells what it should; gives it back.
 pub(super) async fn becomes_ready(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     flavour: Flavour,
     change: Value,
 ) -> Result<Environment> {
-    let environment = stage.ready(api.info().name, flavour, change).await?;
-    tells(stage, api, flavour, &environment).await?;
+    let environment = fixture.ready(api.info().name, flavour, change).await?;
+    tells(fixture, api, flavour, &environment).await?;
     Ok(environment)
 }
 
 /// An environment that is ready tells what its owner needs.
 async fn tells(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     flavour: Flavour,
     environment: &Environment,
@@ -61,14 +61,14 @@ async fn tells(
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(name, environment).await?;
     if name == "virtual-environment" {
-        names_its_kubeconfig(stage, environment).await?;
+        names_its_kubeconfig(fixture, environment).await?;
     }
-    hands_over_its_secret(stage, api, environment, flavour).await.with_context(|| name)
+    hands_over_its_secret(fixture, api, environment, flavour).await.with_context(|| name)
 }
 
 /// So does a virtual environment on a managed cluster of this type.
 async fn cluster_tells(
-    stage: &Stage,
+    fixture: &Fixture,
     cluster: &str,
     flavour: Flavour,
     environment: &Environment,
@@ -89,8 +89,8 @@ async fn cluster_tells(
         status["kubeconfigSecret"]["key"] == "kubeconfig",
         "{cluster} has its kubeconfig under another key: {status}"
     );
-    names_its_kubeconfig(stage, environment).await.with_context(|| cluster.to_owned())?;
-    connection_secret(stage, api.info().name, flavour, environment)
+    names_its_kubeconfig(fixture, environment).await.with_context(|| cluster.to_owned())?;
+    connection_secret(fixture, api.info().name, flavour, environment)
         .await
         .with_context(|| cluster.to_owned())
         .map(drop)
@@ -98,11 +98,11 @@ async fn cluster_tells(
 
 /// There is something in the Secret, and under the key, that the status of a virtual environment
 /// names.
-async fn names_its_kubeconfig(stage: &Stage, environment: &Environment) -> Result<()> {
+async fn names_its_kubeconfig(fixture: &Fixture, environment: &Environment) -> Result<()> {
     let object = environment.object().await?;
     let named = &object["status"]["kubeconfigSecret"];
     let name = |key: &str| named[key].as_str().unwrap_or_default();
-    let secret = stage.objects.get("v1", "Secret", name("namespace"), name("name")).await?;
+    let secret = fixture.objects.get("v1", "Secret", name("namespace"), name("name")).await?;
     let kubeconfig = &secret.unwrap_or_default()["data"][name("key")];
     ensure!(
         kubeconfig.as_str().is_some_and(|it| !it.is_empty()),
@@ -243,12 +243,12 @@ fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
 /// The connection details are in a Secret of the owner's namespace, under all their keys; those of
 /// a database let in whoever has them.
 async fn hands_over_its_secret(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     environment: &Environment,
     flavour: Flavour,
 ) -> Result<()> {
-    let secret = connection_secret(stage, api.info().name, flavour, environment).await?;
+    let secret = connection_secret(fixture, api.info().name, flavour, environment).await?;
     let object = environment.object().await?;
     let status = &object["status"];
     for (key, field) in connection_in_status(api.info().name)? {
@@ -258,9 +258,9 @@ async fn hands_over_its_secret(
             "{key} is {value:?}, and {field} another: {status}"
         );
     }
-    let has_database = api.info().name == "unified-environment" && stage.plane.postgres.is_some();
+    let has_database = api.info().name == "unified-environment" && fixture.plane.postgres.is_some();
     match secret.filter(|_| has_database) {
-        Some(secret) => Guest::with(&secret).await.map(drop),
+        Some(secret) => DbClient::with(&secret).await.map(drop),
         None => Ok(()),
     }
 }
@@ -293,7 +293,7 @@ fn connection_in_status(api: &str) -> Result<&'static [(&'static str, &'static s
 /// Waits until the connection secret has all keys, as its owner's role lets that be read; none
 /// where an API has no connection details.
 pub(super) async fn connection_secret(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &str,
     flavour: Flavour,
     environment: &Environment,
@@ -311,7 +311,7 @@ pub(super) async fn connection_secret(
     };
     // The scenario's own user has no rights where those are that stand.
     let owner = format!("user@{}", environment.namespace());
-    let objects = Objects::new(stage.plane.outer.person(&owner).await?);
+    let objects = Objects::new(fixture.plane.outer.person(&owner).await?);
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
         let secret = objects.get("v1", "Secret", environment.namespace(), &name).await?;
         Ok(secret.filter(|secret| {

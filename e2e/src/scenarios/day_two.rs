@@ -19,11 +19,11 @@ pub(super) use self::settings::{
     new_tags_and_publishers_reach_running_resources, wrong_settings_change_no_running_resource,
 };
 use super::{claims, in_each_flavour};
-use crate::control_plane::{Breakers, Function};
+use crate::control_plane::{CircuitBreakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::{TIMEOUT, eventually};
 use crate::examples;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::paved::Paved;
 
@@ -39,18 +39,18 @@ const LOST: [(&str, &[&str]); 5] = [
     ("virtual-environment", &["app"]),
 ];
 
-pub(super) async fn resource_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
-    let parts = in_each_flavour(&stage, async |flavour| {
+pub(super) async fn resource_deleted_by_hand_comes_back(fixture: Fixture) -> Result<()> {
+    let parts = in_each_flavour(&fixture, async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
-            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
             for slot in slots {
-                comes_back(&environment, slot, &stage.operator()).await?;
+                comes_back(&environment, slot, &fixture.operator()).await?;
             }
             Ok(())
         });
         try_join_all(lost).await.map(drop)
     });
-    try_join(parts, a_connection_secret_comes_back(&stage)).await.map(drop)
+    try_join(parts, a_connection_secret_comes_back(&fixture)).await.map(drop)
 }
 
 /// The slot of the connection details in the namespaced flavour.
@@ -71,21 +71,21 @@ async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Res
 }
 
 /// With something in each of its keys, though one of them is a password that nobody else has.
-async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
+async fn a_connection_secret_comes_back(fixture: &Fixture) -> Result<()> {
     let api = "application-environment";
     let another = json!({"metadata": {"name": "another"}});
-    let environment = stage.ready(api, Flavour::Namespaced, another).await?;
+    let environment = fixture.ready(api, Flavour::Namespaced, another).await?;
     // No operator's business: operators see no Secrets.
-    comes_back(&environment, CONNECTION, &stage.admin).await?;
-    claims::connection_secret(stage, api, Flavour::Namespaced, &environment).await.map(drop)
+    comes_back(&environment, CONNECTION, &fixture.admin).await?;
+    claims::connection_secret(fixture, api, Flavour::Namespaced, &environment).await.map(drop)
 }
 
 /// Somebody terminates the machine in the cloud's own console.
-pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
+pub(super) async fn resource_vanished_from_a_cloud_comes_back(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.object().await?["status"]["instanceId"].clone();
-        stage.vanishes(&environment.slot("instance").await?).await?;
+        fixture.vanishes(&environment.slot("instance").await?).await?;
         let after = environment
             .until("another machine is there", |object| {
                 let id = &object["status"]["instanceId"];
@@ -120,17 +120,17 @@ async fn settled(environments: &[Environment]) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {
-    let standing = stage.standing().await?;
+pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Result<()> {
+    let standing = fixture.shared_environments().await?;
     let before = desired(&standing).await?;
     let providers =
-        ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
+        ["fake-providers", "provider-kubernetes", "provider-helm"].map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
     for api in ["gpu-workspace", "unified-environment", "virtual-environment"] {
-        for flavour in stage.flavours() {
-            let environment = stage.example(api, flavour, examples::beside(api, flavour))?;
+        for flavour in fixture.flavours() {
+            let environment = fixture.example(api, flavour, examples::beside(api, flavour))?;
             environment.apply().await?;
             late.push(environment);
         }
@@ -150,10 +150,10 @@ const STRIKES: usize = 5;
 
 /// While environments are made, a replica is killed again and again that is about to answer: its
 /// calls are lost.
-pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Result<()> {
+pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> Result<()> {
     let made = async {
         let (examples, clusters) =
-            try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+            try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
         let examples = examples.into_iter().map(|(_, _, environment)| environment);
         let clusters = clusters.into_iter().map(|(_, _, environment)| environment);
         let environments: Vec<_> = examples.chain(clusters).collect();
@@ -162,19 +162,19 @@ pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Resul
         anyhow::Ok(environments)
     };
     let struck = async {
-        let all = stage.apis().count() + stage.clusters().count();
+        let all = fixture.apis().count() + fixture.clusters().count();
         eventually("all are applied", async || {
-            Ok((stage.applied_of_standing().await? == all).then_some(()))
+            Ok((fixture.applied_shared().await? == all).then_some(()))
         })
         .await?;
-        killed(&stage.plane.function).await
+        killed(&fixture.plane.function).await
     };
     // Whatever becomes of the environments, the replica that is down is started again.
     let (environments, struck) = join(made, struck).await;
     let environments = environments?;
     struck?;
     for environment in &environments {
-        let made = stage.in_the_clouds(&environment.composite().await?).await?;
+        let made = fixture.in_the_clouds(&environment.composite().await?).await?;
         let composed = environment.composed().await?;
         for kind in made.iter().filter_map(|one| one.split(' ').next()) {
             let made = made.iter().filter(|one| one.split(' ').next() == Some(kind)).count();
@@ -202,17 +202,17 @@ async fn killed(function: &Function) -> Result<()> {
 }
 
 /// A claim says that it is synced and ready although its composite cannot be composed any more.
-pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let pools = stage.flavours().into_iter().map(|flavour| {
+pub(super) async fn an_edit_that_no_function_answers_is_not_ready(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let pools = fixture.flavours().into_iter().map(|flavour| {
         let name = format!("edited-{flavour}");
-        stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
+        fixture.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
     });
     let mut pools = pools.collect::<Result<Vec<_>>>()?;
     for pool in &pools {
         paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready after"])?;
     }
-    let replicas = &stage.plane.function.replicas;
+    let replicas = &fixture.plane.function.replicas;
     join_all(replicas.iter().map(|replica| replica.stop())).await;
     for pool in &mut pools {
         pool.manifest["spec"]["replicas"] = 3.into();
@@ -229,10 +229,10 @@ pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) 
     Ok(())
 }
 
-pub(super) async fn restarted_crossplane_recreates_no_resource(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
+pub(super) async fn restarted_crossplane_recreates_no_resource(fixture: Fixture) -> Result<()> {
+    let environments = fixture.shared_environments().await?;
     let before = desired(&environments).await?;
-    crossplane_looks_again(&stage).await?;
+    crossplane_looks_again(&fixture).await?;
     try_join_all(environments.iter().map(Environment::poke)).await?;
     for (environment, before) in environments.iter().zip(before) {
         let after = environment.desired().await?;
@@ -245,16 +245,16 @@ pub(super) async fn restarted_crossplane_recreates_no_resource(stage: Stage) -> 
 const SEVERAL: f64 = 20.0;
 
 /// Starts Crossplane anew, and waits until it has looked at every composite.
-pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
-    let core = stage.plane.process("crossplane")?;
+pub(super) async fn crossplane_looks_again(fixture: &Fixture) -> Result<()> {
+    let core = fixture.plane.process("crossplane")?;
     // What it has counted goes with it.
-    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&Breakers::default())?;
+    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&CircuitBreakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {
         // Until it listens, there is nothing to count.
         let count =
-            stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
+            fixture.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
         Ok((count.unwrap_or_default() > SEVERAL).then_some(()))
     })
     .await

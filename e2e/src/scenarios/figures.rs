@@ -19,19 +19,19 @@ use xtask::workspace;
 
 pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
 
-pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
-    for (api, flavour) in stage.apis() {
+pub(super) async fn each_becomes_ready_by_itself(fixture: Fixture) -> Result<()> {
+    for (api, flavour) in fixture.apis() {
         let info = api.info();
-        let before = Counts::from_plane(&stage.plane, api, flavour).await?;
+        let before = Counts::from_plane(&fixture.plane, api, flavour).await?;
         let begin = Instant::now();
-        let add_ons = stage.add_ons().await?;
+        let add_ons = fixture.add_ons().await?;
         let change = if info.name == "virtual-environment" { add_ons.change() } else { json!({}) };
-        let environment = stage.ready(info.name, flavour, change).await?;
+        let environment = fixture.ready(info.name, flavour, change).await?;
         let seconds = begin.elapsed().as_secs_f64();
-        let after = Counts::from_plane(&stage.plane, api, flavour).await?;
+        let after = Counts::from_plane(&fixture.plane, api, flavour).await?;
         let resources = environment.composed().await?.len();
         println!(
             "    {:24} {flavour:?}: {resources} resources, ready after {seconds:.1} s, {} reconciles, {} events",
@@ -73,17 +73,17 @@ impl Counts {
 
 /// They stand in an API server where nobody composes anything, with the status that each example
 /// came to. Only the released command line is measured.
-pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
+pub(super) async fn two_thousand_are_listed_and_waited_for(fixture: Fixture) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
     is_light(&program).await?;
-    let inner = &stage.plane.inner;
+    let inner = &fixture.plane.inner;
     let objects = Objects::new(inner.client.clone());
     let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace}});
     objects.apply(&namespace).await?;
-    let environments = stage.standing().await?;
-    copy_kinds(&stage.objects, &objects).await?;
+    let environments = fixture.shared_environments().await?;
+    copy_kinds(&fixture.objects, &objects).await?;
     let mut names = Vec::new();
     let mut copies = Vec::new();
     for environment in environments {
@@ -94,7 +94,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             let group = group_of(&object);
             let name = format!("{}-{number}", environment.name());
             names.push(format!("{kind}.{group}/{name}"));
-            copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
+            copy["metadata"] = json!({"name": name, "namespace": fixture.namespace});
             copies.push(copy);
         }
     }
@@ -103,7 +103,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
     let json = ["list", "-o", "json"].map(str::to_owned).to_vec();
     let wait = [&["wait", "--for=deleted", "--timeout=5s"].map(str::to_owned)[..], &names].concat();
     for (what, args, code) in [("list", list, 0), ("list -o json", json, 0), ("wait", wait, 5)] {
-        let cost = Cost::measure(&stage, &program, &args).await?;
+        let cost = Cost::measure(&fixture, &program, &args).await?;
         println!(
             "    paved {what}, {} environments: first output after {:.2} s, {:.1} MiB at most, {:?}",
             names.len(),
@@ -111,7 +111,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, stage.apis().count(), names.len())
+        cost.is_fair(code, fixture.apis().count(), names.len())
             .with_context(|| format!("paved {what}"))?;
     }
     Ok(())
@@ -210,8 +210,8 @@ impl Cost {
         Ok(())
     }
 
-    async fn measure(stage: &Stage, program: &Path, args: &[String]) -> Result<Self> {
-        let inner = &stage.plane.inner;
+    async fn measure(fixture: &Fixture, program: &Path, args: &[String]) -> Result<Self> {
+        let inner = &fixture.plane.inner;
         let metrics = Metrics::from_client(inner.client.clone());
         let before = requests(&metrics).await?;
         let begin = Instant::now();
@@ -219,7 +219,7 @@ impl Cost {
             .args(args)
             .arg("--kubeconfig")
             .arg(&inner.kubeconfig)
-            .args(["-n", &stage.namespace])
+            .args(["-n", &fixture.namespace])
             .env_remove("GITHUB_OUTPUT")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -18,38 +18,38 @@ use xtask::workspace;
 
 use super::portrayed;
 use super::upgrade::{self, NEXT};
-use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages};
+use crate::control_plane::{CircuitBreakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::{Objects, reference};
 use crate::{examples, kubectl, next_release};
 
 /// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the
 /// providers there.
-pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
-    let options = Options { install: false, packages: None, ..stage.plane.beside() };
+pub(super) async fn its_documented_commands_run(fixture: Fixture) -> Result<()> {
+    let options = Options { install: false, packages: None, ..fixture.plane.beside() };
     let plane =
         ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
     let plane = Arc::new(plane);
-    let stage = Stage::set(plane.clone(), "operations").await?;
-    let team = Team::with(&stage).await?;
+    let fixture = Fixture::set(plane.clone(), "operations").await?;
+    let team = Team::with(&fixture).await?;
     let result = async {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
         team.installs_one_api().await.context("docs/how-to/install.md")?;
-        Breakers::from_plane(&plane).await?.have_not_opened_since(&Breakers::default())
+        CircuitBreakers::from_plane(&plane).await?.have_not_opened_since(&CircuitBreakers::default())
     };
     let result = match result.await {
         Err(error) => {
             let packages =
                 plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
-            let team = stage.in_namespace(TEAM).portrait().await;
+            let team = fixture.in_namespace(TEAM).portrait().await;
             Err(anyhow!("{error:#}\n{packages}\n{team}"))
         }
         done => done,
     };
-    portrayed(result, &stage, "operations").await
+    portrayed(result, &fixture, "operations").await
 }
 
 /// The variable with the release of an upgrade.
@@ -63,7 +63,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Who has the guide, and a cluster.
 struct Team {
-    stage: Stage,
+    fixture: Fixture,
     plane: Arc<ControlPlane>,
     objects: Objects,
     /// The folder with kubectl.
@@ -74,17 +74,17 @@ struct Team {
 
 impl Team {
     /// With both releases in the registry.
-    async fn with(stage: &Stage) -> Result<Self> {
-        let plane = stage.plane.clone();
-        packages::providers(plane.ground(), &plane.registry).await?;
-        packages::ours(plane.ground(), &plane.registry, &Args::default(), None).await?;
+    async fn with(fixture: &Fixture) -> Result<Self> {
+        let plane = fixture.plane.clone();
+        packages::providers(plane.workdir(), &plane.registry).await?;
+        packages::ours(plane.workdir(), &plane.registry, &Args::default(), None).await?;
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;
         plane.outer.apply(&[plane.registry.image_config()]).await?;
-        let programs = plane.ground().subfolder("operations")?;
+        let programs = plane.workdir().subfolder("operations")?;
         std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
-        let objects = stage.objects.clone();
-        Ok(Self { stage: stage.clone(), plane, objects, programs, _later: later })
+        let objects = fixture.objects.clone();
+        Ok(Self { fixture: fixture.clone(), plane, objects, programs, _later: later })
     }
 
     /// Block by block; what some of them lead to is looked at.
@@ -169,7 +169,7 @@ impl Team {
     /// to.
     async fn provided(&self, flavour: Flavour) -> Result<()> {
         self.run_as(|account| ["provider-kubernetes", "provider-helm"].contains(&account)).await?;
-        if self.plane.process("stand-in").is_err() {
+        if self.plane.process("fake-providers").is_err() {
             self.plane.run_providers(Duration::ZERO).await?;
         }
         match flavour {
@@ -183,9 +183,9 @@ impl Team {
     /// of the namespaced flavour alone, for its namespace, and for its Service, which it compares
     /// by a dry run. Elsewhere it has those of the claims' flavour, too.
     async fn exposes_a_virtual_cluster(&self) -> Result<()> {
-        let stage = self.stage.clone().with_rights().await?;
+        let fixture = self.fixture.clone().with_rights().await?;
         let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});
-        let environment = stage.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
+        let environment = fixture.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
         environment.slot("vcluster-service").await?;
         environment.delete().await?;
         environment.gone().await

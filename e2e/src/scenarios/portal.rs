@@ -16,7 +16,7 @@ use tokio::time::timeout;
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
 use crate::eventually::{TIMEOUT, eventually};
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::openid::{Browser, Changes};
 use crate::portal::{Portal, PublicUrl};
 
@@ -30,10 +30,10 @@ const THEIRS: &str = "theirs";
 /// deleted, though one of the two replicas is killed amid; of two people neither sees anything of
 /// the other's.
 #[expect(clippy::too_many_lines, reason = "the steps of one story")]
-pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
+pub(super) async fn two_tenants_make_watch_and_delete(fixture: Fixture) -> Result<()> {
     let groups = PEOPLE.map(group_of);
-    try_join_all(groups.map(|group| team(&stage, group))).await?;
-    let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned), PublicUrl::Shared).await?;
+    try_join_all(groups.map(|group| team(&fixture, group))).await?;
+    let portal = Portal::start(&fixture, &PEOPLE.map(str::to_owned), PublicUrl::Shared).await?;
     let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
     let (ada, bob) = (Browser::new(first)?, Browser::new(first)?);
     ada.sign_in(first, PEOPLE[0]).await?;
@@ -52,7 +52,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(status == 202, "{status}: {told}");
     let (heard, not_heard) =
         (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
-    let made = make(&stage, &ada, first).await?;
+    let made = make(&fixture, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
     let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
     for step in [("ADDED", "Provisioning"), ("MODIFIED", "Ready")] {
@@ -126,7 +126,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let (_, one) = bob.ask("GET", first, &theirs, &Value::Null).await?;
     let (status, said) = bob.ask("DELETE", first, &theirs, &Value::Null).await?;
     ensure!(status == 202, "DELETE {theirs} is answered by {status}: {said}");
-    going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
+    going.push(Environment::new(fixture.admin.clone(), fixture.objects.clone(), one["object"].clone()));
     for name in &made {
         let path = path_of(&ada, first, name).await?;
         let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;
@@ -134,8 +134,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         let (status, said) = ada.ask("DELETE", first, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
         going.push(Environment::new(
-            stage.admin.clone(),
-            stage.objects.clone(),
+            fixture.admin.clone(),
+            fixture.objects.clone(),
             one["object"].clone(),
         ));
     }
@@ -150,7 +150,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
     ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob was told of {seen:?}");
-    portal.uninstall(&stage).await
+    portal.uninstall(&fixture).await
 }
 
 /// Whoever may not see an environment may do nothing with it, at either replica.
@@ -172,21 +172,21 @@ fn group_of(who: &str) -> &str {
 
 /// A team's stage: a namespace that is called like its group, in which whoever belongs to that may
 /// make environments.
-async fn team(stage: &Stage, group: &str) -> Result<Stage> {
+async fn team(fixture: &Fixture, group: &str) -> Result<Fixture> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
-    stage.objects.apply(&namespace).await?;
+    fixture.objects.apply(&namespace).await?;
     let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
-    stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
+    fixture.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
     let kind = format!("stockpools.{}", Flavour::Namespaced.default_group());
     let whoever = format!("--as-group={group}");
     let can = ["auth", "can-i", "create", &kind, "--as=somebody", &whoever, "-n", group];
-    eventually("the group may make environments", async || Ok(stage.admin.run(&can).await.ok()))
+    eventually("the group may make environments", async || Ok(fixture.admin.run(&can).await.ok()))
         .await?;
-    Ok(stage.in_namespace(group))
+    Ok(fixture.in_namespace(group))
 }
 
 /// Makes one of each kind, as its clients know it; their names.
-async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
+async fn make(fixture: &Fixture, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
     let mut made = BTreeSet::new();
     let workspace = json!({"owner": PEOPLE[0], "instanceType": "g4dn.xlarge"});
     let (status, told) = ada.ask("POST", portal, "/api/workspaces", &workspace).await?;
@@ -210,7 +210,7 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     ensure!(status == 200 && told["status"] == "succeeded", "{status}: {told}");
     made.insert("render".to_owned());
     for api in ["unified-environment", "virtual-environment"] {
-        let mut manifest = stage.example(api, Flavour::Claims, json!({}))?.manifest;
+        let mut manifest = fixture.example(api, Flavour::Claims, json!({}))?.manifest;
         manifest["metadata"].as_object_mut().context("metadata")?.remove("namespace");
         let (status, told) = ada.ask("POST", portal, "/api/v1/environments", &manifest).await?;
         ensure!((200..300).contains(&status), "{api}: {status}: {told}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::day_two::crossplane_looks_again;
 use crate::environment::Environment;
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 /// How long there may be no write.
 const SILENCE: Duration = Duration::from_mins(2);
@@ -19,14 +19,14 @@ const SILENCE: Duration = Duration::from_mins(2);
 /// How long late writes of what has just become ready may take.
 const SETTLING: Duration = Duration::from_secs(15);
 
-pub(super) async fn idle_environment_causes_no_write(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
+pub(super) async fn idle_environment_causes_no_write(fixture: Fixture) -> Result<()> {
+    let environments = fixture.shared_environments().await?;
     // A change that a provider has not seen yet is written at its next look, which may be minutes
     // away.
-    every_controller_looks_again(&stage).await?;
+    every_controller_looks_again(&fixture).await?;
     let before = try_join_all(environments.iter().map(settled)).await?;
     let silent = tokio::time::sleep(SILENCE);
-    every_controller_looks_again(&stage).await?;
+    every_controller_looks_again(&fixture).await?;
     silent.await;
     for (environment, before) in environments.iter().zip(before) {
         let after = objects(environment).await?;
@@ -62,13 +62,13 @@ async fn settled(environment: &Environment) -> Result<Objects> {
 
 /// Crossplane and the providers look seldom at what does not change; but each looks at everything
 /// when it is started.
-async fn every_controller_looks_again(stage: &Stage) -> Result<()> {
+async fn every_controller_looks_again(fixture: &Fixture) -> Result<()> {
     let providers =
-        ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
+        ["fake-providers", "provider-kubernetes", "provider-helm"].map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     providers.iter().try_for_each(|provider| provider.start_again())?;
-    crossplane_looks_again(stage).await
+    crossplane_looks_again(fixture).await
 }
 
 /// Each write changes it.

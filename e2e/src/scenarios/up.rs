@@ -16,11 +16,11 @@ use xtask::tools;
 
 use crate::control_plane::ports;
 use crate::eventually::{TIMEOUT, eventually};
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 
-pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
-    let contributor = Contributor::new(&stage)?;
+pub(super) async fn it_runs_until_ctrl_c(fixture: Fixture) -> Result<()> {
+    let contributor = Contributor::new(&fixture)?;
     // Crossplane without our packages: what is looked at here is how it begins and ends.
     let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
     let kubeconfig = timeout(TIMEOUT, usage(&mut up)).await.context("it does not come up")??;
@@ -33,11 +33,11 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     contributor.no_trace_is_left()
 }
 
-pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
+pub(super) async fn it_listens_on_loopback_alone(fixture: Fixture) -> Result<()> {
     let (own, others): (Vec<_>, Vec<_>) =
         ports::listeners()?.into_iter().partition(|listener| listener.is_loopback);
     ensure!(others.is_empty(), "these are reached from other machines: {others:#?}");
-    let core = stage.plane.ground().tools.core.display().to_string();
+    let core = fixture.plane.workdir().tools.core.display().to_string();
     ensure!(
         own.iter().any(|listener| listener.command.starts_with(&core)),
         "core listens nowhere: {own:#?}"
@@ -45,8 +45,8 @@ pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Result<()> {
-    let contributor = Contributor::new(&stage)?;
+pub(super) async fn it_stays_in_the_background_until_down(fixture: Fixture) -> Result<()> {
+    let contributor = Contributor::new(&fixture)?;
     let detach = ["up", "--detach"];
     let result = async {
         let printed = contributor
@@ -85,8 +85,8 @@ struct Contributor {
 }
 
 impl Contributor {
-    fn new(stage: &Stage) -> Result<Self> {
-        let target = stage.plane.ground().subfolder(&stage.namespace)?;
+    fn new(fixture: &Fixture) -> Result<Self> {
+        let target = fixture.plane.workdir().subfolder(&fixture.namespace)?;
         // PostgreSQL is another user than root.
         let mut temporary = tempfile::Builder::new();
         let temporary =
@@ -95,7 +95,7 @@ impl Contributor {
             target,
             temporary,
             tools: tools::folder()?,
-            kubectl: stage.admin.program.clone(),
+            kubectl: fixture.admin.program.clone(),
         })
     }
 

@@ -20,7 +20,7 @@ use xtask::{tools, workspace};
 use crate::control_plane::{ControlPlane, Function, packages};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::reference;
 use crate::{examples, next_release};
 
@@ -31,10 +31,10 @@ pub(super) use self::released::{
 /// The later release.
 pub(super) const NEXT: &str = "v0.3.0";
 
-pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Result<()> {
-    publish(&stage.plane).await?;
-    let later = function(&stage.plane, 2).await?;
-    let environments = stage.standing().await?.into_iter();
+pub(super) async fn in_whatever_order_nothing_is_made_anew(fixture: Fixture) -> Result<()> {
+    publish(&fixture.plane).await?;
+    let later = function(&fixture.plane, 2).await?;
+    let environments = fixture.shared_environments().await?.into_iter();
     let environments =
         try_join_all(environments.map(async |one| anyhow::Ok((one.desired().await?, one)))).await?;
     let steps = [
@@ -54,19 +54,19 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
         let mut newcomer = None;
         for (step, part, release) in steps {
             installed.change(part, release);
-            install(&stage, part, release, &installed).await.context(step)?;
+            install(&fixture, part, release, &installed).await.context(step)?;
             if let Part::Function = part {
-                let of_now = &stage.plane.function;
+                let of_now = &fixture.plane.function;
                 let (answering, idle) =
                     if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
                 only(answering, idle).await?;
             }
             if newcomer.is_none() && installed.function == Release::Next {
-                newcomer = Some(made_by_the_later(&stage).await.context(step)?);
+                newcomer = Some(made_by_the_later(&fixture).await.context(step)?);
             }
             let all = environments.iter().chain(&newcomer);
             let checks =
-                all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
+                all.map(|(before, environment)| runs_on(&fixture, &installed, before, environment));
             try_join_all(checks).await.context(step)?;
         }
         Ok(())
@@ -97,9 +97,9 @@ async fn stay_ready<'e>(
 }
 
 /// What is made while the later function answers is as that decides, and stays so under today's.
-async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
-    let flavour = stage.flavours().pop().context("Crossplane serves no API")?;
-    let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
+async fn made_by_the_later(fixture: &Fixture) -> Result<(Desired, Environment)> {
+    let flavour = fixture.flavours().pop().context("Crossplane serves no API")?;
+    let workspace = fixture.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
     ensure!(image == next_release::IMAGE, "the later function makes machines of {image}");
     Ok((workspace.rests().await?, workspace))
@@ -107,12 +107,12 @@ async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
 
 /// An environment follows what is installed, and nothing of it is another than before.
 async fn runs_on(
-    stage: &Stage,
+    fixture: &Fixture,
     installed: &State,
     before: &Desired,
     environment: &Environment,
 ) -> Result<()> {
-    follows(stage, environment, &installed.in_force.version()).await?;
+    follows(fixture, environment, &installed.in_force.version()).await?;
     writes_its_status(environment, installed.says_more()).await?;
     let after = environment.desired().await?;
     ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
@@ -180,8 +180,8 @@ impl State {
 
 /// Pushes the later release: its APIs' status may say more.
 pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
-    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
-    let output = ground.subfolder("packages-later")?;
+    let (workdir, args) = (plane.workdir(), &Release::Next.args(plane));
+    let output = workdir.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
     for (api, flavour) in examples::all(args.flavours()) {
@@ -193,7 +193,7 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
         input["schemaRevision"] = next_release::REVISION.into();
         contents.write(&crossplane, &file(&output, &names::configuration(api, flavour)))?;
     }
-    packages::push(ground, &plane.registry, args, &output).await
+    packages::push(workdir, &plane.registry, args, &output).await
 }
 
 /// Starts the later release's function; its package leads to it.
@@ -201,7 +201,7 @@ pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Fu
     let binary = workspace::built("function-next-release")?;
     let authority = plane.runtime.authority();
     let later =
-        Function::start(plane.ground(), authority, &binary, "function-next-release", replicas)
+        Function::start(plane.workdir(), authority, &binary, "function-next-release", replicas)
             .await?;
     plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
     Ok(later)
@@ -220,21 +220,21 @@ fn installation(plane: &ControlPlane, part: Part, release: Release) -> Vec<Value
 
 /// Installs a release of the function, or of all APIs, and waits until it is in force, or
 /// Crossplane says why it is not.
-async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
-    let objects = installation(&stage.plane, part, release);
-    stage.plane.outer.apply(&objects).await?;
+async fn install(fixture: &Fixture, part: Part, release: Release, installed: &State) -> Result<()> {
+    let objects = installation(&fixture.plane, part, release);
+    fixture.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
-            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
             Ok(is_it.then_some(()))
         })
         .await?;
     }
-    for object in &packages::installation(&release.args(&stage.plane)) {
+    for object in &packages::installation(&release.args(&fixture.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
         eventually("Crossplane takes the release, or says why not", async || {
-            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
             let is_refused =
@@ -259,12 +259,12 @@ async fn only(answering: &Function, idle: &Function) -> Result<()> {
 }
 
 /// Waits until an environment uses the Composition of that release.
-async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
+async fn follows(fixture: &Fixture, environment: &Environment, release: &str) -> Result<()> {
     eventually("the Composition's new revision is used", async || {
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };
         let name = of["compositionRevisionRef"]["name"].as_str().unwrap_or_default();
-        let revision = stage
+        let revision = fixture
             .objects
             .get("apiextensions.crossplane.io/v1", "CompositionRevision", "", name)
             .await?;

@@ -34,7 +34,7 @@ pub struct Bench {
     /// By group and kind.
     plurals: BTreeMap<(String, String), String>,
     options: Options,
-    stand_in: JoinHandle<anyhow::Result<()>>,
+    fake_providers: JoinHandle<anyhow::Result<()>>,
     _server: Server,
 }
 
@@ -59,9 +59,9 @@ impl Bench {
             postgres: postgres.as_ref().map(Postgres::url),
             clusters: None,
         };
-        let stand_in = tokio::spawn(run(client.clone(), options.clone()));
+        let fake_providers = tokio::spawn(run(client.clone(), options.clone()));
         let mut bench =
-            Self { client, postgres, plurals: BTreeMap::new(), options, stand_in, _server: server };
+            Self { client, postgres, plurals: BTreeMap::new(), options, fake_providers, _server: server };
         bench.install().await;
         for config in configs::from_guide().unwrap() {
             bench.create(config).await;
@@ -71,13 +71,13 @@ impl Bench {
 
     /// Kills the stand-in, without a word.
     pub async fn kill(&mut self) {
-        self.stand_in.abort();
-        _ = (&mut self.stand_in).await;
+        self.fake_providers.abort();
+        _ = (&mut self.fake_providers).await;
     }
 
     /// Starts it again.
     pub fn revive(&mut self) {
-        self.stand_in = tokio::spawn(run(self.client.clone(), self.options.clone()));
+        self.fake_providers = tokio::spawn(run(self.client.clone(), self.options.clone()));
     }
 
     /// The CRDs of all managed resources.
@@ -219,7 +219,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        self.stand_in.abort();
+        self.fake_providers.abort();
     }
 }
 

@@ -6,9 +6,9 @@ import { answer, api } from '../api/client';
 import { Refused, words } from '../api/problem';
 import type { Connection as Details, Environment } from '../api/schema';
 import { isInside, isLink, placeOf } from '../kinds/paths';
-import { humane } from '../kinds/format';
+import { toLabel } from '../kinds/format';
 import { sessionAtom } from '../state/session';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 import { Copy } from './Copy';
 import { Icon } from './Icon';
 import { ProblemAlert } from './ProblemAlert';
@@ -17,7 +17,7 @@ import { ProblemAlert } from './ProblemAlert';
 export function Connection({ environment }: { environment: Environment }) {
   const { endpoint, status, deletedAt, ready } = environment;
   const { state } = useAtomValue(sessionAtom);
-  const { addressless, connects } = useKnown(environment);
+  const { addressless, connects } = useKindMetadata(environment);
   const facts = Object.entries(status)
     .flatMap(([name, value]) => flat(name, value))
     .filter(([name, value]) => value !== endpoint && name !== 'ready');
@@ -95,10 +95,10 @@ function Outputs({ facts }: { facts: [string, string][] }) {
       <dl className="facts">
         {facts.map(([name, value]) => (
           <div key={name}>
-            <dt>{humane(name)}</dt>
+            <dt>{toLabel(name)}</dt>
             <dd>
               <span className="fact">{value}</span>
-              <Copy text={value} what={humane(name)} />
+              <Copy text={value} what={toLabel(name)} />
             </dd>
           </div>
         ))}

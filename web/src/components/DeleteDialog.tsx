@@ -55,14 +55,14 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
     ).then(leaving.accepted, (error: unknown) => {
       if (error instanceof Refused && error.status === 404) {
         leaving.accepted();
-        tell({ mood: 'good', title: `${name} was already deleted` });
+        tell({ tone: 'good', title: `${name} was already deleted` });
         return;
       }
       leaving.refused();
       const title = mayBeDone(error)
         ? `We could not confirm that ${name} is being deleted`
         : `Could not delete ${name}`;
-      tell({ mood: 'bad', title, detail: words(error) });
+      tell({ tone: 'bad', title, detail: words(error) });
     });
   };
   return (

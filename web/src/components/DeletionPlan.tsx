@@ -1,5 +1,5 @@
 import type { OnDeletion } from '../api/schema';
-import { count, humane } from '../kinds/format';
+import { count, toLabel } from '../kinds/format';
 
 /**
  * What deleting an environment deletes and keeps, as the function says it. Older schema revisions
@@ -16,7 +16,7 @@ export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) 
       {withData.length > 0 && (
         <Resources
           title="Deleted with all data"
-          all={withData.map((one) => ({ ...one, title: humane(one.slot) }))}
+          all={withData.map((one) => ({ ...one, title: toLabel(one.slot) }))}
         />
       )}
       {others > 0 && (
@@ -38,7 +38,7 @@ export function KeptResources({ plan: { deletes, keeps } }: { plan: OnDeletion }
   const isLeft = (slot: string) => deletes.some((one) => one.slot === slot);
   const all = keeps.map((one) => ({
     ...one,
-    title: isLeft(one.slot) ? `${humane(one.kind)} of ${one.slot}` : humane(one.slot),
+    title: isLeft(one.slot) ? `${toLabel(one.kind)} of ${one.slot}` : toLabel(one.slot),
   }));
   return <Resources title="Kept, and billed while it exists" all={all} />;
 }

@@ -3,12 +3,12 @@ import { memo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
 import { Picture } from '../kinds/metadata';
-import { moodOf } from '../kinds/tone';
+import { toneOf } from '../kinds/tone';
 import { isLink, pageOf } from '../kinds/paths';
 import { environmentAtom } from '../state/environments';
 import type { Key } from '../state/eventStore';
 import { useFault } from '../state/useFault';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
 import { KindName } from './KindName';
@@ -25,11 +25,11 @@ export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }
 
 function Card({ environment }: { environment: Environment }) {
   const { name, namespace, phase, message, progress, owner } = environment;
-  const mood = moodOf(environment);
+  const tone = toneOf(environment);
   const fault = useFault(environment);
-  const { api } = useKnown(environment);
+  const { api } = useKindMetadata(environment);
   return (
-    <li className="card" data-mood={mood}>
+    <li className="card" data-tone={tone}>
       <div className="card-head">
         <Picture api={api} size={40} />
         <div className="grow">
@@ -40,14 +40,14 @@ function Card({ environment }: { environment: Environment }) {
                 {name}
               </Link>
             </h2>
-            <Pill mood={mood} word={phase} />
+            <Pill tone={tone} word={phase} />
           </div>
           <p className="small">
             <KindName of={environment} /> · <span className="whole-word">{namespace}</span>
           </p>
         </div>
       </div>
-      <Progress text={progress} mood={mood} />
+      <Progress text={progress} tone={tone} />
       <p className="says">{fault ? fault.cause.headline : message}</p>
       <Endpoint of={environment} />
       <p className="card-foot small">
@@ -63,9 +63,9 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
   const environment = useAtomValue(environmentAtom(of));
   if (!environment) return null;
   const { name, namespace, phase, progress, owner } = environment;
-  const mood = moodOf(environment);
+  const tone = toneOf(environment);
   return (
-    <tr data-mood={mood}>
+    <tr data-tone={tone}>
       <th scope="row">
         <Link href={pageOf(environment)}>{name}</Link>
       </th>
@@ -74,10 +74,10 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
       </td>
       <td className="line">{namespace}</td>
       <td>
-        <Pill mood={mood} word={phase} />
+        <Pill tone={tone} word={phase} />
       </td>
       <td>
-        <Progress text={progress} mood={mood} />
+        <Progress text={progress} tone={tone} />
       </td>
       <td className="wide">
         <Endpoint of={environment} />
@@ -96,7 +96,7 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
  */
 function Endpoint({ of }: { of: Environment }) {
   const { name, endpoint, ready } = of;
-  const { addressless } = useKnown(of);
+  const { addressless } = useKindMetadata(of);
   if (!endpoint)
     return <p className="endpoint small">{ready || addressless ? '' : 'No address yet'}</p>;
   return (

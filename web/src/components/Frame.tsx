@@ -98,7 +98,7 @@ function Who() {
     portal
       .signOut()
       .catch((error: unknown) =>
-        tell({ mood: 'bad', title: 'Could not sign you out everywhere', detail: words(error) }),
+        tell({ tone: 'bad', title: 'Could not sign you out everywhere', detail: words(error) }),
       );
   };
   return (

@@ -8,8 +8,8 @@ export function History({ environment }: { environment: Environment }) {
   const happenings = useMemo(() => historyOf(environment), [environment]);
   return (
     <ol className="history">
-      {happenings.map(({ at, mood, title }) => (
-        <li key={`${at} ${title}`} data-mood={mood}>
+      {happenings.map(({ at, tone, title }) => (
+        <li key={`${at} ${title}`} data-tone={tone}>
           <span>{title}</span>
           <span className="small">
             <Ago at={at} />

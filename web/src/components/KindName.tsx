@@ -1,6 +1,6 @@
 import { groupOf, type OfKind } from '../kinds/metadata';
 import { twinsAtom } from '../state/session';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 import { useValue } from '../state/useValue';
 
 /**
@@ -8,7 +8,7 @@ import { useValue } from '../state/useValue';
  * group.
  */
 export function KindName({ of }: { of: OfKind }) {
-  const { title } = useKnown(of);
+  const { title } = useKindMetadata(of);
   const isTwin = useValue(twinsAtom, (twins) => twins.has(title));
   return (
     <>

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useAtomValue } from 'jotai';
 import { retryNow } from '../api/live';
-import { useLater } from '../state/useElapsed';
+import { useElapsed } from '../state/useElapsed';
 import { nowAtom } from '../state/now';
 import { lineAtom } from '../state/session';
 import { Icon } from './Icon';
@@ -30,7 +30,7 @@ export function LineBanner() {
  */
 function Down({ retryAt, why }: { retryAt: number; why: string }) {
   const now = useAtomValue(nowAtom);
-  const later = useLater(1_500);
+  const later = useElapsed(1_500);
   if (!later) return null;
   const seconds = Math.round((retryAt - now) / 1000);
   return (

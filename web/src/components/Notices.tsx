@@ -10,9 +10,9 @@ import { noticesAtom, readAtom, type Notice } from '../state/notices';
 export function Notices() {
   const notices = useAtomValue(noticesAtom);
   const read = useSetAtom(readAtom);
-  const of = (mood: Notice['mood']) =>
+  const of = (tone: Notice['tone']) =>
     notices
-      .filter((notice) => notice.mood === mood)
+      .filter((notice) => notice.tone === tone)
       .map((notice) => <Told key={notice.id} notice={notice} read={read} />);
   return (
     <div className="notices">
@@ -31,23 +31,23 @@ export function Notices() {
 const WHILE = 8_000;
 
 function Told({
-  notice: { id, mood, title, detail },
+  notice: { id, tone, title, detail },
   read,
 }: {
   notice: Notice;
   read: (id: number) => void;
 }) {
   useEffect(() => {
-    if (mood === 'bad') return;
+    if (tone === 'bad') return;
     const timer = setTimeout(() => read(id), WHILE);
     return () => clearTimeout(timer);
-  }, [id, mood, read]);
+  }, [id, tone, read]);
   return (
     <Notification
-      color={mood === 'bad' ? 'red' : 'teal'}
+      color={tone === 'bad' ? 'red' : 'teal'}
       title={title}
       withBorder
-      role={mood === 'bad' ? 'alert' : 'group'}
+      role={tone === 'bad' ? 'alert' : 'group'}
       closeButtonProps={{ 'aria-label': 'Dismiss' }}
       onClose={() => read(id)}
     >

@@ -1,5 +1,5 @@
-import type { Mood } from '../kinds/tone';
-import { humane } from '../kinds/format';
+import type { Tone } from '../kinds/tone';
+import { toLabel } from '../kinds/format';
 import { Icon } from './Icon';
 
 const ICONS = {
@@ -11,20 +11,20 @@ const ICONS = {
 } as const;
 
 /** How something fares, in a word, a sign and a colour. */
-export function Pill({ mood, word }: { mood: Mood; word: string }) {
+export function Pill({ tone, word }: { tone: Tone; word: string }) {
   return (
-    <span className="pill" data-mood={mood}>
-      <Icon name={ICONS[mood]} size={13} />
-      {humane(word)}
+    <span className="pill" data-tone={tone}>
+      <Icon name={ICONS[tone]} size={13} />
+      {toLabel(word)}
     </span>
   );
 }
 
 /** The sign alone; the word stands beside it or is read out. */
-export function Dot({ mood, word }: { mood: Mood; word: string }) {
+export function Dot({ tone, word }: { tone: Tone; word: string }) {
   return (
-    <span className="dot" data-mood={mood}>
-      <Icon name={ICONS[mood]} size={14} />
+    <span className="dot" data-tone={tone}>
+      <Icon name={ICONS[tone]} size={14} />
       <span className="unseen">{word}</span>
     </span>
   );

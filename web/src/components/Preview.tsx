@@ -4,7 +4,7 @@ import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
 import { isHelper, nameOf } from '../kinds/tree';
 import { count } from '../kinds/format';
-import { useAsked, type Asked } from '../state/useRequest';
+import { useRequest, type RequestState } from '../state/useRequest';
 import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
@@ -23,12 +23,12 @@ export function usePreview<D, T>(
   document: D | undefined,
   ask: (document: D, signal?: AbortSignal) => Promise<T>,
 ): {
-  preview: Asked<T>;
+  preview: RequestState<T>;
   refusal: Refused | undefined;
   refused: (now: D) => Promise<Refused | undefined>;
 } {
   const settled = useSettled(document, 400);
-  const preview = useAsked(settled && JSON.stringify(settled), (signal) => ask(settled!, signal));
+  const preview = useRequest(settled && JSON.stringify(settled), (signal) => ask(settled!, signal));
   const refusal =
     document !== undefined && settled === document && isRejected(preview.error)
       ? preview.error
@@ -55,7 +55,7 @@ export function usePreview<D, T>(
 }
 
 interface Props<T> {
-  asked: Asked<T>;
+  asked: RequestState<T>;
   /** Whether the form is complete. */
   ready: boolean;
   /** What is said while it is not, and what of an answer. */
@@ -121,7 +121,7 @@ function Panel<T extends { notes: string[] }>({
 }
 
 /** What would be created. */
-export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: boolean }) {
+export function Preview({ asked, ready }: { asked: RequestState<Previewed>; ready: boolean }) {
   // Ahead: a page that has to be loaded again for it loses what was typed beside.
   useEffect(() => whenIdle(() => void Documents.load()), []);
   const shown = ({ parts }: Previewed) => parts.filter((part) => !isHelper(part));
@@ -143,7 +143,7 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
 }
 
 /** What a change would do. */
-export function ChangePreview({ asked, ready }: { asked: Asked<PreviewedChange>; ready: boolean }) {
+export function ChangePreview({ asked, ready }: { asked: RequestState<PreviewedChange>; ready: boolean }) {
   const summary = ({ changes }: PreviewedChange) =>
     changes.length === 0
       ? 'Changes no resources.'

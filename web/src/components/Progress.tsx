@@ -1,14 +1,14 @@
-import { progressOf, type Mood } from '../kinds/tone';
+import { progressOf, type Tone } from '../kinds/tone';
 
 /** How many parts are ready, or while it goes how many are gone. */
-export function Progress({ text, mood }: { text: string; mood: Mood }) {
+export function Progress({ text, tone }: { text: string; tone: Tone }) {
   const progress = progressOf(text);
-  const what = mood === 'leaving' ? 'deleted' : 'ready';
+  const what = tone === 'leaving' ? 'deleted' : 'ready';
   const label = progress
     ? `${progress.done} of ${progress.of} resources ${what}`
     : 'No resources yet';
   return (
-    <div className="progress" data-mood={mood}>
+    <div className="progress" data-tone={tone}>
       <progress aria-label={label} value={progress?.done ?? 0} max={progress?.of ?? 1} />
       <span aria-hidden="true" title={label}>
         {progress ? text : '–'}

@@ -1,7 +1,7 @@
 import type { Part } from '../api/schema';
-import { moodOfPart } from '../kinds/tone';
+import { toneOfPart } from '../kinds/tone';
 import { nameOf, treeOf, type Node } from '../kinds/tree';
-import { count, humane } from '../kinds/format';
+import { count, toLabel } from '../kinds/format';
 import { Ago } from './Ago';
 import { CauseWords } from './CauseWords';
 import { Copy } from './Copy';
@@ -39,7 +39,7 @@ function Branch({ nodes, leaving, planned, label }: BranchProps) {
               {node.part ? (
                 <Leaf part={node.part} leaving={leaving} planned={planned} />
               ) : (
-                <p className="branch-name">{humane(node.name)}</p>
+                <p className="branch-name">{toLabel(node.name)}</p>
               )}
               {node.children.length > 0 && (
                 <Branch nodes={node.children} leaving={leaving} planned={planned} />
@@ -54,7 +54,7 @@ function Branch({ nodes, leaving, planned, label }: BranchProps) {
 
 /** What only keeps the others in order is folded away, unless something is wrong with it. */
 function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; planned: boolean }) {
-  const wrong = node.children.some(({ part }) => part && moodOfPart(part) === 'bad');
+  const wrong = node.children.some(({ part }) => part && toneOfPart(part) === 'bad');
   return (
     <Fold
       className="helpers"
@@ -68,12 +68,12 @@ function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; pla
 
 function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planned: boolean }) {
   const { kind, ready, reason, since, message, cause } = part;
-  const mood = planned ? 'idle' : moodOfPart(part, leaving);
+  const tone = planned ? 'idle' : toneOfPart(part, leaving);
   const word = reason ?? (leaving ? 'Not deleted yet' : ready ? 'Ready' : 'Pending');
   return (
-    <div className="leaf" data-mood={mood}>
+    <div className="leaf" data-tone={tone}>
       <div className="leaf-head">
-        {!planned && <Dot mood={mood} word={word} />}
+        {!planned && <Dot tone={tone} word={word} />}
         <span className="leaf-names">
           <span className="leaf-name">{nameOf(part)}</span> <span className="small">{kind}</span>
         </span>
@@ -83,14 +83,14 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
           </span>
         )}
       </div>
-      {!planned && (mood !== 'bad' || part.externalName) && (
+      {!planned && (tone !== 'bad' || part.externalName) && (
         <LeafLine
           part={part}
-          says={ready || mood === 'bad' ? undefined : (cause?.headline ?? message)}
+          says={ready || tone === 'bad' ? undefined : (cause?.headline ?? message)}
         />
       )}
-      {mood === 'bad' && cause && <CauseWords cause={cause} />}
-      {mood === 'bad' && message && <blockquote className="words">{message}</blockquote>}
+      {tone === 'bad' && cause && <CauseWords cause={cause} />}
+      {tone === 'bad' && message && <blockquote className="words">{message}</blockquote>}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { Cause, Diagnosis, Environment, Part } from '../api/schema';
-import { moodOf, moodOfPart } from './tone';
+import { toneOf, toneOfPart } from './tone';
 import { compare } from './format';
 
 /** Environments that fail for one and the same cause. */
@@ -22,7 +22,7 @@ export function counts(diagnosis: Diagnosis | null | undefined, now: number): bo
 function faultOf(environment: Environment, now: number): Diagnosis | undefined {
   const { diagnosis } = environment;
   const isFault =
-    diagnosis && !diagnosis.slot && moodOf(environment) !== 'idle' && counts(diagnosis, now);
+    diagnosis && !diagnosis.slot && toneOf(environment) !== 'idle' && counts(diagnosis, now);
   return isFault ? diagnosis : undefined;
 }
 
@@ -58,7 +58,7 @@ export function causesOf(environments: readonly Environment[], now: number): Gro
       continue;
     }
     for (const part of environment.parts) {
-      if (part.cause && moodOfPart(part) === 'bad')
+      if (part.cause && toneOfPart(part) === 'bad')
         add(part.cause, part.message ?? '', part.kind, { environment, part }, part.since);
     }
   }
@@ -86,9 +86,9 @@ export function slowOf(
 ): Environment[] {
   const old = now - minutes * 60_000;
   const slow = environments.filter((environment) => {
-    const mood = moodOf(environment);
+    const tone = toneOf(environment);
     return (
-      (mood === 'busy' || mood === 'leaving') &&
+      (tone === 'busy' || tone === 'leaving') &&
       !environment.failed &&
       !faultOf(environment, now) &&
       Date.parse(underWaySince(environment)) < old

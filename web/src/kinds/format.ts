@@ -36,7 +36,7 @@ const WRITTEN: Record<string, string> = {
  * A name of code as words: `sshPublicKeys` is `SSH public keys`, `security-group` is
  * `Security group`.
  */
-export function humane(name: string): string {
+export function toLabel(name: string): string {
   const parts = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')

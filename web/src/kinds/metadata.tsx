@@ -1,9 +1,9 @@
 import type { ReactElement } from 'react';
 import type { Kind } from '../api/schema';
-import { humane } from './format';
+import { toLabel } from './format';
 
 /** What people call a kind, and what its environments are like. */
-export interface Known {
+export interface KindMetadata {
   /** The name of its API: a picture goes with it. */
   api?: string;
   title: string;
@@ -22,13 +22,13 @@ export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
  * What the portal says of each kind. A kind that the portal does not know gets words made of its
  * name.
  */
-export function knowledgeOf(kinds: readonly Kind[]): (of: OfKind) => Known {
+export function metadataOf(kinds: readonly Kind[]): (of: OfKind) => KindMetadata {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
     const { api, title, suffix, endpoints, connectionTargets } = byPath.get(kindPath(of)) ?? {};
     return {
       api: api ?? undefined,
-      title: title ?? humane(of.kind.replace(/Claim$/, '')),
+      title: title ?? toLabel(of.kind.replace(/Claim$/, '')),
       suffix: suffix ?? 'env',
       addressless: endpoints?.length === 0,
       connects: (connectionTargets ?? []).length > 0,

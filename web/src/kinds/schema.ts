@@ -1,6 +1,6 @@
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
 import type { Kind } from '../api/schema';
-import { humane } from './format';
+import { toLabel } from './format';
 
 /** Data of a spec, or of a part of it. */
 export type Data = Record<string, unknown>;
@@ -198,7 +198,7 @@ export function fieldTitle(schema: Schema, path: readonly string[]): string {
 
 /** A name in words, without its unit: the description has the unit. */
 function titleOf(name: string): string {
-  return humane(name.replace(/GB$/, ''));
+  return toLabel(name.replace(/GB$/, ''));
 }
 
 /** Data without what says nothing: empty texts, and groups that are empty and need not be there. */

@@ -1,14 +1,14 @@
 import type { Environment, Part } from '../api/schema';
 
 /** How something fares; each has a colour, a sign and a word, so that no one of them is needed. */
-export type Mood = 'good' | 'busy' | 'bad' | 'leaving' | 'idle';
+export type Tone = 'good' | 'busy' | 'bad' | 'leaving' | 'idle';
 
-export function moodOf({
+export function toneOf({
   phase,
   failed,
   deletedAt,
   ready,
-}: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Mood {
+}: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Tone {
   if (deletedAt || phase === 'Deleting') return 'leaving';
   if (failed) return 'bad';
   if (phase === 'Paused' || phase === 'ScaledToZero') return 'idle';
@@ -16,7 +16,7 @@ export function moodOf({
 }
 
 /** Of a part; while its environment goes, whatever is left is leaving. */
-export function moodOfPart({ ready, reason }: Part, leaving = false): Mood {
+export function toneOfPart({ ready, reason }: Part, leaving = false): Tone {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';
   if (leaving || reason === 'Deleting') return 'leaving';
   if (reason === 'Paused') return 'idle';

@@ -1,5 +1,5 @@
 import type { Part } from '../api/schema';
-import { humane } from './format';
+import { toLabel } from './format';
 
 /** A part and what belongs to it, or parts that share a first word. */
 export interface Node {
@@ -20,7 +20,7 @@ export function isHelper({ kind }: Part): boolean {
 
 /** What a part is called. */
 export function nameOf({ slot }: Pick<Part, 'slot'>): string {
-  return humane(slot);
+  return toLabel(slot);
 }
 
 /**

@@ -15,11 +15,11 @@ import { ChangePreview, usePreview } from '../components/Preview';
 import { ProblemAlert } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
-import { useAsked } from '../state/useRequest';
-import { forget, useKeeping, useKept } from '../state/drafts';
+import { useRequest } from '../state/useRequest';
+import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 
 interface Props {
   environment: Environment;
@@ -37,8 +37,8 @@ const get = (environment: Environment) =>
 export default function Change({ environment, done }: Props) {
   const kinds = useAtomValue(kindsAtom);
   const unread = useAtomValue(kindsErrorAtom);
-  const { data, error, again } = useAsked(environment.uid, () => get(environment));
-  const { title } = useKnown(environment);
+  const { data, error, again } = useRequest(environment.uid, () => get(environment));
+  const { title } = useKindMetadata(environment);
   const kind = kinds?.find((one) => kindPath(one) === kindPath(environment));
   const schema = useMemo(() => (kind?.schema ? asked(kind) : undefined), [kind]);
   if (error !== undefined)
@@ -72,16 +72,16 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   const before = useMemo(() => own(schema, base), [schema, base]);
-  const kept = useKept(environment.uid) as Draft | undefined;
-  const [begun] = useState(() => changed(before, kept?.mine ?? []));
+  const saved = useDraft(environment.uid) as Draft | undefined;
+  const [begun] = useState(() => changed(before, saved?.mine ?? []));
   const form = useSpec(schema, begun);
   const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
   /** What one's own changes began with; `others` is what has changed since. */
-  const [since, setSince] = useState(kept?.before);
+  const [since, setSince] = useState(saved?.before);
   const others = useMemo(() => since && meanwhile(since, before, mine), [since, before, mine]);
   // A private key that was pasted by mistake is not kept; everything else is.
   const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
-  useKeeping(
+  useSaveDraft(
     environment.uid,
     useMemo<Draft | undefined>(
       () => (safe.length > 0 ? { before: since ?? before, mine: safe } : undefined),
@@ -102,7 +102,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     setFilled((one) => one + 1);
   };
   const leave = () => {
-    forget(environment.uid);
+    discardDraft(environment.uid);
     done();
   };
   const save = async (anyway = false) => {
@@ -125,7 +125,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       const fresh = await send(environment, base, schema, form.spec);
       if (fresh) catchUp(fresh);
       else {
-        tell({ mood: 'good', title: `${environment.name} is being changed` });
+        tell({ tone: 'good', title: `${environment.name} is being changed` });
         leave();
       }
     } catch (refused) {

@@ -11,24 +11,24 @@ import { KindsAlert } from '../components/KindsAlert';
 import { Loaded, onDemand } from '../components/onDemand';
 import { Page } from '../components/Page';
 import { ProblemAlert } from '../components/ProblemAlert';
-import { useAsked, type Asked } from '../state/useRequest';
-import { kindsAtom, kindsErrorAtom, knownAtom } from '../state/session';
+import { useRequest, type RequestState } from '../state/useRequest';
+import { kindsAtom, kindsErrorAtom, kindMetadataAtom } from '../state/session';
 import { Opening } from './StatusPages';
 
 /** The form's machinery is as large as everything else: only whoever makes something loads it. */
-const Fill = onDemand(() => import('./CreateForm'));
+const CreateForm = onDemand(() => import('./CreateForm'));
 
 /**
  * Choose a kind, then say what it is to be like. What there is to read is there before the form is.
  */
 export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
   // Together with everything else: whatever kind it is, none waits for it longer than for the rest.
-  const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
-  useEffect(() => void Fill.load(), []);
+  const keys = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
+  useEffect(() => void CreateForm.load(), []);
   if (!kinds) return <Unknown />;
   const kind =
     chosen === null
@@ -52,7 +52,7 @@ export function CreatePage() {
         ) : takesKeys(asked(kind)) ? (
           <WithKeys kind={kind} asked={keys} />
         ) : (
-          <Fill kind={kind} keys={[]} />
+          <CreateForm kind={kind} keys={[]} />
         )}
       </Loaded>
     </Page>
@@ -68,10 +68,10 @@ function WithKeys({
   asked: { data, error, again },
 }: {
   kind: Kind;
-  asked: Asked<{ keys: string[] }>;
+  asked: RequestState<{ keys: string[] }>;
 }) {
   const [without, setWithout] = useState(false);
-  if (data || without) return <Fill kind={kind} keys={data?.keys ?? []} />;
+  if (data || without) return <CreateForm kind={kind} keys={data?.keys ?? []} />;
   if (error === undefined) return <Coming />;
   return (
     <div className="stack">
@@ -117,7 +117,7 @@ function Coming() {
 }
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const isTwice = (kind: Kind) =>
     kinds.some((other) => other !== kind && known(other).title === known(kind).title);
   const lead = [unknown !== null && `This cluster has no kind ${unknown}.`, 'What do you need?'];

@@ -16,10 +16,10 @@ import { ProblemAlert } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { rowsAtom } from '../state/environments';
-import { forget, useKeeping, useKept } from '../state/drafts';
+import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 
 /** What was said of it: the rest begins as it would without. */
 interface Draft {
@@ -31,18 +31,18 @@ interface Draft {
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Says what an environment of a kind is to be like, beside what it will be. */
-export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
+export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
   const me = useAtomValue(meAtom);
   const rows = useAtomValue(rowsAtom);
   const portal = usePortal();
-  const { title, suffix } = useKnown(kind);
+  const { title, suffix } = useKindMetadata(kind);
   const [, go] = useLocation();
   const schema = useMemo(() => asked(kind), [kind]);
   const path = kindPath(kind);
-  const kept = useKept(path) as Draft | undefined;
+  const saved = useDraft(path) as Draft | undefined;
   // Until somebody names it, it is called as nothing is by now: what there is may be known later
   // than this begins.
-  const [named, setName] = useState(kept?.name);
+  const [named, setName] = useState(saved?.name);
   // What was sent once keeps its name: it may have been made.
   const [sent, setSent] = useState<string>();
   const free = useMemo(
@@ -50,20 +50,20 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
     [me, suffix, rows],
   );
   const name = named ?? sent ?? free;
-  const [placed, setNamespace] = useState(kept?.namespace);
+  const [placed, setNamespace] = useState(saved?.namespace);
   const usual = kind.namespace ?? me?.namespaces[0];
   const namespace = placed ?? usual ?? '';
   // Somebody for whom nothing says where it goes has to say it.
   const isLed = me === undefined || usual !== undefined;
   const isPlaced = isLed || namespace !== '';
   const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
-  const [first] = useState(() => changed(blank, kept?.mine ?? []));
+  const [first] = useState(() => changed(blank, saved?.mine ?? []));
   const form = useSpec(schema, first);
   const mine = useMemo(() => differences(blank, form.data), [blank, form.data]);
   const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
   // A private key that was pasted by mistake is not kept; everything else is.
   const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
-  useKeeping(
+  useSaveDraft(
     path,
     useMemo<Draft | undefined>(
       () => (isTyped ? { name: named, namespace: placed, mine: safe } : undefined),
@@ -120,7 +120,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
       const made = (await answer(api.POST('/api/v1/environments', { body: document }))) as Whole;
       const { object: _, ...environment } = made;
       portal.environments.offer(environment);
-      forget(path);
+      discardDraft(path);
       go(pageOf(environment));
     } catch (refused) {
       setError(refused);
@@ -140,7 +140,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
           void make();
         }}
       >
-        {kept && <p className="note">Draft restored. Cancel discards it.</p>}
+        {saved && <p className="note">Draft restored. Cancel discards it.</p>}
         {doubt && (
           <ProblemAlert
             title="This would be rejected. Fix the marked fields, or create it anyway."
@@ -199,7 +199,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
           <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
         )}
         <div className="buttons end sticky">
-          <Button component={Link} href="/" variant="default" onClick={() => forget(path)}>
+          <Button component={Link} href="/" variant="default" onClick={() => discardDraft(path)}>
             Cancel
           </Button>
           {doubt && (

@@ -6,7 +6,7 @@ import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
 import type { Environment, OnDeletion } from '../api/schema';
 import { kindPath, Picture } from '../kinds/metadata';
-import { moodOf } from '../kinds/tone';
+import { toneOf } from '../kinds/tone';
 import { compare } from '../kinds/format';
 import { Ago } from '../components/Ago';
 import { Connection } from '../components/Connection';
@@ -21,12 +21,12 @@ import { Pill } from '../components/Pill';
 import { ProblemAlert } from '../components/ProblemAlert';
 import { Progress } from '../components/Progress';
 import { Tree } from '../components/Tree';
-import { useAsked } from '../state/useRequest';
+import { useRequest } from '../state/useRequest';
 import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
-import { useLater } from '../state/useElapsed';
+import { useElapsed } from '../state/useElapsed';
 import { usePortal } from '../state/portal';
 import { useFault } from '../state/useFault';
-import { useKnown } from '../state/useKindMetadata';
+import { useKindMetadata } from '../state/useKindMetadata';
 
 const Yaml = onDemand(() => import('./Yaml'));
 const Change = onDemand(() => import('./Change'));
@@ -62,7 +62,7 @@ function Found({ namespace, kind, name }: Place) {
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
   // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
   const untold = synced && !row?.told;
-  const { error, failed, pending, again } = useAsked(
+  const { error, failed, pending, again } = useRequest(
     untold ? `${namespace}/${kind}/${name}` : undefined,
     async () => {
       try {
@@ -144,7 +144,7 @@ function isRefused(error: unknown): boolean {
  * sooner.
  */
 function Untold() {
-  const later = useLater(3_000);
+  const later = useElapsed(3_000);
   return (
     <div role="status">
       {later && (
@@ -200,7 +200,7 @@ function Facts({ environment }: { environment: Environment }) {
   const { namespace, phase, owner, createdAt } = environment;
   return (
     <span className="facts-line">
-      <Pill mood={moodOf(environment)} word={phase} />
+      <Pill tone={toneOf(environment)} word={phase} />
       <span>
         <KindName of={environment} />
       </span>
@@ -214,17 +214,17 @@ function Facts({ environment }: { environment: Environment }) {
 /** How far it is, and why it is not ready: the cause and what helps, with the message beneath. */
 function Says({ environment }: { environment: Environment }) {
   const { progress, message } = environment;
-  const mood = moodOf(environment);
-  const { api } = useKnown(environment);
+  const tone = toneOf(environment);
+  const { api } = useKindMetadata(environment);
   const fault = useFault(environment);
   // The message of a part is shown at the part, the message of the whole only here.
   const isWhole = fault !== undefined && !fault.slot;
-  const needsHelp = fault !== undefined && (isWhole || mood === 'bad');
+  const needsHelp = fault !== undefined && (isWhole || tone === 'bad');
   return (
-    <div className="state" data-mood={mood} role="status">
+    <div className="state" data-tone={tone} role="status">
       <Picture api={api} size={56} />
       <div className="grow">
-        <Progress text={progress} mood={mood} />
+        <Progress text={progress} tone={tone} />
         {fault && <p className="state-cause">{fault.cause.headline}</p>}
         {needsHelp && <p className="state-helps">{fault.cause.remediation}</p>}
         {(!fault || isWhole) && (

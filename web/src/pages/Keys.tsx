@@ -7,13 +7,13 @@ import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { Icon } from '../components/Icon';
 import { focusTitle, Page } from '../components/Page';
 import { ProblemAlert } from '../components/ProblemAlert';
-import { useAsked } from '../state/useRequest';
-import { forget, useKeeping, useKept } from '../state/drafts';
+import { useRequest } from '../state/useRequest';
+import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 
 /** My SSH public keys. */
 export default function KeysPage() {
-  const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+  const { data, error, again } = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
   return (
     <Page
       title="SSH keys"
@@ -31,12 +31,12 @@ export default function KeysPage() {
 const PATH = '/api/v1/keys';
 
 function Keys({ first }: { first: string[] }) {
-  const kept = useKept('keys');
+  const saved = useDraft('keys');
   const [stored, setStored] = useState(first);
-  const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
+  const [draft, setDraft] = useState(typeof saved === 'string' ? saved : '');
   // A private key, pasted by mistake, is neither kept nor sent.
   const secret = holdsPrivateKey(draft);
-  useKeeping('keys', draft === '' || secret ? undefined : draft);
+  useSaveDraft('keys', draft === '' || secret ? undefined : draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
@@ -51,7 +51,7 @@ function Keys({ first }: { first: string[] }) {
       const now = await answer(api.GET(PATH));
       const { keys } = await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }));
       setStored(keys);
-      tell({ mood: 'good', title: done(now.keys.length, keys.length) });
+      tell({ tone: 'good', title: done(now.keys.length, keys.length) });
     } finally {
       setSaving(false);
     }
@@ -72,7 +72,7 @@ function Keys({ first }: { first: string[] }) {
         (before, after) =>
           after > before ? 'Your key was added' : 'This key is already in your list',
       );
-      forget('keys');
+      discardDraft('keys');
       setDraft('');
     } catch (error) {
       setRefused(
@@ -87,7 +87,7 @@ function Keys({ first }: { first: string[] }) {
       () => 'The key was removed',
     ).then(focusTitle, (error: unknown) =>
       tell({
-        mood: 'bad',
+        tone: 'bad',
         title: mayBeDone(error)
           ? 'We could not confirm that the key was removed. Check the list before you try again.'
           : 'Could not remove the key',

@@ -53,7 +53,7 @@ export function Forbidden({ error }: { error: unknown }) {
 }
 
 /** Where a path leads nowhere. */
-export function Nothing() {
+export function NotFound() {
   return (
     <Page title="Page not found" lead="The link may be incomplete.">
       <Button component={Link} href="/">

@@ -6,11 +6,11 @@ import { placeOf } from '../kinds/paths';
 import { writeYaml } from '../kinds/yaml';
 import { Copy } from '../components/Copy';
 import { ProblemAlert } from '../components/ProblemAlert';
-import { useAsked } from '../state/useRequest';
+import { useRequest } from '../state/useRequest';
 
 /** The object as the API server has it, as YAML; read again whenever it changes. */
 export default function Yaml({ environment }: { environment: Environment }) {
-  const { data, error, again } = useAsked(`${environment.uid} ${environment.resourceVersion}`, () =>
+  const { data, error, again } = useRequest(`${environment.uid} ${environment.resourceVersion}`, () =>
     answer(
       api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
         params: { path: placeOf(environment) },

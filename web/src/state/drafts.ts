@@ -16,17 +16,17 @@ interface Draft {
  * What was typed before one left this page, for another one or to sign in again. It is read when a
  * form begins.
  */
-export function useKept(key: string): unknown {
+export function useDraft(key: string): unknown {
   const me = useAtomValue(meAtom);
   const [before] = useState(() => read(key));
   return before && before.of === me?.owner ? before.value : undefined;
 }
 
 /**
- * Keeps what is typed, in this tab alone, until it is sent or given up: `forget`. `undefined` is
+ * Keeps what is typed, in this tab alone, until it is sent or given up: `discardDraft`. `undefined` is
  * nothing typed.
  */
-export function useKeeping(key: string, value: unknown): void {
+export function useSaveDraft(key: string, value: unknown): void {
   const owner = useAtomValue(meAtom)?.owner;
   useEffect(() => {
     if (owner !== undefined) write(key, value === undefined ? undefined : { of: owner, value });
@@ -34,7 +34,7 @@ export function useKeeping(key: string, value: unknown): void {
 }
 
 /** Forgets what was typed: it was sent, or given up. */
-export function forget(key: string): void {
+export function discardDraft(key: string): void {
   write(key, undefined);
 }
 
@@ -42,7 +42,7 @@ export function forget(key: string): void {
  * Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else
  * uses next.
  */
-export function forgetOthers(owner?: string): void {
+export function discardOtherDrafts(owner?: string): void {
   try {
     const keys = Object.keys(sessionStorage)
       .filter((name) => name.startsWith(PREFIX))

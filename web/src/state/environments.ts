@@ -2,7 +2,7 @@ import { atom, type Atom, type PrimitiveAtom } from 'jotai';
 import type { createStore } from 'jotai';
 import type { Message } from '../api/live';
 import type { Environment } from '../api/schema';
-import { Ledger, keyOf, type Key } from './eventStore';
+import { EventStore, keyOf, type Key } from './eventStore';
 
 type Store = ReturnType<typeof createStore>;
 
@@ -54,7 +54,7 @@ const BELIEF = 30_000;
 
 /** Brings what comes down the line into the atoms. */
 export class Environments {
-  private readonly ledger = new Ledger();
+  private readonly eventStore = new EventStore();
   private readonly rows = new Map<Key, Row>();
   /** Whose deletion was asked for and is not seen yet, by uid. */
   private readonly leaving = new Map<string, string>();
@@ -69,7 +69,7 @@ export class Environments {
     const changed = new Set<Key>();
     let synced = false;
     for (const message of messages) {
-      this.ledger.apply(message).forEach((key) => changed.add(key));
+      this.eventStore.apply(message).forEach((key) => changed.add(key));
       synced ||= message.type === 'synced';
       if (message.type === 'opened') this.lines += 1;
     }
@@ -85,19 +85,19 @@ export class Environments {
     // A line that stands again knows better; until the first has told everything, whatever there is
     // is news.
     if (lines !== this.lines && this.store.get(syncedAtom)) return false;
-    this.show(this.ledger.read(all));
+    this.show(this.eventStore.read(all));
     this.store.set(syncedAtom, true);
     return true;
   }
 
   /** Shows at once what was just made or read, until the line knows it better. */
   offer(environment: Environment): void {
-    this.show(this.ledger.offer(environment));
+    this.show(this.eventStore.offer(environment));
   }
 
   /** Takes back what was offered and is not there any more. */
   retract(key: Key): void {
-    this.show(this.ledger.retract(key));
+    this.show(this.eventStore.retract(key));
   }
 
   /** Shows an environment as going before the server has answered; the answer takes that back. */
@@ -115,9 +115,9 @@ export class Environments {
   private show(keys: Iterable<Key>): void {
     let moved = false;
     for (const key of keys) {
-      const environment = this.shown(this.ledger.entries.get(key));
+      const environment = this.shown(this.eventStore.entries.get(key));
       this.store.set(environmentAtom(key), environment);
-      const row = environment && rowOf(key, environment, this.ledger.tells(key));
+      const row = environment && rowOf(key, environment, this.eventStore.tells(key));
       if (sameRow(this.rows.get(key), row)) continue;
       moved = true;
       if (row) this.rows.set(key, row);

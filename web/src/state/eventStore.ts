@@ -21,7 +21,7 @@ export function keyOf({
  * changes nothing.
  * A snapshot counts only once it is complete; until then what was known before stays.
  */
-export class Ledger {
+export class EventStore {
   readonly entries = new Map<Key, Environment>();
   /**
    * What of it was read or made here alone: the line has not told of it, and perhaps never will.

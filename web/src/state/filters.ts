@@ -1,5 +1,5 @@
 import type { Me } from '../api/schema';
-import { kindPath, type Known, type OfKind } from '../kinds/metadata';
+import { kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
 import { compare } from '../kinds/format';
 import type { Row } from './environments';
 
@@ -55,7 +55,7 @@ export function listed(
   rows: readonly Row[],
   { q, kind, owner, phase, sort }: Filters,
   me: Me | undefined,
-  known: (of: OfKind) => Known,
+  known: (of: OfKind) => KindMetadata,
 ): Row[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {

@@ -3,7 +3,7 @@ import { atom } from 'jotai';
 /** Something that happened, and stays shown until it is read. */
 export interface Notice {
   id: number;
-  mood: 'good' | 'bad';
+  tone: 'good' | 'bad';
   title: string;
   detail?: string;
 }

@@ -7,7 +7,7 @@ import { Refused, words } from '../api/problem';
 import type { Environment, Kind, Page } from '../api/schema';
 import { kindPath } from '../kinds/metadata';
 import { Environments } from './environments';
-import { forgetOthers } from './drafts';
+import { discardOtherDrafts } from './drafts';
 import { tellAtom } from './notices';
 import { kindsAtom, kindsErrorAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
 
@@ -68,11 +68,11 @@ export class Portal {
     const kinds = kindsThere();
     const me = await asked;
     if (isOver()) return;
-    forgetOthers(me.owner);
+    discardOtherDrafts(me.owner);
     startTransition(() => this.store.set(sessionAtom, { state: 'in', me }));
     if (this.refused)
       this.store.set(tellAtom, {
-        mood: 'bad',
+        tone: 'bad',
         title: 'Sign-in failed. You are still signed in as before.',
         detail: words(this.refused),
       });
@@ -224,7 +224,7 @@ export class Portal {
   private leave(says: { told?: Told; elsewhere?: true } = {}): void {
     this.hangUp();
     this.store.set(sessionAtom, { state: 'out', ...says });
-    forgetOthers();
+    discardOtherDrafts();
   }
 }
 

@@ -1,7 +1,7 @@
 import { atom } from 'jotai';
 import type { Kind, Me } from '../api/schema';
 import type { Line } from '../api/live';
-import { knowledgeOf } from '../kinds/metadata';
+import { metadataOf } from '../kinds/metadata';
 
 /** Who sits before the page. */
 export type Session =
@@ -41,11 +41,11 @@ export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);
 export const kindsErrorAtom = atom<unknown>(undefined);
 
 /** What is known of each kind. */
-export const knownAtom = atom((get) => knowledgeOf(get(kindsAtom) ?? []));
+export const kindMetadataAtom = atom((get) => metadataOf(get(kindsAtom) ?? []));
 
 /** What people call those kinds that more than one group serves. */
 export const twinsAtom = atom((get) => {
-  const known = get(knownAtom);
+  const known = get(kindMetadataAtom);
   const titles = (get(kindsAtom) ?? []).map((kind) => known(kind).title);
   return new Set(titles.filter((title, index) => titles.indexOf(title) !== index));
 });

@@ -1,8 +1,8 @@
 import { useAtomValue } from 'jotai';
-import type { Known, OfKind } from '../kinds/metadata';
-import { knownAtom } from './session';
+import type { KindMetadata, OfKind } from '../kinds/metadata';
+import { kindMetadataAtom } from './session';
 
 /** What is known of the kind of an environment. */
-export function useKnown(of: OfKind): Known {
-  return useAtomValue(knownAtom)(of);
+export function useKindMetadata(of: OfKind): KindMetadata {
+  return useAtomValue(kindMetadataAtom)(of);
 }

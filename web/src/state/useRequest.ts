@@ -4,7 +4,7 @@ import { startTransition, useCallback, useEffect, useRef, useState } from 'react
  * What was asked of the portal: the answer, or why there is none. The last answer stays while the
  * next is waited for.
  */
-export interface Asked<T> {
+export interface RequestState<T> {
   data: T | undefined;
   error: unknown;
   /** Why there was no answer the last time; it stays while the next is waited for. */
@@ -18,10 +18,10 @@ export interface Asked<T> {
  * dropped. What is made of an answer
  * is drawn piece by piece: meanwhile the page hears what somebody types.
  */
-export function useAsked<T>(
+export function useRequest<T>(
   key: string | undefined,
   ask: (signal: AbortSignal) => Promise<T>,
-): Asked<T> {
+): RequestState<T> {
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ data?: T; error?: unknown; of?: string }>({});
   const latest = useRef(ask);

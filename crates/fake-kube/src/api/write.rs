@@ -10,7 +10,7 @@ use super::{Request, versioned};
 use crate::Cluster;
 use crate::answer::{Refused, respond};
 use crate::fields::{self, Writer};
-use crate::json::{hold, list, random, remove, seconds, text};
+use crate::json::{add_finalizer, list, random, remove, seconds, text};
 use crate::kinds::Kind;
 use crate::store::{self, Changed, Key};
 
@@ -168,7 +168,7 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
         let mut object = before.clone();
         if text(before, "/metadata/deletionTimestamp").is_empty() && !dry_run {
             if policy.contains(&"Foreground") && request.kind.foreground {
-                hold(&mut object, FOREGROUND);
+                add_finalizer(&mut object, FOREGROUND);
             }
             object["metadata"]["deletionTimestamp"] = json!(seconds(cluster.now()).to_string());
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);

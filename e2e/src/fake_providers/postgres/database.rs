@@ -3,19 +3,19 @@
 use serde_json::json;
 
 use super::super::Trouble;
-use super::super::reconcile::Seen;
+use super::super::reconcile::Observation;
 use super::super::resource::Resource;
 use super::{MAINTENANCE, Postgres, literal, param, quoted};
 
 impl Postgres {
-    pub(super) async fn observe_database(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
+    pub(super) async fn observe_database(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
         let query = "SELECT pg_get_userbyid(datdba)::text AS owner, pg_encoding_to_char(encoding)::text AS encoding, \
                      datcollate::text, datctype::text, datistemplate, spcname::text AS tablespace, \
                      datconnlimit, datallowconn FROM pg_database \
                      JOIN pg_tablespace AS space ON space.oid = dattablespace WHERE datname = $1";
         let session = self.session(MAINTENANCE).await?;
         let Some(row) = session.row(query, &[&resource.external_name()]).await? else {
-            return Ok(Seen::Missing);
+            return Ok(Observation::Missing);
         };
         let owner: String = row.get("owner");
         let limit: i32 = row.get("datconnlimit");
@@ -38,7 +38,7 @@ impl Postgres {
                 ("allowConnections", json!(open)),
             ]);
         }
-        Ok(Seen::Made { outdated })
+        Ok(Observation::Made { outdated })
     }
 
     pub(super) async fn create_database(&self, resource: &mut Resource) -> Result<(), Trouble> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::Trouble;
-use super::super::reconcile::Seen;
+use super::super::reconcile::Observation;
 use super::super::resource::Resource;
 use super::{MAINTENANCE, Postgres, param, quoted};
 
@@ -20,14 +20,14 @@ struct Grant {
 }
 
 impl Postgres {
-    pub(super) async fn observe_grant(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
-        let Some(grant) = Grant::from_resource(resource) else { return Ok(Seen::Missing) };
+    pub(super) async fn observe_grant(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+        let Some(grant) = Grant::from_resource(resource) else { return Ok(Observation::Missing) };
         let session = self.session(grant.connects_to()).await?;
         let (query, object) = match (&grant.member_of, &grant.schema, &grant.database) {
             (Some(group), _, _) => (MEMBERSHIP, group),
             (None, Some(schema), _) => (ON_SCHEMA, schema),
             (None, None, Some(database)) => (ON_DATABASE, database),
-            (None, None, None) => return Ok(Seen::Missing),
+            (None, None, None) => return Ok(Observation::Missing),
         };
         let row = if grant.member_of.is_some() {
             session.row(query, &[object, &grant.role]).await?
@@ -35,7 +35,7 @@ impl Postgres {
             session.row(query, &[object, &grant.role, &grant.privileges]).await?
         };
         let is_there = row.is_some_and(|row| row.get(0));
-        Ok(if is_there { Seen::Made { outdated: false } } else { Seen::Missing })
+        Ok(if is_there { Observation::Made { outdated: false } } else { Observation::Missing })
     }
 
     pub(super) async fn create_grant(&self, resource: &mut Resource) -> Result<(), Trouble> {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::super::Trouble;
-use super::super::reconcile::Seen;
+use super::super::reconcile::Observation;
 use super::super::resource::{Resource, text};
 use super::super::secrets::connection_ref;
 use super::{MAINTENANCE, Postgres, literal, param, quoted};
@@ -23,18 +23,18 @@ const PRIVILEGES: [(&str, &str); 7] = [
 
 impl Postgres {
     /// A role is never up to date: provider-sql alters it at every look.
-    pub(super) async fn observe_role(&self, resource: &mut Resource) -> Result<Seen, Trouble> {
+    pub(super) async fn observe_role(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
         let session = self.session(MAINTENANCE).await?;
         let query = "SELECT 1 FROM pg_roles WHERE rolname = $1";
         if session.row(query, &[&resource.external_name()]).await?.is_none() {
-            return Ok(Seen::Missing);
+            return Ok(Observation::Missing);
         }
         if !resource.is_deleted() {
             // Only a creation knows the password.
             let mut aside = resource.world.clone();
             resource.model.finish(&mut resource.object, &mut aside);
         }
-        Ok(Seen::Made { outdated: true })
+        Ok(Observation::Made { outdated: true })
     }
 
     /// The connection limit comes with the first update.

@@ -6,11 +6,11 @@ use serde_json::Value;
 use tokio_postgres::{Client, Config, NoTls};
 
 /// Somebody who works in a database. Dropped, they have left.
-pub(in crate::scenarios) struct Guest {
+pub(in crate::scenarios) struct DbClient {
     _session: Client,
 }
 
-impl Guest {
+impl DbClient {
     /// Logs in with what a Secret says, and makes something there that is their own.
     pub(in crate::scenarios) async fn with(secret: &Value) -> Result<Self> {
         let text = |key: &str| text(secret, key);

@@ -10,7 +10,7 @@ use super::settled;
 use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::examples;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::resource;
 use crate::scenarios::in_each_flavour;
 
@@ -44,14 +44,14 @@ fn patches(api: &str) -> Vec<Patch> {
 }
 
 pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
+    in_each_flavour(&fixture, async |flavour| {
         let upgraded = ["application-environment", "stock-pool"].into_iter().map(async |api| {
-            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
             let before = environment.uids().await?;
             for patch in patches(api) {
-                stays(&stage, &environment, flavour, &patch).await?;
+                stays(&fixture, &environment, flavour, &patch).await?;
             }
             settled(std::slice::from_ref(&environment)).await?;
             let after = environment.uids().await?;
@@ -66,7 +66,7 @@ pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
 /// Patches a resource until the value is there after the function was asked again: a composition
 /// that began before the patch may have written the old one back.
 async fn stays(
-    stage: &Stage,
+    fixture: &Fixture,
     environment: &Environment,
     flavour: Flavour,
     (slot, patch, pointer, wanted): &Patch,
@@ -86,7 +86,7 @@ async fn stays(
             // Operators may only look at Deployments: a native one is patched by the cluster's
             // administrator.
             let who =
-                if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
+                if object["kind"] == "Deployment" { fixture.admin.clone() } else { fixture.operator() };
             who.run(&args).await.with_context(|| format!("patching {slot}"))?;
         }
         environment.poke().await?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::scenarios::claims::tells_its_status;
 
 /// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is
@@ -209,13 +209,13 @@ fn add_on_edit() -> Edit {
     )
 }
 
-pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: Stage) -> Result<()> {
-    let standing = stage.standing_examples().await?;
+pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(fixture: Fixture) -> Result<()> {
+    let standing = fixture.shared_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
     let others =
         others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
-    let mut clusters = stage.standing_clusters().await?;
+    let mut clusters = fixture.shared_clusters().await?;
     clusters.retain(|(cluster, _, _)| *cluster == "gke");
     let clusters =
         clusters.iter().map(|(_, _, environment)| changes(environment, vec![gke_edit()]));
@@ -227,7 +227,7 @@ pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: St
         // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them
         // back to it.
         for (api, _, environment) in hosts {
-            let add_ons = stage.add_ons().await?;
+            let add_ons = fixture.add_ons().await?;
             add_ons.join(environment).await?;
             tells_its_status(api.info().name, &environment.object().await?)?;
             arrives(environment, &add_on_edit()).await?;

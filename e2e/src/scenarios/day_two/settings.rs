@@ -11,38 +11,38 @@ use serde_json::{Value, json};
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::eventually::eventually;
-use crate::fixture::{Stage, is_part};
-use crate::scenarios::deletion::{self, Traces};
+use crate::fixture::{Fixture, is_part};
+use crate::scenarios::deletion::{self, Leftovers};
 
 /// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
 pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    let environments = stage.standing().await?;
+    let environments = fixture.shared_environments().await?;
     let before = desired(&environments).await?;
-    let old = stage.settings().await?;
+    let old = fixture.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
-    stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
+    fixture.patch_settings(&json!({"data": other_settings(namespace, &fixture.namespace)})).await?;
     let ((new, before), (), ()) =
-        try_join3(new_ones(&stage), new_parts_have_them(&stage), run_on(&environments, &before))
+        try_join3(new_ones(&fixture), new_parts_have_them(&fixture), run_on(&environments, &before))
             .await?;
-    stage.put_settings(&old).await?;
+    fixture.put_settings(&old).await?;
     // Databases are shared again, and a server of one's own goes on.
     run_on(&new, &before).await?;
     let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
-        deletion::goes_by_its_usages(&stage, environment, &deletion::usages("rds", flavour)).await
+        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds", flavour)).await
     });
     try_join_all(gone).await.map(drop)
 }
 
 /// What is made under the other Settings has them: a pool its runtime class, and unified
 /// environments a database server of their own. The latter, and how they run.
-async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
-    let pool = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
+async fn new_ones(fixture: &Fixture) -> Result<(Vec<Environment>, Vec<Desired>)> {
+    let pool = fixture.example("stock-pool", Flavour::Namespaced, json!({}))?;
     pool.apply().await?;
     let servers = Flavour::ALL.map(async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": false}}});
-        let environment = stage.ready("unified-environment", flavour, change).await?;
+        let environment = fixture.ready("unified-environment", flavour, change).await?;
         let server = environment.slot("postgres-instance").await?;
         ensure!(server["spec"]["forProvider"]["region"] == "eu-west-1", "a server elsewhere: {server}");
         let asked = &server["spec"]["forProvider"];
@@ -66,28 +66,28 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
 
 /// What else is made under the other Settings has them; it comes, and goes again. One more with a
 /// server of its own goes half-made.
-async fn new_parts_have_them(stage: &Stage) -> Result<()> {
+async fn new_parts_have_them(fixture: &Fixture) -> Result<()> {
     let half_made = async {
         let files_go = json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
         let half_made = Flavour::ALL.map(async |flavour| {
-            let environment = stage.example("unified-environment", flavour, files_go.clone())?;
+            let environment = fixture.example("unified-environment", flavour, files_go.clone())?;
             environment.apply().await?;
             eventually("the server is on its way", async || {
                 Ok(environment.slot("postgres-instance").await.ok())
             })
             .await?;
-            deletion::goes_as_it_is(stage, &environment).await
+            deletion::goes_as_it_is(fixture, &environment).await
         });
-        Traces::are_gone(&try_join_all(half_made).await?, &stage.objects).await
+        Leftovers::are_gone(&try_join_all(half_made).await?, &fixture.objects).await
     };
     let made = made_otherwise().into_iter().map(async |(api, change, seen)| {
-        let environment = stage.ready(api, Flavour::Namespaced, change).await?;
+        let environment = fixture.ready(api, Flavour::Namespaced, change).await?;
         for (slot, pointer, wanted) in seen {
             let part = environment.slot(slot).await?;
             let found = part["spec"]["forProvider"].pointer(pointer);
             ensure!(found == Some(&wanted), "{slot} {pointer} is {found:?}, not {wanted}");
         }
-        deletion::goes(stage, &environment).await
+        deletion::goes(fixture, &environment).await
     });
     try_join(half_made, try_join_all(made)).await.map(drop)
 }
@@ -184,14 +184,14 @@ async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> 
 /// What is only written on things, or lets somebody in, follows the Settings, and nothing is made
 /// anew.
 pub(in crate::scenarios) async fn new_tags_and_publishers_reach_running_resources(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    let environments = stage.standing().await?;
+    let environments = fixture.shared_environments().await?;
     let before = try_join_all(environments.iter().map(Environment::uids)).await?;
-    let old = stage.settings().await?;
-    stage.patch_settings(&json!({"data": followed_settings()})).await?;
+    let old = fixture.settings().await?;
+    fixture.patch_settings(&json!({"data": followed_settings()})).await?;
     says(&environments, true).await?;
-    stage.put_settings(&old).await?;
+    fixture.put_settings(&old).await?;
     // What is taken back goes.
     says(&environments, false).await?;
     let after = try_join_all(environments.iter().map(Environment::uids)).await?;
@@ -200,19 +200,19 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_running_resource
 }
 
 /// Networks are let in, and no longer, where an environment leaves them to the platform team.
-pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn new_networks_reach_running_resources(fixture: Fixture) -> Result<()> {
     let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
     let workspaces =
-        Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
+        Flavour::ALL.map(|flavour| fixture.ready("gpu-workspace", flavour, open.clone()));
     let workspaces = try_join_all(workspaces).await?;
-    let mut clusters = stage.standing().await?;
+    let mut clusters = fixture.shared_environments().await?;
     clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
-    ensure!(clusters.len() == stage.clusters().count(), "{} clusters stand", clusters.len());
+    ensure!(clusters.len() == fixture.clusters().count(), "{} clusters stand", clusters.len());
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
-    let old = stage.settings().await?;
-    stage.patch_settings(&json!({"data": networks()})).await?;
+    let old = fixture.settings().await?;
+    fixture.patch_settings(&json!({"data": networks()})).await?;
     lets_in(&workspaces, &clusters, true).await?;
-    stage.put_settings(&old).await?;
+    fixture.put_settings(&old).await?;
     lets_in(&workspaces, &clusters, false).await?;
     let after = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     ensure!(before == after, "something was made anew for a network: {before:?}, {after:?}");
@@ -221,18 +221,18 @@ pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: St
 
 /// A setting that is wrong is named on the environments that take it, and what runs goes on.
 pub(in crate::scenarios) async fn wrong_settings_change_no_running_resource(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
     let workspaces = Flavour::ALL.map(async |flavour| {
-        let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
+        let workspace = fixture.ready("gpu-workspace", flavour, json!({})).await?;
         let runs = workspace.rests().await?;
         anyhow::Ok((workspace, runs))
     });
     let (workspaces, before): (Vec<_>, Vec<_>) =
         try_join_all(workspaces).await?.into_iter().unzip();
-    let old = stage.settings().await?;
+    let old = fixture.settings().await?;
     let wrong = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "no image"}}}});
-    stage.patch_settings(&json!({"data": wrong})).await?;
+    fixture.patch_settings(&json!({"data": wrong})).await?;
     for workspace in &workspaces {
         workspace.touch().await?;
         let message = workspace.provisioned("InvalidSettings").await?;
@@ -242,7 +242,7 @@ pub(in crate::scenarios) async fn wrong_settings_change_no_running_resource(
         );
     }
     ensure!(desired(&workspaces).await? == before, "a wrong setting changed what runs");
-    stage.put_settings(&old).await?;
+    fixture.put_settings(&old).await?;
     run_on(&workspaces, &before).await
 }
 

@@ -13,7 +13,7 @@ use crate::eventually::eventually;
 use crate::objects::Objects;
 
 /// By what an environment's objects are known.
-pub(in crate::scenarios) struct Traces {
+pub(in crate::scenarios) struct Leftovers {
     composite: String,
     /// None for a claim's composite: its name is nobody else's.
     namespace: Option<String>,
@@ -23,7 +23,7 @@ pub(in crate::scenarios) struct Traces {
     wrapped: BTreeSet<(Option<String>, String)>,
 }
 
-impl Traces {
+impl Leftovers {
     /// The traces of an environment that is not deleted yet.
     pub(super) async fn from_environment(environment: &Environment) -> Result<Self> {
         let (object, composite) = (environment.object().await?, environment.composite().await?);
@@ -99,13 +99,13 @@ mod tests {
 
     #[test]
     fn trace_is_found_by_owner_label_and_name() {
-        let claim = Traces {
+        let claim = Leftovers {
             composite: "ada-x7k2p".to_owned(),
             namespace: None,
             uids: BTreeSet::from(["u-1".to_owned()]),
             wrapped: BTreeSet::new(),
         };
-        let direct = Traces {
+        let direct = Leftovers {
             composite: "ada".to_owned(),
             namespace: Some("team".to_owned()),
             uids: BTreeSet::from(["u-2".to_owned()]),
@@ -143,7 +143,7 @@ mod tests {
             object("default", json!({"name": "pool-ada", "namespace": "team"})),
             object("ada-kubernetes", json!({"name": "inside"})),
         ];
-        let traces = Traces {
+        let traces = Leftovers {
             composite: "ada".to_owned(),
             namespace: Some("team".to_owned()),
             uids: BTreeSet::new(),

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use self::listener::Listener;
 use self::world::{Known, Replica, Told, Watches, World};
 use crate::eventually::eventually;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 
 /// How many people there are, each with a namespace that nobody else sees.
 const PEOPLE: usize = 10;
@@ -74,10 +74,10 @@ impl Size {
 
 /// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many
 /// listen. What it costs is printed, and bounded where it is of the size that is promised.
-pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> Result<()> {
+pub(in crate::scenarios) async fn streams_hear_of_every_change(fixture: Fixture) -> Result<()> {
     let size = Size::wanted()?;
     allow_many_files()?;
-    let world = World::set(&stage, &size).await?;
+    let world = World::set(&fixture, &size).await?;
     let mut tasks = JoinSet::new();
     let told = Told::default();
     told.follow(&world, &mut tasks);

@@ -25,7 +25,7 @@ use super::super::{copy_kinds, released, write_all};
 use super::{PEOPLE, Size};
 use crate::control_plane::{Metrics, Process, Program, ports};
 use crate::eventually::TIMEOUT;
-use crate::fixture::Stage;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
 
 /// The kind of all of them.
@@ -46,7 +46,7 @@ pub type Known = BTreeMap<String, u64>;
 
 /// An API server with stock pools.
 pub struct World {
-    stage: Stage,
+    fixture: Fixture,
     objects: Objects,
     /// One for each of the people.
     pub namespaces: Vec<String>,
@@ -68,16 +68,16 @@ pub struct Told(Arc<Mutex<BTreeMap<u64, String>>>);
 
 impl World {
     /// Makes it, with the status that a real pool came to.
-    pub async fn set(stage: &Stage, size: &Size) -> Result<Self> {
-        let objects = Objects::new(stage.plane.inner.client.clone());
-        copy_kinds(&stage.objects, &objects).await?;
-        let pool = stage.ready("stock-pool", Flavour::Claims, json!({})).await?.object().await?;
+    pub async fn set(fixture: &Fixture, size: &Size) -> Result<Self> {
+        let objects = Objects::new(fixture.plane.inner.client.clone());
+        copy_kinds(&fixture.objects, &objects).await?;
+        let pool = fixture.ready("stock-pool", Flavour::Claims, json!({})).await?.object().await?;
         let (group, version) =
             api_version::split(pool["apiVersion"].as_str().context("an apiVersion")?);
         let kind = GroupVersionKind::gvk(group, version, "StockPool");
         let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
         let namespaces: Vec<String> =
-            (0..PEOPLE).map(|person| format!("{}-{person}", stage.namespace)).collect();
+            (0..PEOPLE).map(|person| format!("{}-{person}", fixture.namespace)).collect();
         let each = size.environments / PEOPLE;
         let mut all = Vec::new();
         for namespace in &namespaces {
@@ -92,7 +92,7 @@ impl World {
             }));
         }
         write_all(&objects, &all).await?;
-        Ok(Self { stage: stage.clone(), objects, namespaces, resource, each })
+        Ok(Self { fixture: fixture.clone(), objects, namespaces, resource, each })
     }
 
     /// Takes it away.
@@ -105,12 +105,12 @@ impl World {
 
     /// The token of one of the people.
     pub async fn token(&self, person: usize) -> Result<String> {
-        self.stage.plane.inner.account_token(&self.namespaces[person], ACCOUNT).await
+        self.fixture.plane.inner.account_token(&self.namespaces[person], ACCOUNT).await
     }
 
     /// Starts a portal, with the soft limit of open files that many a node sets, whatever ours is.
     pub async fn portal(&self, number: usize) -> Result<Replica> {
-        let plane = &self.stage.plane;
+        let plane = &self.fixture.plane;
         let address = format!("127.0.0.1:{}", ports::free()?);
         let program = Program::new(format!("portal-load-{number}"), Path::new("sh"))
             .args(["-c", "ulimit -S -n 1024 && exec \"$0\" \"$@\""])
@@ -126,13 +126,13 @@ impl World {
                 "--kubeconfig",
             ])
             .arg(plane.inner.kubeconfig.display().to_string());
-        let process = Process::start(program, plane.folder(), &plane.ground().logs())?;
+        let process = Process::start(program, plane.folder(), &plane.workdir().logs())?;
         process.ready(TIMEOUT, async || is_ready(&address).await.unwrap_or(false)).await?;
         Ok(Replica { process, address })
     }
 
     fn pools(&self, namespace: Option<&str>) -> Api<DynamicObject> {
-        let client = self.stage.plane.inner.client.clone();
+        let client = self.fixture.plane.inner.client.clone();
         match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
             None => Api::all_with(client, &self.resource),
@@ -180,7 +180,7 @@ impl World {
 
     /// Watches that the API server has open of the kinds of environment.
     pub async fn watches(&self) -> Result<Watches> {
-        let metrics = Metrics::from_client(self.stage.plane.inner.client.clone());
+        let metrics = Metrics::from_client(self.fixture.plane.inner.client.clone());
         let mut watches = Watches::new();
         for (labels, count) in metrics.samples("apiserver_longrunning_requests").await? {
             let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
