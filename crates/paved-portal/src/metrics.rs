@@ -40,10 +40,10 @@ impl Metrics {
         let answers = Family::<Answer, Counter>::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let resets = Family::<Reset, Counter>::default();
-        registry.register("http_requests", "TtlCache by method, route and status", answers.clone());
+        registry.register("http_requests", "Answers by method, route and status", answers.clone());
         registry.register_with_unit(
             "http_request_duration",
-            "DryRunParams long answers took; streams count until they begin",
+            "How long answers took; streams count until they begin",
             Unit::Seconds,
             seconds.clone(),
         );

@@ -109,7 +109,7 @@ impl CloudFront {
         match sent.map_err(|error| explain(&error, &act)) {
             Ok(answer) => Ok(answer.record("Invalidation", &act)?.remove("Id")),
             Err(Failure::NoAccess { message, .. }) => {
-                let kept = "the files are uploaded. CloudFront serve older files until they expire";
+                let kept = "the files are uploaded. Edges serve older files until they expire";
                 writeln!(console.err, "note: {message}; {kept}")?;
                 Ok(None)
             }

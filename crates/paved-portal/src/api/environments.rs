@@ -64,6 +64,7 @@ pub(crate) struct Page {
 
 /// An environment and its object in the API server.
 #[derive(Serialize, ToSchema)]
+#[schema(as = Whole)]
 pub(crate) struct EnvironmentDetail {
     #[serde(flatten)]
     pub(crate) view: View,

@@ -13,7 +13,7 @@ const BASE: KindBehaviour = KindBehaviour { id: Id::None, set_status: |_, _, _, 
 pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Deployment" | "StatefulSet" => {
-            KindBehaviour { rounds: 2, set_status: tell_workload, ..BASE }
+            KindBehaviour { rounds: 2, set_status: set_workload_status, ..BASE }
         }
         "Namespace" => KindBehaviour {
             set_status: |namespace, state, _, _| {
@@ -23,7 +23,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
             },
             ..BASE
         },
-        "Service" => KindBehaviour { set_status: tell_service, ..BASE },
+        "Service" => KindBehaviour { set_status: set_service_status, ..BASE },
         "Ingress" => KindBehaviour {
             rounds: 2,
             set_status: |ingress, state, _, _| {
@@ -49,7 +49,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
 }
 
 /// A workload's replicas: all of them are there once it is ready, none before.
-fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &KindBehaviour) {
+fn set_workload_status(workload: &mut Value, state: &State, world: &World, _: &KindBehaviour) {
     const UNAVAILABLE: (&str, &str) =
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
     let mut status = replicas(workload, *state == State::Ready);
@@ -105,7 +105,7 @@ fn replicas(workload: &Value, ready: bool) -> Value {
     status
 }
 
-fn tell_service(service: &mut Value, state: &State, _: &World, _: &KindBehaviour) {
+fn set_service_status(service: &mut Value, state: &State, _: &World, _: &KindBehaviour) {
     if *state != State::Ready {
         return;
     }

@@ -35,7 +35,7 @@ fn own_version(release: &Value) -> &str {
 /// never ready.
 fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     if let State::Failed(why) = state {
-        return tell_failure(release, why, world);
+        return set_failure_status(release, why, world);
     }
     (DEFAULT.set_status)(release, state, world, behaviour);
     if *state == State::Ready {
@@ -50,7 +50,7 @@ fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &Kin
 
 /// A release that fails is rolled back and installed again, up to its limit. There the provider
 /// gives up without an error, until the spec changes.
-fn tell_failure(release: &mut Value, why: &str, world: &World) {
+fn set_failure_status(release: &mut Value, why: &str, world: &World) {
     let now = world.now().to_string();
     let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
     let failed = at(release, &["status", "failed"]).and_then(Value::as_u64).unwrap_or(0) + 1;

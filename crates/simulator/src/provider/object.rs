@@ -47,13 +47,13 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
 }
 
 /// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy
-/// looks at it. `manner_of` finds the manner of that kind.
+/// looks at it. `behaviour_of` finds the manner of that kind.
 pub(super) fn create(
     object: &mut Value,
     before: &World,
     world: &mut World,
     details: &mut ConnectionDetails,
-    manner_of: fn(&Value) -> KindBehaviour,
+    behaviour_of: fn(&Value) -> KindBehaviour,
 ) {
     let Some(mut inner) = at(object, &["spec", "forProvider", "manifest"]).cloned() else { return };
     if is_observe_only(object) && inner["kind"] == "Service" {
@@ -62,7 +62,7 @@ pub(super) fn create(
     }
     let last = at(object, &["status", "atProvider", "manifest"]).cloned();
     let is_new = identify(&mut inner, last.as_ref());
-    let behaviour = manner_of(&inner);
+    let behaviour = behaviour_of(&inner);
     // It is made, or changed, in one round and seen as such in the next.
     let state = if is_new && behaviour.rounds > 1 { State::Creating } else { State::Ready };
     (behaviour.set_status)(&mut inner, &state, before, &behaviour);
