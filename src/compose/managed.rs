@@ -4,7 +4,7 @@ use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
-use super::object::behind;
+use super::object::drift;
 use super::remove::is_orphan;
 use super::{CHOICE_PREFIX, Composition, Observed, Scope, SecretName, preserve};
 use crate::catalog::tags;

@@ -164,7 +164,7 @@ impl Provider {
                 }
                 // The Secret is there, empty, before the resource is.
                 State::Creating if behaviour.mirrors => {
-                    write_secret(object, &BTreeMap::new(), world)
+                    write_secret(object, &BTreeMap::new(), world);
                 }
                 _ => {}
             }
