@@ -1,6 +1,6 @@
 import { progressOf, type Mood } from '../kinds/mood';
 
-/** How many parts are ready, or while it goes how many are gone. */
+/** The number of ready resources, or of deleted resources during a deletion. */
 export function Progress({ text, mood }: { text: string; mood: Mood }) {
   const progress = progressOf(text);
   const what = mood === 'leaving' ? 'deleted' : 'ready';
