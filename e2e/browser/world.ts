@@ -1,12 +1,12 @@
-/** Where everything is: the scenario says it. */
+/** The addresses that the scenario passes to the specifications. */
 interface World {
   ada: Account;
   bob: Account;
-  /** Where the control plane is asked for what nobody can do at a page. */
+  /** The URL for requests to the control plane that no page offers. */
   remote: string;
 }
 
-/** How somebody is called at the OpenID provider, and the replica of the portal that they go to. */
+/** A person's login at the OpenID provider, and the replica of the portal that this person uses. */
 export interface Account {
   login: string;
   portal: string;

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// The longest that anything may take on a busy machine.
+/// The longest wait on a busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(8);
 
-/// Waits until `check` gives something; `what` says what was waited for.
+/// Waits until `check` returns a value. The first argument describes the condition.
 pub async fn eventually<T>(
     what: &str,
     mut check: impl AsyncFnMut() -> Result<Option<T>>,

@@ -33,7 +33,7 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   await apiServer.start();
   await eventually(ada.getByText('No live updates')).toBeHidden();
   expect(await existing()).toEqual(['lab']);
-  // What has not heard of a deletion makes parts anew, which nobody deletes then.
+  // Until Crossplane receives the deletion, it creates resources again, which would then remain.
   await crossplane.hearsOf('lab');
   await remove(ada, 'lab');
   await eventually(ada.getByRole('heading', { level: 1, name: 'lab was deleted' })).toBeVisible();

@@ -214,7 +214,7 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await expect(ada.getByRole('alert').filter({ hasText: 'Could not load this section' })).toContainText('You are offline');
   await expect(ada.getByRole('button', { name: 'Try again' })).toHaveCount(0);
   await ada.getByRole('tab', { name: 'Overview' }).click();
-  // It is told to the console, too.
+  // The browser reports the failure on its console, too.
   expect(complaints.splice(0).join()).toContain('dynamically imported module');
 
   const laptop = await another('ada');
@@ -292,7 +292,7 @@ test('everything else goes too, and the list is empty again', async ({ ada }) =>
   for (const name of ['shop', 'checkout', 'render', 'preview', 'large', 'mine']) {
     await open(ada, name);
     await remove(ada, name);
-    // What has few parts may be gone before that was drawn.
+    // An environment with few resources may be gone before the button is drawn.
     const gone = ada.getByRole('heading', { level: 1, name: `${name} was deleted` });
     await expect(ada.getByRole('button', { name: 'Being deleted' }).or(gone)).toBeVisible();
   }

@@ -1,4 +1,4 @@
-//! Crossplane itself, under the rights that its own chart gives it.
+//! Crossplane itself, with the rights of its own chart.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ use super::{
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// How soon what no event tells of is looked at: later than any scenario waits, so that none is
-/// helped by it.
+/// How often Crossplane checks resources without events. The interval is longer than any scenario
+/// waits, so that no scenario passes because of it.
 const POLL: &str = "--poll-interval=10m";
 
-/// Core, running.
+/// A running Crossplane.
 pub struct Core {
-    /// Who signs for functions.
+    /// The authority that signs for functions.
     pub authority: Authority,
-    /// What core counts.
+    /// Crossplane's metrics.
     pub metrics: Metrics,
 }
 
-/// Starts core and its RBAC manager.
+/// Starts Crossplane and its RBAC manager.
 pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
     let begin = Instant::now();
     let source = version.source()?;
@@ -81,8 +81,8 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     })
 }
 
-/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments
-/// with which core would run there. Its Service leads to the process.
+/// Renders the chart's objects except Deployments, which processes replace. Also returns the
+/// arguments of Crossplane's container. The chart's Services point to the process.
 async fn chart(
     ground: &Ground,
     version: CoreVersion,
@@ -121,8 +121,7 @@ fn arguments(deployment: &Value) -> Result<Vec<String>> {
     serde_json::from_value(arguments).context("the arguments of Crossplane's container")
 }
 
-/// An API server asks the process that a Service of this type names: there is no network of pods
-/// here.
+/// A Service that points the API server to a process on loopback, because there is no pod network.
 fn service(chart: &Value, port: u16) -> Value {
     json!({
         "apiVersion": "v1",
@@ -132,8 +131,8 @@ fn service(chart: &Value, port: u16) -> Value {
     })
 }
 
-/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server
-/// the first run may find that a kind that it just made is not served yet.
+/// Creates CRDs, certificates and webhooks, like the chart's init container. On a fresh API server,
+/// the first run may fail because a new kind is not served yet.
 async fn init(
     ground: &Ground,
     version: CoreVersion,
@@ -144,8 +143,8 @@ async fn init(
     let program = Program::new("crossplane-init", &ground.tools.core)
         .args(["core", "init"])
         .args(version.init_flags().iter().copied())
-        // The older one knows neither of these, and looks for both in the folder where it is
-        // started.
+        // Crossplane 1.20 ignores these two variables, and looks for both folders in its working
+        // directory.
         .env("CRDS_PATH", "crds")
         .env("WEBHOOK_CONFIGS_PATH", "webhookconfigurations")
         .env("KUBECONFIG", kubeconfig)
@@ -180,7 +179,7 @@ async fn rbac_manager(ground: &Ground, cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A TLS Secret; the root's has no authority but itself.
+/// A TLS Secret. The root's Secret names no separate authority.
 async fn certificate(secrets: &Api<Secret>, name: &str) -> Result<Certificate> {
     let data: BTreeMap<_, _> = secrets.get(name).await?.data.unwrap_or_default();
     let text = |key: &str| {

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the test's own: Debian's program, on a free port of loopback.
+//! A PostgreSQL server for one test: Debian's program, on a free port of loopback.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,13 +16,13 @@ use super::{pki, ports, process};
 
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
-/// The user that the server runs as where the test runs as root, which the server refuses.
+/// The users that can run the server if the test runs as root, because the server refuses root.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
-/// Where Debian keeps the programs, by version.
+/// Debian's folder of the programs, by version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server that runs. Dropped, it is stopped and its data are gone.
+/// A running server. Drop stops it and deletes its data.
 pub struct Postgres {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -33,15 +33,15 @@ pub struct Postgres {
     data: TempDir,
 }
 
-/// Where the programs are, and whom they run as if not as whoever runs the test.
+/// The folder of the programs, and the user that runs them, if not the test's own.
 struct Programs {
     folder: PathBuf,
     user: Option<(u32, u32)>,
 }
 
 impl Postgres {
-    /// Makes a server and waits until it answers. Its log goes into `folder`, as `postgres.log`;
-    /// its data into a folder of their own, which another user than root can reach.
+    /// Creates a server and waits until it answers. Its log is `postgres.log` in `folder`. Its data
+    /// are in a separate folder, which users other than root can reach.
     pub async fn start(folder: &Path) -> Result<Self> {
         let programs = Programs::find()?;
         let data = tempfile::Builder::new()
@@ -59,7 +59,7 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// How to connect as superuser.
+    /// The superuser's connection string.
     pub fn url(&self) -> String {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
     }
@@ -75,7 +75,7 @@ impl Postgres {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Where its data are.
+    /// The folder of its data.
     pub fn folder(&self) -> &Path {
         self.data.path()
     }
@@ -103,7 +103,7 @@ impl Drop for Postgres {
             .arg(self.data.path());
         let stopped = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !stopped.is_ok_and(|status| status.success()) {
-            // It ended by itself, or never began.
+            // The server has ended already, or never started.
             let _ = self.server.kill();
         }
         let _ = self.server.wait();
@@ -191,7 +191,7 @@ impl Programs {
     }
 }
 
-/// Whom the server runs as, by user and group; none where the test is not root.
+/// The user and group of the server. None if the test does not run as root.
 fn unprivileged() -> Result<Option<(u32, u32)>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(None);

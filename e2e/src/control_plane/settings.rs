@@ -1,4 +1,4 @@
-//! What the platform team of this control plane has decided: that which the examples need.
+//! The platform team's Settings on this control plane, as the examples need them.
 
 use std::{
     collections::BTreeSet,
