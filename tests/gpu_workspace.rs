@@ -1,4 +1,5 @@
-//! GPU workspaces: who gets in, what the machine may do, and what a running workspace keeps.
+//! GPU workspaces: network access, the machine's permissions, and values that a running workspace
+//! preserves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -11,7 +12,7 @@ use support::world::{Mood, World, desired, is_fatal, status};
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop";
 
-/// The example of each API, before anything exists.
+/// The example of each API, before any resource exists.
 fn new() -> Vec<World> {
     let examples = support::examples();
     let ours = examples
@@ -34,7 +35,7 @@ fn parameters(world: &mut World) -> &mut Value {
     &mut world.xr["spec"]["parameters"]
 }
 
-/// A workspace that runs at these addresses and lets these networks in.
+/// A running workspace with these allowed networks and this observed machine.
 fn reached(world: &World, networks: &Value, seen: &Value) -> World {
     let mut world = world.clone();
     parameters(&mut world)["sshPublicKeys"] = json!([KEY]);
@@ -120,8 +121,8 @@ fn machine_made_anew_starts_in_the_subnet_that_it_had() {
         machine["spec"]["forProvider"].as_object_mut().unwrap().remove("subnetId");
         machine["status"]["atProvider"]["subnetId"] = json!("subnet-0a1b2c3d");
         assert_eq!(asked(&world, "instance")["spec"]["forProvider"]["subnetId"], "subnet-0a1b2c3d");
-        assert_eq!(status(&answer(&world))["phase"], "Ready", "nothing changes in the cloud");
-        // Once it is written down, it stays.
+        assert_eq!(status(&answer(&world))["phase"], "Ready", "the cloud does not change");
+        // Once it is in the spec, it stays.
         let machine = &mut world.composed.get_mut("instance").unwrap().object;
         machine["spec"]["forProvider"]["subnetId"] = json!("subnet-0a1b2c3d");
         machine["status"]["atProvider"]["subnetId"] = json!("subnet-0f0f0f0f");
@@ -155,7 +156,7 @@ fn network_outside_the_limit_is_rejected_unless_allowed_before() {
         answer(&limited(&open(&world, "203.0.113.7/32")));
         let runs = open(&world, "0.0.0.0/0").settle(|_| Mood::Ready);
         let kept = desired(&answer(&limited(&runs)));
-        assert!(kept.contains_key("ssh-0.0.0.0/0"), "what runs is not changed");
+        assert!(kept.contains_key("ssh-0.0.0.0/0"), "running workspaces do not change");
 
         let mut contradiction = limited(&world);
         contradiction.input["gpuWorkspace"]["allowedCidrs"] = json!(["198.51.100.0/24"]);

@@ -7,8 +7,8 @@ use super::environment::{Environment, beginnings, running};
 
 const API: &str = "virtual-environment";
 
-/// A cluster that its cloud upgraded by itself: the words of the refusal that its provider would
-/// get if it asked for the former version.
+/// Checks a cluster that its cloud upgraded automatically. `words` are from the error that its
+/// provider would get if it requested the former version.
 fn upgraded_cluster_stays_ready(variant: &str, field: &str, words: &str) {
     for mut environment in running(API, Some(variant)) {
         let before = environment.resource("cluster")["status"]["atProvider"][field].clone();

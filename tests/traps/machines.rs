@@ -21,7 +21,7 @@ fn trap_07_terminated_machine_comes_back_without_its_former_interface() {
     }
 }
 
-/// Whether the refusal of a change shows in the status, and the machine runs on.
+/// Fails unless the status shows the rejected change and the machine stays ready.
 fn assert_refused(environment: &Environment, argument: &str) {
     environment.says(SLOT, &format!("cannot change the value of the argument \"{argument}\""));
     assert_eq!(environment.line(SLOT)["reason"], "Failed");

@@ -1,4 +1,4 @@
-//! Database servers, and what is in them.
+//! Database servers, and the resources inside them.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn trap_06_change_of_size_takes_effect_without_a_window() {
         assert_ne!(class(&environment), before);
         assert_eq!(environment.provider.updates(SERVER), sent + 1);
 
-        // Without the flag the same change would wait, and be sent at every look.
+        // Without the flag, the change would wait, and would be sent at every poll.
         let server = environment.resource(SERVER);
         let mut wanted = parameters(server);
         assert_eq!(Model::for_object(server).effective(&wanted), wanted);
@@ -62,7 +62,7 @@ fn trap_07_server_that_cannot_come_back_is_told() {
         fields.retain(|field, _| !["iops", "storageThroughput"].contains(&field.as_str()));
         environment.settle();
         environment.call();
-        assert_eq!(environment.line(SERVER)["ready"], true, "without them it comes back");
+        assert_eq!(environment.line(SERVER)["ready"], true, "created again without these");
     }
 }
 
@@ -95,11 +95,11 @@ fn trap_18_grant_without_its_database_is_reported() {
         environment.settle();
         environment.call();
         for slot in GRANTS {
-            // The database and its role have one name, which counts as a secret.
+            // The database and its role have the same name, which counts as a secret.
             environment.says(slot, "connect failed: cannot get server version: pq: database \"");
             environment.says(slot, "\" does not exist");
             assert_eq!(environment.line(slot)["reason"], "Waiting");
-            // A deletion of the grant would connect to the database too.
+            // A deletion of the grant would also connect to the database.
             let spec = &environment.asked(slot)["spec"];
             let policies = spec["managementPolicies"].to_string();
             let is_kept = policies.contains("Create") && !policies.contains("Delete");
@@ -149,7 +149,7 @@ fn trap_19_repeated_role_updates_change_no_other_state() {
         for _ in 0..3 {
             environment.round();
             let sent = environment.provider.updates(ROLE);
-            assert!(sent > updates, "an update at every look");
+            assert!(sent > updates, "an update at every poll");
             updates = sent;
         }
         assert_eq!(simulated::timeless(&environment.world), before, "a quiet environment");

@@ -1,4 +1,4 @@
-//! What is known and when, operations that take long, and providers that say nothing.
+//! When values become known, slow operations, and silent providers.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn trap_13_empty_connection_secret_is_no_kubeconfig() {
                 }
             }
         }
-        assert!(empty > 1, "the Secret is there, empty, while the cluster is created");
+        assert!(empty > 1, "the Secret is empty while the cluster is created");
     }
 }
 

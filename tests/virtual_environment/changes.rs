@@ -1,4 +1,4 @@
-//! What becomes of a virtual environment that runs when its claim changes, or Settings do.
+//! Running virtual environments after a change of the claim or of Settings.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What keeps a managed cluster well once its cloud changes it.
+//! Managed clusters stay ready after changes by their cloud.
 
 use serde_json::{Value, json};
 
@@ -22,13 +22,13 @@ fn version_that_the_cloud_chose_stays_out_of_the_spec() {
         for mut world in running(cluster_type) {
             let spec = &mut world.composed.get_mut("cluster").unwrap().object["spec"];
             spec["managementPolicies"] = json!(["*"]);
-            assert_eq!(cluster(&world)["spec"]["managementPolicies"], policies, "what runs, too");
+            assert_eq!(cluster(&world)["spec"]["managementPolicies"], policies, "running");
             let spec = &mut world.composed.get_mut("cluster").unwrap().object["spec"];
             spec["managementPolicies"] = json!(["Observe"]);
             assert_eq!(
                 cluster(&world)["spec"].get("managementPolicies"),
                 None,
-                "somebody looks on"
+                "set to observe by hand"
             );
         }
     }
@@ -81,7 +81,7 @@ fn provider_that_is_silent_for_a_minute_is_named_with_its_config() {
         let told = answer.conditions.iter().find(|one| one.r#type == "Provisioned").unwrap();
         assert!(told.message().contains(config), "{}", told.message());
         let again = answer.meta.unwrap().ttl.unwrap();
-        assert!(again.seconds <= 60, "Crossplane comes back: {again:?}");
+        assert!(again.seconds <= 60, "Crossplane calls again: {again:?}");
         world.reconcile(|_| Mood::Creating);
         assert_eq!(line(&world, "cluster")["message"], "is being created");
     }
@@ -181,7 +181,7 @@ fn driver_of_volumes_takes_the_role_of_settings() {
         let identity = &all["addon-ebs-csi"]["spec"]["forProvider"]["podIdentityAssociation"];
         assert_eq!(identity[0]["roleArn"], arn);
         world.input["environment"]["eks"].as_object_mut().unwrap().remove("ebsCsiRoleArn");
-        assert_eq!(desired(&world.answer()), all, "what runs keeps its role");
+        assert_eq!(desired(&world.answer()), all, "a running driver keeps its role");
     }
 }
 

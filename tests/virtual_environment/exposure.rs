@@ -1,4 +1,4 @@
-//! Who reaches a virtual cluster, and what its workloads reach.
+//! Access to a virtual cluster, and the networks that its workloads can reach.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn expose(mut world: World, expose: &str) -> World {
     world
 }
 
-/// The same environment as an earlier release made it.
+/// The same environment as an earlier release composed it.
 fn of_the_first_revision(mut world: World) -> World {
     for composed in world.composed.values_mut() {
         if let Some(annotations) = composed.object["metadata"]["annotations"].as_object_mut() {
@@ -124,7 +124,7 @@ fn load_balancer_has_the_networks_and_annotations_of_settings() {
         assert_eq!(
             service(&expose(exposed, "cluster")),
             closed,
-            "Kubernetes refuses source ranges there"
+            "Kubernetes rejects source ranges there"
         );
     }
 }

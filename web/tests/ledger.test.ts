@@ -9,7 +9,7 @@ const sorted = (entries: Iterable<Environment>) =>
 
 describe('the ledger', () => {
   it.each([1, 2, 3, 4, 5])(
-    'ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)',
+    'equals the cluster after 10,000 late or repeated changes with interruptions (seed %i)',
     (seed) => {
       const ledger = new Ledger();
       const portal = storm(random(seed), (messages) =>
@@ -33,7 +33,7 @@ describe('the ledger', () => {
     ledger.apply({ type: 'added', environment: env('new', 2) });
     expect([...ledger.entries.keys()]).toEqual([keyOf(old)]);
     ledger.apply({ type: 'opened' });
-    // The next line goes on after 1: what was missed comes with ids, and no snapshot.
+    // The next connection resumes after 1. The missed changes have ids, without a snapshot.
     ledger.apply({ type: 'modified', id: id(2), environment: env('old', 5) });
     expect(ledger.apply({ type: 'synced', id: id(2) })).toEqual([]);
     expect([...ledger.entries.values()]).toEqual([env('old', 5)]);
@@ -62,7 +62,7 @@ describe('the ledger', () => {
     expect(ledger.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
     expect(ledger.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
     expect(ledger.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
-    // What is older than the same told again stays old.
+    // A change older than the repeated one is still ignored.
     expect(ledger.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
     expect(ledger.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
     expect(ledger.entries.get(key)).toEqual(env('a', 2));
@@ -81,7 +81,7 @@ describe('the ledger', () => {
     expect(ledger.read([env('stays', 5), env('new', 4)]).sort()).toEqual(
       ['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort(),
     );
-    // The line goes on after 1, and tells all of it in its order.
+    // The stream resumes after 1, and sends all changes in order.
     const missed: Message[] = [
       { type: 'modified', id: id(2), environment: env('stays', 3) },
       { type: 'added', id: id(3), environment: env('new', 4) },

@@ -187,8 +187,7 @@ export default function Fill({ kind, keys }: { kind: Kind; keys: readonly string
             ))}
           </datalist>
         </div>
-        {/* Text fields keep their own text, so they are created again after a change from outside.
-        */}
+        {/* Text fields keep their own text, so they are recreated after a change from outside. */}
         <SchemaForm
           key={filled}
           schema={schema}
