@@ -1,6 +1,6 @@
-//! Faults and the request log, as a client of the API sees them.
+//! Tests faults and the request log with a client of the API.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ async fn start() -> (Arc<Cluster>, Server, Api<ConfigMap>) {
     let cluster = Arc::new(Cluster::new(kinds, Access::open(User::new("ada", &[]))));
     let server = Server::start(Arc::clone(&cluster)).await.unwrap();
     let mut config = Config::new(format!("http://{}", server.address).parse().unwrap());
-    // By default the client repeats a request for minutes that is answered with 503.
+    // By default the client repeats a request that is answered with 503 for minutes.
     config.default_retry = false;
     let maps = Api::namespaced(Client::try_from(config).unwrap(), "default");
     (cluster, server, maps)

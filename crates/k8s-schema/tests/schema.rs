@@ -1,4 +1,4 @@
-//! What an API server would say, on small schemas of our own.
+//! Checks an API server's messages, on small schemas of our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use crossplane::spec::{FIELDS, OF_CLAIMS};
