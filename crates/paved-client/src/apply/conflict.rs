@@ -1,4 +1,4 @@
-//! Fields that somebody else has set: whose they are, and what to do.
+//! Explains conflicts about fields that other managers own, and their resolution.
 
 use function_paved_road::error::FieldError;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::cluster::one_line;
 use crate::environment::age;
 
-/// Whether fields belong to other managers, rather than that two writes met.
+/// Whether fields belong to other managers. The other type of conflict is a concurrent write.
 pub(super) fn is_one(status: &Status) -> bool {
     status.code == 409 && causes(status).next().is_some()
 }
@@ -19,7 +19,7 @@ fn causes(status: &Status) -> impl Iterator<Item = &kube::core::response::Status
     causes.filter(|cause| cause.reason == "FieldManagerConflict")
 }
 
-/// A line for each field, and what to do.
+/// An error with a line for each field and a line of advice.
 pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>) -> Failure {
     let mut violations: Vec<FieldError> = causes(status)
         .map(|cause| {
@@ -39,7 +39,7 @@ pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>)
     Failure::Refused { what: what.to_owned(), violations }
 }
 
-/// When the manager wrote last: `, 3h ago`.
+/// The age of the manager's last write: `, 3h ago`.
 fn since(live: &DynamicObject, manager: &str) -> String {
     let entries = live.metadata.managed_fields.iter().flatten();
     let own = entries.filter(|entry| entry.manager.as_deref() == Some(manager));

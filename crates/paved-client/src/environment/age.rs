@@ -1,11 +1,11 @@
-//! Times as people read them.
+//! Formats times for people.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How long ago something was, as kubectl says it: `42s`, `5m`, `3h12m`, `4d`. A clock that runs
-/// ahead shows `0s`.
+/// The age of a time, in kubectl's format: `42s`, `5m`, `3h12m`, `4d`. A time in the future shows
+/// `0s`.
 pub fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     spell(Duration::from_secs(

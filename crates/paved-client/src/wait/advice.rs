@@ -1,5 +1,5 @@
-//! One paragraph on why a wait failed: the part, its kind and its id in the cloud; the cause and
-//! what helps; the message.
+//! One paragraph on the failure of a wait. It has the resource with its kind and its ID in the
+//! cloud, the cause, the remediation and the message.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use function_paved_road::diagnosis::Cause;
 
 use crate::environment::{Blocker, spell};
 
-/// What to say of a blocker that has been there for that long.
+/// The paragraph on a blocker that has lasted for `time`.
 pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
     let time = spell(time);
     let (head, cause, message) = match blocker {
@@ -38,7 +38,7 @@ pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// A part by its slot, its kind and its id.
+/// A resource by its slot, kind and ID.
 fn name(part: &ResourceStatus) -> String {
     let id = part.external_name.as_deref().or(part.name.as_deref());
     let id = id.map(|id| format!(", {id}")).unwrap_or_default();
