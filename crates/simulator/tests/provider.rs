@@ -1,4 +1,4 @@
-//! How kinds answer, round after round.
+//! Tests the behavior of kinds in each round.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -325,7 +325,7 @@ fn cluster_version_is_late_initialized_if_policies_allow() {
         let version = |slot: &str| world.resources()[slot]["spec"]["forProvider"][field].clone();
         assert_eq!((version("all"), version("some")), (chosen.clone(), Value::Null), "{kind}");
         let seen = &world.resources()["some"]["status"]["atProvider"][field];
-        assert_eq!(seen, chosen, "the cloud has chosen it all the same");
+        assert_eq!(seen, chosen, "the cloud chooses it without the policy too");
     }
 }
 

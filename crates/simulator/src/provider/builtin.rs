@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds.
+//! The built-in kinds of Kubernetes.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{State, set_condition};
 use crate::core::{World, naming};
 use crossplane::json::{at, set, text};
 
-/// A built-in kind that has no status worth speaking of.
+/// A built-in kind without a relevant status.
 const BASE: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
 
 pub(super) fn manner(kind: &str) -> Manner {
@@ -46,7 +46,7 @@ pub(super) fn manner(kind: &str) -> Manner {
     }
 }
 
-/// A workload's replicas: all of them are there once it is ready, none before.
+/// Sets a workload's status. All replicas are available once it is ready, and none before.
 fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner) {
     const UNAVAILABLE: (&str, &str) =
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
@@ -83,7 +83,7 @@ fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner)
     }
 }
 
-/// The counts of a workload's status; Kubernetes leaves out those of zero.
+/// The counts in a workload's status. Kubernetes omits zero counts.
 fn replicas(workload: &Value, ready: bool) -> Value {
     let number = |path: &[&str]| at(workload, path).and_then(Value::as_i64).unwrap_or(1);
     let replicas = number(&["spec", "replicas"]);
