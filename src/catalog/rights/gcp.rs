@@ -12,8 +12,8 @@ use crate::models::{Managed, gcp};
 pub enum Scope {
     /// The project.
     Project,
-    /// The service account of the nodes. In the whole project, the right would give every service
-    /// account's rights.
+    /// The service account of the nodes. In the whole project, the right would give the rights of
+    /// every service account.
     NodeAccount,
     /// The project, with a condition: the grantee may grant and withdraw these roles only.
     ProjectPolicy(&'static [&'static str]),
