@@ -38,7 +38,7 @@ pub(super) fn all(world: &World) -> Vec<Check> {
     all
 }
 
-/// Each XRD of ours: established, offered, and with a Composition to choose.
+/// Checks each of our XRDs: established, offered, and with a Composition.
 fn definitions(world: &World) -> Vec<Check> {
     let Seen::All(definitions) = &world.definitions else {
         return vec![match world.kinds.len() {
@@ -99,7 +99,7 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
-/// The pipelines' steps of the Compositions of our XRDs.
+/// The pipeline steps of the Compositions of our XRDs.
 fn steps(world: &World) -> Vec<&Value> {
     let (Seen::All(definitions), Seen::All(compositions)) =
         (&world.definitions, &world.compositions)
@@ -117,7 +117,7 @@ fn needed_functions(world: &World) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The provider packages that environments need for any choice, and the packages that these share.
+/// The provider packages that environments always need, and the packages that these packages share.
 fn needed_providers(world: &World) -> BTreeSet<String> {
     let used = used::all(world);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));

@@ -22,7 +22,7 @@ fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
     json!({"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}})
 }
 
-/// A cluster with one API in which everything is as it should be.
+/// A correct cluster with one API.
 pub(in crate::doctor) fn world() -> World {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
@@ -73,7 +73,7 @@ pub(in crate::doctor) fn world() -> World {
     }
 }
 
-/// Everything that a GPU workspace is composed of.
+/// All kinds in a GPU workspace.
 fn served() -> BTreeSet<Served> {
     let kinds = [
         ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
