@@ -11,22 +11,22 @@ use super::access::{Access, Groups};
 use super::problem::Problem;
 use super::who::Person;
 
-/// How many of somebody's groups are asked about one by one, where the portal's rules do not list
+/// The maximum number of a user's groups reviewed one by one, if the portal's rules do not list
 /// them.
 const ASKED: usize = 200;
 
-/// How many groups are told of.
+/// The maximum number of logged groups.
 const MANY: usize = 1000;
 
-/// Knows which groups were told of: the log names each once.
+/// The groups that were logged. The log names each once.
 #[derive(Default)]
 pub(super) struct Acting {
     told: Mutex<BTreeSet<String>>,
 }
 
 impl Acting {
-    /// Somebody with a session, in those of their groups that the portal may act for. Whether it
-    /// may says the API server; while that does not answer nobody is let through.
+    /// The user of a session with only the groups that the portal may act for. The API server
+    /// decides this right. Without its answer, the request fails.
     pub(super) async fn narrowed(
         &self,
         access: &Access,
@@ -47,7 +47,7 @@ impl Acting {
         Ok(Arc::new(person.in_groups(groups)))
     }
 
-    /// Those of some groups that the portal may act for.
+    /// The subset of groups that the portal may act for.
     pub(super) async fn groups(
         &self,
         access: &Access,

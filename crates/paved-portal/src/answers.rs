@@ -101,7 +101,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    /// Asks fifty times at once; how often that came to be asked, and how many were answered.
+    /// Asks fifty times at once. Returns the number of requests and of answers.
     async fn at_once(
         answers: &Answers<&str, bool>,
         answer: Result<bool, Problem>,
@@ -122,7 +122,7 @@ mod tests {
     async fn simultaneous_questions_are_asked_once() {
         let answers = Answers::new(LONG, LONG, 10);
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
-        assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
+        assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "the answer is cached");
         let old = Answers::new(Duration::ZERO, LONG, 10);
         assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "expired answers are not returned");
     }

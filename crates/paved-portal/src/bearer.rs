@@ -20,10 +20,10 @@ use super::limits::Limits;
 use super::problem::Problem;
 use super::who::{Credential, Naming, Person, Token};
 
-/// How many reviews of tokens run at once. The senders may be unknown.
+/// The maximum number of concurrent token reviews. The senders may be unknown.
 const AT_ONCE: usize = 16;
 
-/// How many answers are kept.
+/// The maximum number of cached answers.
 const MANY: usize = 4096;
 
 /// The users of tokens.

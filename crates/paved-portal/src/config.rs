@@ -17,10 +17,10 @@ use super::who::Naming;
 use crate::Failure;
 use crate::Flags;
 
-/// The shortest key that sessions may be encrypted with, in bytes.
+/// The minimum length of a session key, in bytes.
 const KEY: usize = 32;
 
-/// The bounds of a session's length, in seconds: a minute and a day.
+/// The limits of a session's lifetime, in seconds: a minute and a day.
 const TTL: std::ops::RangeInclusive<i64> = 60..=86_400;
 
 /// The whole configuration.
@@ -157,7 +157,7 @@ fn file(path: &Path) -> Result<Flags, Failure> {
     })
 }
 
-/// Flags win over the file.
+/// Flags take precedence over the file.
 fn over(flags: Flags, file: Flags) -> Flags {
     let many = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
     Flags {

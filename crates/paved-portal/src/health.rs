@@ -1,4 +1,4 @@
-//! Whether the portal lives, and whether it can answer.
+//! Whether the portal is alive and ready.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// What is missing, so that requests cannot be answered as they should.
+    /// The components that are missing for complete responses.
     fn missing(&self) -> Vec<String> {
         let mut missing: Vec<String> =
             self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
         if !self.catalog.seen().is_known() {
             missing.push("the cluster's kinds".to_owned());
         } else if missing.is_empty() && self.live.seen_whole().is_err() {
-            // Between two steps of the watch: it is ready when it answers.
+            // The watch is between two steps. Requests fail until `seen_whole` succeeds.
             missing.push("a first look at what there is".to_owned());
         }
         let away = self.limits.interrupted_portal;

@@ -25,7 +25,7 @@ struct Reset {
     reason: &'static str,
 }
 
-/// All figures of the process.
+/// All metrics of the process.
 pub(super) struct Metrics {
     registry: Registry,
     answers: Family<Answer, Counter>,
@@ -59,7 +59,7 @@ impl Metrics {
         Self { registry, answers, seconds, resets }
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub(super) fn answered(
         &self,
         method: &Method,
@@ -88,7 +88,7 @@ impl Metrics {
         self.resets.get_or_create(&Reset { reason: end.word() }).inc();
     }
 
-    /// The list.
+    /// The metrics as text.
     pub(super) fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

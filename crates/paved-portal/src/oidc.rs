@@ -27,8 +27,8 @@ use super::who::may_be_named;
 use crate::Failure;
 use http_client::HttpClient;
 
-/// Accepted signatures: only the provider can create them. Shared secrets and unsigned tokens are
-/// rejected.
+/// Accepted signature algorithms. Only the provider can create such signatures. Shared secrets and
+/// unsigned tokens are rejected.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
@@ -71,7 +71,7 @@ pub(super) struct Identity {
 }
 
 impl Provider {
-    /// For a portal with this URL. The first sign-in contacts the provider.
+    /// A provider for a portal with this URL. The first sign-in contacts it.
     pub(super) fn new(
         oidc: &config::Oidc,
         public_url: &Url,
@@ -139,7 +139,8 @@ impl Provider {
         Ok((url, begun))
     }
 
-    /// Exchanges the code for the user. Only the browser that started the sign-in can use the code.
+    /// Exchanges the code for the user's identity. Only the browser that started the sign-in can
+    /// use the code.
     pub(super) async fn finish(
         &self,
         oidc: &config::Oidc,
@@ -268,7 +269,7 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
         .iter()
         .filter(|group| !group.is_empty())
         .map(|group| format!("{}{group}", oidc.groups_prefix));
-    // The provider may not give groups of Kubernetes' own: one of them has all rights.
+    // The provider must not assign Kubernetes' own groups: one of them has all rights.
     let mut groups: Vec<String> = named.filter(|group| may_be_named(group)).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -329,7 +330,7 @@ mod tests {
         prefixed.groups_prefix = "oidc:".into();
         let all = json!({"email": "ada@acme.io", "groups": "system:masters"});
         let ada = identity(&prefixed, all.as_object().unwrap()).unwrap();
-        assert_eq!(ada.groups, ["oidc:system:masters"], "which is nobody's group in Kubernetes");
+        assert_eq!(ada.groups, ["oidc:system:masters"], "the prefixed group has no rights");
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Known {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// The sum without an environment: the way back from an addition.
+    /// The sum without an environment. This reverses an addition.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0.wrapping_sub(other.0))
     }
