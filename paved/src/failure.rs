@@ -221,7 +221,7 @@ impl From<&Ending> for Failure {
     }
 }
 
-/// Removes control sequences from a message, and indents all lines after the first. So no line
+/// Removes control sequences from a message, and indents all lines after the first, so that no line
 /// looks like a separate message.
 fn indented(message: &str) -> String {
     let lines = paint::harmless(message);
