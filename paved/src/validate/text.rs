@@ -1,4 +1,4 @@
-//! What is wrong, for people: the line in question with a mark below.
+//! Errors as text for users: the affected line with a mark below.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use crate::failure::Failure;
 use crate::files::{Source, shown};
 use crate::paint::{DIM, GREEN, harmless};
 
-/// Columns where standard output is no terminal.
+/// The width in columns if standard output is not a terminal.
 const WIDTH: usize = 80;
 
-/// Bytes of a value that are marked: of a longer one its beginning.
+/// The maximum length of a mark in bytes. Of a longer value, only the start is marked.
 const LONGEST: usize = 50;
 
-/// Prints a line for each valid document, then what was left alone, then what is wrong.
+/// Prints a line for each valid document, then the notes, then the errors.
 pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
     for valid in &found.valid {
         let file = file(&found.sources[valid.source]);
@@ -35,7 +35,7 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// What people should know: what was left alone, a line for each file.
+/// Notes for the user. Skipped documents have one line for each file.
 pub(super) fn notes(found: &Found) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, source) in found.sources.iter().enumerate() {
@@ -49,12 +49,12 @@ pub(super) fn notes(found: &Found) -> Vec<String> {
     notes
 }
 
-/// A file as it is shown.
+/// A file's name for messages.
 pub(super) fn file(source: &Source) -> String {
     harmless(&shown(&source.file)).replace('\n', " ")
 }
 
-/// The sentence, and the line with a mark below.
+/// The message, and the line with a mark below.
 fn group<'a>(source: &Source, problem: &Problem) -> Group<'a> {
     let title = Level::ERROR.primary_title(harmless(&problem.sentence()));
     if veil::hides(source, problem) {

@@ -1,4 +1,4 @@
-//! What is no mistake, and yet worth a note.
+//! Documents that are valid, but deserve a note.
 
 use crate::support::{example, folder, paved, paved_with, within};
 
@@ -77,7 +77,7 @@ fn composites_of_a_custom_group_may_have_the_names_of_claims() {
         assert_eq!(
             run(name, &[]).code,
             code,
-            "as far as anybody knows: {name} {}",
+            "without a Composition: {name} {}",
             run(name, &[]).told()
         );
     }
