@@ -1,4 +1,4 @@
-//! What is wrong is told whole, with an exit code of its own.
+//! Errors are reported completely, with their exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -35,7 +35,7 @@ fn an_unknown_kind_lists_ours_and_the_nearest() {
     assert_golden("unknown-kind", &told.replace(known, "… every kind …"));
 }
 
-/// Whether a terminal, or GitHub's runner, would obey a line.
+/// Whether a terminal or GitHub's runner would execute commands in a text.
 fn is_obeyed(told: &str) -> bool {
     let bidi =
         |c: char| ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);

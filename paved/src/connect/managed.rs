@@ -74,8 +74,8 @@ pub(super) fn aks() -> Value {
     exec("kubelogin", &args, "install it with `az aks install-cli`, and log in with `az login`")
 }
 
-/// The role that a user needs besides credentials. A cloud's cluster admits only its creator and
-/// the users with one of these roles.
+/// The right that a user needs besides credentials. A cloud's cluster admits only its creator and
+/// the users with such a right in the cloud.
 pub(super) fn needed(kind: &str) -> Option<&'static str> {
     match kind {
         "gke" => Some(
