@@ -260,7 +260,7 @@ fn names_of_provider_configs_fit_into_a_label() {
                     "{slot}"
                 );
             }
-            // What an earlier release called otherwise keeps its name.
+            // A config with another name from an earlier release keeps its name.
             let observed =
                 &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
             *observed = json!("an-earlier-name");

@@ -145,7 +145,7 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
     Ok([cluster, namespaced])
 }
 
-/// A CRD with one version, whose schema `cut` has reduced.
+/// A CRD with one version and the schema that `cut` returns.
 fn slice(
     snapshot: &Snapshot,
     entry: &Entry,

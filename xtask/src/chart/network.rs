@@ -1,4 +1,4 @@
-//! Who reaches the portal, and whom it reaches.
+//! Connections to and from the portal.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn rule(ports: &[(&Value, &str)], to: &Value) -> Value {
     let ports: Vec<_> =
         ports.iter().map(|(port, protocol)| json!({"port": port, "protocol": protocol})).collect();
     let mut rule = json!({"ports": ports});
-    // Nobody named is everybody.
+    // An empty list allows all peers.
     if to.as_array().is_some_and(|to| !to.is_empty()) {
         rule["to"] = to.clone();
     }

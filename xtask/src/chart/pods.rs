@@ -1,12 +1,12 @@
-//! The pods: restricted, as Kubernetes' Pod Security Standards have it, probed, spread, and
-//! replaced without a gap.
+//! The pods. They are restricted by Kubernetes' Pod Security Standards, have probes, are spread
+//! over nodes, and are replaced without a gap.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{Case, same};
 
-/// What the portal needs to let requests end, and the pause before.
+/// The time in which the portal finishes requests, and the pause before it, in seconds.
 const GRACE: u64 = 20 + 5;
 
 pub fn check(case: &Case) -> Result<()> {
@@ -51,7 +51,8 @@ fn replaced(case: &Case, deployment: &Value, pod: &Value) -> Result<()> {
     Ok(())
 }
 
-/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, restricted, and a root that nobody writes to.
+/// Restricted by <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, with a
+/// read-only root.
 fn restricted(pod: &Value, container: &Value) -> Result<()> {
     let expected = json!({"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"}});
@@ -91,7 +92,7 @@ fn disruptions(case: &Case) -> Result<()> {
     selects(case, &budget["selector"])
 }
 
-/// Fails where a selector does not mean the portal's pods.
+/// Fails unless a selector selects the portal's pods.
 pub(super) fn selects(case: &Case, selector: &Value) -> Result<()> {
     let wanted = selector["matchLabels"].as_object().context("a selector without labels")?;
     let labels = &case.pod()?["metadata"]["labels"];

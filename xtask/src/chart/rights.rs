@@ -1,5 +1,5 @@
-//! The portal's rights: to read what is composed, its own ConfigMaps, and to act for whom the
-//! values list.
+//! The portal's rights: to read composed resources, to use its own ConfigMaps, and to act as the
+//! listed users and groups.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub fn check(case: &Case) -> Result<()> {
     same("whom it acts for", rules, &impersonation(case))
 }
 
-/// Rights one by one: group, resource, verb.
+/// The rights as single entries: group, resource, verb.
 fn single(rules: &Value) -> Result<BTreeSet<[String; 3]>> {
     let list = |rule: &Value, key: &str| {
         let texts = rule[key].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -62,7 +62,7 @@ fn expected(case: &Case) -> Result<BTreeSet<[String; 3]>> {
     single(&json!(rbac::portal(&groups)?))
 }
 
-/// By name; there is no role where nobody is named.
+/// The expected rules, by name. Without listed names, there is no role.
 fn impersonation(case: &Case) -> Value {
     let rules: Vec<_> = ["users", "groups"]
         .iter()
@@ -75,7 +75,7 @@ fn impersonation(case: &Case) -> Value {
     if rules.is_empty() { Value::Null } else { json!(rules) }
 }
 
-/// Each role is bound to the account that the pods run as, and to nobody else.
+/// Each role is bound only to the service account of the pods.
 fn bound(case: &Case) -> Result<()> {
     let account = &case.objects.one("ServiceAccount")?["metadata"]["name"];
     same("the pods' account", &case.pod()?["spec"]["serviceAccountName"], account)?;

@@ -1,4 +1,5 @@
-//! What is switched off is not there, and what is switched on says so.
+//! Options that are off remove their objects, and options that are on have only their documented
+//! effect.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::helm::{Helm, Objects};
 use super::same;
 use crate::yaml;
 
-/// Values, and the kinds that are not there with them.
+/// Values, and the kinds that they remove.
 const OFF: [(&str, &[&str]); 4] = [
     ("rbac.create=false", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
     ("podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
@@ -20,7 +21,7 @@ const OFF: [(&str, &[&str]); 4] = [
     (r#"serviceAccount={"create": false, "name": "somebody"}"#, &["ServiceAccount"]),
 ];
 
-/// Gives how many switches were tried.
+/// Returns the number of tested options.
 pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     let render = |set: &str| {
         let text = helm.template(values, &[set]).with_context(|| set.to_owned())?;
@@ -51,7 +52,7 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     Ok(OFF.len() + 6)
 }
 
-/// The dangerous ones give what they say and nothing besides.
+/// The dangerous options allow impersonation of all users or groups, and nothing more.
 fn anybody(objects: &Objects, resource: &str) -> Result<()> {
     let is_it = |role: &&Value| role.to_string().contains("impersonate");
     let role = objects.all("ClusterRole").find(is_it).context("nobody can be impersonated")?;

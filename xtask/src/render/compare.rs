@@ -1,4 +1,4 @@
-//! Two renderings, field by field.
+//! Compares two renderings field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,14 @@ use crossplane::names::SLOT;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A field: the document it stands in (a composed resource by its slot), and the path in there.
+/// A field: the title of its document, which is the slot for a composed resource, and the path in
+/// it.
 type Leaf = (String, String);
 
 /// One side of a comparison: its name, and its documents.
 pub type Side<'a> = (&'a str, &'a [Value]);
 
-/// The values of Secrets that two runs of one program fill differently: passwords and the like.
+/// The values of Secrets that differ between two runs of one program, for example passwords.
 pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     let (once, again) = (leaves(once), leaves(again));
     let of_secret = |(_, path): &Leaf| path.starts_with("data.") || path.starts_with("stringData.");
@@ -20,8 +21,8 @@ pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     differing.map(|(leaf, _)| leaf).filter(of_secret).collect()
 }
 
-/// What differs between two renderings: a line per field, one for a document that only one of them
-/// has. Generated fields need only exist; nor does it matter when something happened.
+/// The differences between two renderings: a line for each field, or for a document that only one
+/// of them has. Generated fields only have to exist. Times may differ.
 pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -> Vec<String> {
     let (left, right) = (leaves(one.1), leaves(other.1));
     let (left_titles, right_titles) = (titles(&left), titles(&right));
@@ -62,8 +63,8 @@ fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
     found
 }
 
-/// What a document is called: by its slot or its kind; a result by what it says, as core tells them
-/// in any order.
+/// The title of a document: its slot or its kind. A result's title is its message, because
+/// Crossplane returns results in any order.
 fn title(document: &Value) -> String {
     let slot = document["metadata"]["annotations"][SLOT].as_str();
     match (slot, document["kind"].as_str(), document["message"].as_str()) {
