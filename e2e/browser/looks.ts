@@ -36,7 +36,7 @@ export async function listen(context: BrowserContext, complaints: string[]): Pro
 }
 
 /**
- * The accessibility faults of a page in both color schemes, on a phone and on a laptop: colours,
+ * The accessibility faults of a page in both colour schemes, on a phone and on a laptop: colours,
  * names, structure and overflow.
  */
 export async function faultsOf(page: Page): Promise<string[]> {

@@ -1,4 +1,4 @@
-//! What is deleted goes, in the order that the Usages demand, and leaves nothing.
+//! A deletion removes all resources in the order of their Usages, and leaves no traces.
 
 mod order;
 mod traces;
@@ -26,8 +26,8 @@ use crate::objects::{reference, resource};
 use crate::stage::Stage;
 use crate::stand_in::behaviour::Rule;
 
-/// They have stood until now, and seen whatever happened. Some have all that can be inside a
-/// cluster.
+/// The shared environments have existed during all other scenarios. Some have all possible contents
+/// of a cluster.
 pub(super) async fn ready_environment_is_deleted_whole(stage: Stage) -> Result<()> {
     stage.standing().await?;
     let (examples, clusters) =
@@ -75,8 +75,8 @@ async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
     .await
 }
 
-/// Somebody works in the database with its connection details, and leaves only once its server has
-/// refused to let it go.
+/// A client uses the database with its connection details. It disconnects only after the server has
+/// refused to drop the database.
 async fn late_guest_blocks_the_database(
     stage: &Stage,
     api: &dyn AnyApi,
@@ -87,10 +87,10 @@ async fn late_guest_blocks_the_database(
     let (Some(_), Some(secret)) = (&stage.plane.postgres, secret) else { return Ok(()) };
     let database = environment.slot("postgres-db").await?;
     let guest = Guest::with(&secret).await?;
-    eventually("the server refuses to let go a database that somebody works in", async || {
+    eventually("the server refuses to drop a database in use", async || {
         let namespace = database["metadata"]["namespace"].as_str().unwrap_or_default();
         let found = stage.objects.referred(&reference(&database), namespace).await?;
-        let found = found.context("the database has gone, and somebody works in it")?;
+        let found = found.context("the database is gone in spite of an open session")?;
         let refused = conditions::get(&found, "Synced")["message"].to_string();
         Ok(refused.contains("is being accessed by other users").then_some(()))
     })
@@ -99,7 +99,7 @@ async fn late_guest_blocks_the_database(
     Ok(())
 }
 
-/// It has these Usages, and goes in the order that they and its others demand.
+/// Checks for these Usages, deletes the environment, and checks the order of all its Usages.
 pub(super) async fn goes_by_its_usages(
     stage: &Stage,
     environment: &Environment,
@@ -113,15 +113,15 @@ pub(super) async fn goes_by_its_usages(
     goes_in_order(stage, environment).await
 }
 
-/// Deletes it, and looks on whether what its Usages protect is asked to go last.
+/// Deletes it, and checks that the deletion of each protected resource is requested last.
 async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
     let order = Order::new(&stage.objects, environment).await?;
     goes(stage, environment).await?;
     order.was_kept().await.with_context(|| environment.resource())
 }
 
-/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after
-/// it, in their order.
+/// A plain `kubectl delete` removes a namespaced composite at once. Its resources are deleted
+/// afterwards, in their order.
 pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples =
@@ -144,7 +144,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> 
         if !held.is_empty() {
             ensure!(
                 !still_there(&stage, &parts).await?.is_empty(),
-                "{} went last",
+                "{} was deleted last",
                 environment.resource()
             );
         }
@@ -167,7 +167,7 @@ pub(super) async fn half_made_environment_is_deleted_whole(stage: Stage) -> Resu
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
-/// Makes one, and deletes it as soon as something is composed; what could be left of it.
+/// Creates an environment, and deletes it as soon as a resource is composed. Returns its traces.
 async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Traces> {
     environment.apply().await?;
     eventually("something is composed", async || {
@@ -178,7 +178,7 @@ async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Trac
     goes_as_it_is(stage, environment).await
 }
 
-/// Deletes one that is being made; what could be left of it.
+/// Deletes an unfinished environment. Returns its traces.
 pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> Result<Traces> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let traces = Traces::from_environment(environment).await?;
@@ -190,8 +190,8 @@ pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> R
     Ok(traces)
 }
 
-/// Every example and every managed cluster in both flavours, not applied yet, each with its API's
-/// name, or its cluster's type.
+/// Every example and every managed cluster for each kind of API, not applied yet. Each has its
+/// API's name or its cluster's type.
 fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
     let examples = stage.apis().map(|(api, flavour)| {
         let name = api.info().name;
@@ -235,8 +235,8 @@ pub(super) async fn refused_environment_is_deleted_whole(stage: Stage) -> Result
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
-/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or
-/// more memory than any node has.
+/// A change that makes an API fail without a refusal by a cloud: a version that the chart does not
+/// have, or more memory than any node has.
 fn impossible(api: &str) -> Value {
     match api {
         "virtual-environment" => {
@@ -247,9 +247,9 @@ fn impossible(api: &str) -> Value {
     }
 }
 
-/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a
-/// Deployment after ten minutes only: until then a pool that nodes cannot take is one that has none
-/// of its pods.
+/// Waits until an environment has failed and all other resources exist. Kubernetes reports a failed
+/// Deployment only after ten minutes. Until then, a pool without matching nodes is only a pool
+/// without pods.
 async fn fails(api: &str, environment: &Environment) -> Result<()> {
     if api == "stock-pool" {
         let unscheduled = |object: &Value| {
@@ -273,7 +273,7 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> R
         let left = stage.in_the_clouds(&composite).await?;
         let mut kinds: Vec<_> = left.iter().filter_map(|one| one.split(' ').next()).collect();
         kinds.sort_unstable();
-        // The bucket, and what protects it.
+        // The bucket, and the resources that protect it.
         let protected = [
             "Bucket",
             "BucketOwnershipControls",
@@ -289,11 +289,11 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> R
 pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready("application-environment", flavour, json!({})).await?;
-        // As people do who want to keep it after all.
+        // Users do this when they decide to keep the resources after all.
         environment.edit(&json!({"spec": {"parameters": {"deletionPolicy": "Orphan"}}})).await?;
         let composite = environment.composite().await?;
         let all = stage.in_the_clouds(&composite).await?;
-        eventually("every part is told to leave what it holds", async || {
+        eventually("every resource is orphaned on deletion", async || {
             let composed = environment.composed().await?;
             let mut managed =
                 composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
@@ -319,13 +319,13 @@ pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result
     .await
 }
 
-/// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
+/// Deletes it, and checks that no resource is left in the cluster or in the clouds.
 pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
     leaves_nothing(stage, environment, environment.delete(), environment.gone()).await
 }
 
-/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
-/// What was told of its going.
+/// Deletes it and waits until it is `gone`. Then no resource may be left in the cluster or in the
+/// clouds. Returns the result of `gone`.
 async fn leaves_nothing<T>(
     stage: &Stage,
     environment: &Environment,
@@ -338,7 +338,7 @@ async fn leaves_nothing<T>(
     Ok(told)
 }
 
-/// Somebody deletes it; its composite, and all that was composed.
+/// Deletes it. Returns its composite, and all composed resources.
 async fn begins_to_go(
     environment: &Environment,
     deletes: impl Future<Output = Result<()>>,
@@ -346,7 +346,8 @@ async fn begins_to_go(
     let composite = environment.composite().await?;
     let mut composed = environment.composed().await?;
     deletes.await?;
-    // What core made of it in that moment, too; it may be gone by then.
+    // Include the resources that Crossplane composed at that moment. The composite may be gone by
+    // then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     for part in environment.composed().await.unwrap_or_default() {
         if composed.iter().all(|known| known["metadata"]["uid"] != part["metadata"]["uid"]) {
@@ -356,7 +357,7 @@ async fn begins_to_go(
     Ok((composite, composed))
 }
 
-/// Of what was composed nothing is there any more, nor in the clouds.
+/// Checks that no composed resource is left in the cluster or in the clouds.
 async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     let left = still_there(stage, composed).await?;
@@ -377,7 +378,7 @@ async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) 
     Ok(())
 }
 
-/// Kinds and names of those objects that are still there, and not others by their names.
+/// Kinds and names of the objects that still exist. New objects with the same names do not count.
 async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for object in objects {
@@ -391,7 +392,8 @@ async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
     Ok(there)
 }
 
-/// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.
+/// Checks that no person can delete a resource that a Usage protects. Returns the slots of the
+/// Usages.
 pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec<String>> {
     let composed = environment.composed().await?;
     let mut slots = Vec::new();
@@ -414,7 +416,7 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
     Ok(slots)
 }
 
-/// Examples that live side by side, and keep nothing.
+/// The change that lets examples share a namespace, and keep no files.
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {

@@ -1,5 +1,5 @@
-//! What people do at the portal, signed in by an OpenID provider, on two replicas that have the
-//! rights of the chart.
+//! Users at the portal, signed in by an OpenID provider, on two replicas with the rights of the
+//! chart.
 
 mod pages;
 
@@ -20,14 +20,15 @@ use crate::openid::{Browser, Changes};
 use crate::portal::{Portal, PublicUrl};
 use crate::stage::Stage;
 
-/// Who may do what in which namespace: everybody in that of their group.
+/// The users. Each has access to the namespace of their group.
 const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 
-/// What bob makes.
+/// The name of bob's environment.
 const THEIRS: &str = "theirs";
 
-/// Each kind is made through its shape, watched until it is ready, connected to, changed and
-/// deleted, though one of the two replicas is killed amid; of two people neither sees anything of
+/// Each kind is created through its shape, watched until it is ready, connected to, changed and
+/// deleted. Meanwhile, one of the two replicas is killed. Neither of two users sees the other's
+/// environments.
 /// the other's.
 #[expect(clippy::too_many_lines, reason = "the steps of one story")]
 pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
@@ -38,7 +39,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let (ada, bob) = (Browser::new(first)?, Browser::new(first)?);
     ada.sign_in(first, PEOPLE[0]).await?;
     bob.sign_in(second, PEOPLE[1]).await?;
-    // The session counts at every replica.
+    // The session is valid at every replica.
     let (_, me) = ada.ask("GET", second, "/api/v1/me", &Value::Null).await?;
     ensure!(
         me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]),
@@ -100,8 +101,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
     }
 
-    // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds
-    // everything.
+    // A killed replica gives no notice. Its clients continue at another replica, and find all
+    // environments.
     portal.replicas[1].kill()?;
     while let Ok(Ok(_)) = timeout(PATIENCE, changes.next()).await {}
     let mut changes = ada.watch(first)?;
@@ -153,7 +154,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     portal.uninstall(&stage).await
 }
 
-/// Whoever may not see an environment may do nothing with it, at either replica.
+/// A user without access to an environment can neither read nor delete it, at either replica.
 async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Result<()> {
     for (method, replica) in [("GET", first), ("DELETE", second)] {
         let (status, _) = who.ask(method, replica, path, &Value::Null).await?;
@@ -165,13 +166,13 @@ async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Res
     Ok(())
 }
 
-/// The group of somebody called `NAME.GROUP`.
+/// The group of a user named `NAME.GROUP`.
 fn group_of(who: &str) -> &str {
     who.split('.').nth(1).unwrap_or_default()
 }
 
-/// A team's stage: a namespace that is called like its group, in which whoever belongs to that may
-/// make environments.
+/// A team's stage: a namespace with its group's name, where members of the group may create
+/// environments.
 async fn team(stage: &Stage, group: &str) -> Result<Stage> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
     stage.objects.apply(&namespace).await?;
@@ -185,7 +186,7 @@ async fn team(stage: &Stage, group: &str) -> Result<Stage> {
     Ok(stage.in_namespace(group))
 }
 
-/// Makes one of each kind, as its clients know it; their names.
+/// Creates one environment of each kind, in the shape that its clients know. Returns their names.
 async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
     let mut made = BTreeSet::new();
     let workspace = json!({"owner": PEOPLE[0], "instanceType": "g4dn.xlarge"});
@@ -219,7 +220,7 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     Ok(made)
 }
 
-/// What clients are told of those that are ready, each by its shape; nobody else is.
+/// Clients see ready environments in their shapes. Other users do not see them.
 async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> Result<()> {
     for (path, name, fields) in [
         ("/api/workspaces", workspace, &["phase", "instanceId", "connection"][..]),
@@ -238,8 +239,7 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
     Ok(())
 }
 
-/// Changes the whole of a pool, as the pages do. What others keep in its metadata is there in the
-/// very answer.
+/// Replaces a whole pool, as the pages do. The response still has the metadata of other writers.
 async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     eventually("the pool is replaced", async || {
         let (_, read) = ada.ask("GET", portal, path, &Value::Null).await?;
@@ -252,7 +252,7 @@ async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
         }
         document["spec"]["replicas"] = json!(1);
         let (status, said) = ada.ask("PUT", portal, path, &document).await?;
-        // Crossplane writes to it as well.
+        // Crossplane writes to the pool as well.
         if status == 409 {
             return Ok(None);
         }
@@ -266,8 +266,8 @@ async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     .await
 }
 
-/// Where an environment of this name is found. With its group, as both flavours have kinds that are
-/// called alike.
+/// The path of an environment with this name. It includes the group, because claims and namespaced
+/// composites can have kinds with the same name.
 async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     let (status, list) = who.ask("GET", portal, "/api/v1/environments", &Value::Null).await?;
     let one = list["items"].as_array().into_iter().flatten().find(|one| one["name"] == name);
@@ -277,7 +277,7 @@ async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     Ok(format!("/api/v1/environments/{}/{}.{group}/{name}", text("namespace"), text("plural")))
 }
 
-/// Waits until this was so of each of these.
+/// Waits until each of these environments has had a matching event.
 async fn until(
     changes: &mut Changes,
     names: &BTreeSet<String>,
@@ -295,10 +295,10 @@ async fn until(
         anyhow::Ok(())
     };
     let in_time = timeout(PATIENCE, all).await;
-    in_time.with_context(|| format!("of {left:?} it was not told in time"))?
+    in_time.with_context(|| format!("no matching event in time for {left:?}"))?
 }
 
-/// Why a stream ends.
+/// The reason for a stream's end.
 async fn ends(changes: &mut Changes) -> Result<String> {
     loop {
         let (event, told) = changes.next().await?;
@@ -308,7 +308,7 @@ async fn ends(changes: &mut Changes) -> Result<String> {
     }
 }
 
-/// The environments of which a stream has told so far.
+/// The environments in a stream's events so far.
 async fn silent(changes: &mut Changes) -> Result<Vec<Value>> {
     let mut seen = Vec::new();
     while let Ok(event) = timeout(Duration::from_secs(1), changes.next()).await {

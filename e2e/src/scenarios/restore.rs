@@ -150,8 +150,8 @@ fn without_a_key(secret: &mut Value) {
     }
 }
 
-/// An object as another cluster takes it: without a status, and without references to owners that
-/// the cluster does not have.
+/// An object for another cluster: without a status, and without references to owners that the
+/// cluster does not have.
 fn portable(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");

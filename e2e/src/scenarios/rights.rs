@@ -1,4 +1,4 @@
-//! The roles that we ship are enough for what they are for, and for nothing else.
+//! The roles that we ship give the necessary rights, and no others.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
@@ -82,9 +82,9 @@ pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) 
     Ok(())
 }
 
-/// By these fields a user could bind a claim to a composite of a name of theirs, take over
-/// another's composite, or have Crossplane delete foreign resources. They stay Crossplane's; a tool
-/// that restores backups may write them.
+/// With these fields, a user could bind a claim to a composite with a chosen name or take over a
+/// foreign composite. A user could even make Crossplane delete foreign resources. Only Crossplane
+/// writes these fields, and tools that restore backups.
 pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Result<()> {
     let reference = |name: &str| {
         let group = Flavour::Claims.default_group();
@@ -99,7 +99,7 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
         let refusal = claim.refuses(&json!({"spec": {"resourceRef": binding}})).await?;
         is_crossplanes(&refusal, "spec.resourceRef")?;
     }
-    // Unchanged it passes, as a client sends it that writes back what it has read.
+    // An unchanged field is accepted, because clients write back objects that they read.
     let bound = claim.object().await?["spec"]["resourceRef"].clone();
     claim.edit(&json!({"spec": {"resourceRef": bound, "replicas": 0}})).await?;
 
@@ -126,8 +126,8 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
     Ok(())
 }
 
-/// Applies a claim that names its composite as a user who restores backups. Its composite, once
-/// there is one.
+/// Applies a claim that names its composite, as a user with the right to restore backups. Returns
+/// its composite.
 async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
     let user = stage.user.person.as_deref().context("the user is nobody")?;
     let binding = json!({
@@ -145,7 +145,7 @@ async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
     Ok(composite)
 }
 
-/// A patch by somebody that the API server must refuse; its words.
+/// A patch that the API server must reject. Returns the error message.
 async fn patch_is_refused(who: &Kubectl, object: &Value, patch: &Value) -> Result<String> {
     let name = object["metadata"]["name"].as_str().context("a name")?;
     let patch = patch.to_string();

@@ -1,5 +1,5 @@
-//! Argo CD and Knative inside virtual clusters, which are one cluster behind the scenes: they can
-//! be installed by one at a time.
+//! Argo CD and Knative inside virtual clusters. All virtual clusters share one cluster, so only one
+//! environment at a time can have them.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,19 +7,19 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::environment::{Environment, is_ready};
 
-/// The turn to have add-ons inside virtual clusters: it ends when this is dropped.
+/// The lock for add-ons inside virtual clusters, held until this is dropped.
 pub struct AddOns {
     pub(super) parameters: Value,
     pub(super) _turn: OwnedMutexGuard<()>,
 }
 
 impl AddOns {
-    /// What an example has to be changed by to have them.
+    /// The change that adds them to an example.
     pub fn change(&self) -> Value {
         json!({"spec": {"parameters": self.parameters}})
     }
 
-    /// Gives them to an environment, and waits until they are there.
+    /// Adds them to an environment, and waits until they are there.
     pub async fn join(&self, environment: &Environment) -> Result<()> {
         environment.edit(&self.change()).await?;
         let with =
@@ -30,7 +30,7 @@ impl AddOns {
             .map(drop)
     }
 
-    /// Takes them from an environment, and waits until they are gone.
+    /// Removes them from an environment, and waits until they are gone.
     pub async fn leave(self, environment: &Environment) -> Result<()> {
         let without = json!({"gitops": null, "knative": null});
         environment.edit(&json!({"spec": {"parameters": without}})).await?;
@@ -43,7 +43,7 @@ impl AddOns {
     }
 }
 
-/// Whether an environment's status knows a part whose slot begins so.
+/// Whether an environment's status has a resource in a slot with this prefix.
 pub fn is_part(object: &Value, slot: &str) -> bool {
     let parts = object["status"]["resources"].as_array().into_iter().flatten();
     parts.into_iter().any(|part| part["slot"].as_str().is_some_and(|name| name.starts_with(slot)))

@@ -1,5 +1,5 @@
-//! Environments that stand from scenario to scenario: of what is shown of one that is ready, most
-//! needs none of its own.
+//! Environments that scenarios share. Most checks of a ready environment do not need their own
+//! environment.
 
 use std::sync::atomic::Ordering;
 
@@ -13,9 +13,9 @@ use crate::environment::Environment;
 use crate::examples;
 
 impl Stage {
-    /// Every example and every managed cluster in both flavours, ready, for those who look on while
-    /// something else changes. The virtual environment that was made from a claim has add-ons:
-    /// nobody else can have them at that time.
+    /// Every example and every managed cluster for each kind of API, ready, to observe them during
+    /// other changes. The claim's virtual environment has add-ons, which no other environment can
+    /// have at that time.
     pub async fn standing(&self) -> Result<Vec<Environment>> {
         let (examples, clusters) =
             try_join(self.standing_examples(), self.standing_clusters()).await?;
@@ -30,7 +30,7 @@ impl Stage {
         Ok(examples.chain(clusters.into_iter().map(|(_, _, environment)| environment)).collect())
     }
 
-    /// The examples among those that stand. They ask for Compositions of their provider.
+    /// The examples among the shared environments. They select Compositions of their provider.
     pub async fn standing_examples(
         &self,
     ) -> Result<Vec<(&'static dyn AnyApi, Flavour, Environment)>> {
@@ -45,7 +45,7 @@ impl Stage {
         try_join_all(standing).await
     }
 
-    /// The managed clusters among those that stand, by their types.
+    /// The managed clusters among the shared environments, by type.
     pub async fn standing_clusters(&self) -> Result<Vec<(&'static str, Flavour, Environment)>> {
         let stage = self.standing_stage().await?;
         let standing = self.clusters().map(async |(cluster, flavour)| {
@@ -54,19 +54,19 @@ impl Stage {
         try_join_all(standing).await
     }
 
-    /// How many of them are applied by now.
+    /// How many shared environments are applied already.
     pub async fn applied_of_standing(&self) -> Result<usize> {
         Ok(self.standing_stage().await?.environments().await?.len())
     }
 
-    /// The stage of the standing environments.
+    /// The stage of the shared environments.
     pub(super) async fn standing_stage(&self) -> Result<Self> {
         self.looks_at_standing.store(true, Ordering::Relaxed);
         let stage = Self::set(self.plane.clone(), "standing").await?.with_rights().await?;
         Ok(Self { freed: self.freed.clone(), ..stage })
     }
 
-    /// Applies an environment unless it is there, and waits until it is ready.
+    /// Applies an environment unless it exists, and waits until it is ready.
     async fn stands(&self, environment: Environment) -> Result<Environment> {
         let turn = self.plane.standing.lock().await;
         if environment.found().await?.is_none() {

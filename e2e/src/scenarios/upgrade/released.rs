@@ -35,7 +35,7 @@ pub(crate) async fn environments_survive_the_apis_first(stage: Stage) -> Result<
     play(&stage, Order::ApisFirst, "apis-first").await
 }
 
-/// The part that is upgraded first.
+/// The component that is upgraded first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     FunctionFirst,
@@ -240,7 +240,7 @@ fn fields(object: &Value) -> Fields {
 }
 
 /// Digests of the pods of the cluster and of all virtual clusters, and of the Secrets beside the
-/// environments: an upgrade starts no pod again, and changes no password.
+/// environments. An upgrade restarts no pod, and changes no password.
 async fn untouched(stage: &Stage, environments: &[Environment]) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for objects in [stage.objects.clone(), Objects::new(stage.plane.inner.client.clone())] {
@@ -262,9 +262,9 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
     environments.first().map(Environment::namespace).context("there are no environments")
 }
 
-/// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one has failed, is refused, or is not ready without an intended change. Crossplane itself
-/// sets `Provisioned` to Unknown while it changes to another function or another XRD.
+/// Watches the environments for as long as the future is polled. Fails as soon as one has failed,
+/// is rejected, or is not ready without an intended change. Crossplane itself sets `Provisioned` to
+/// Unknown while it changes to another function or another XRD.
 async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
