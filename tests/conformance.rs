@@ -149,7 +149,7 @@ fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     violations
 }
 
-/// Kinds from CRDs of a chart, whose schemas are not in the repository.
+/// Kinds from CRDs of a chart. The repository has no schemas of them.
 fn elsewhere(object: &Value) -> bool {
     ["argoproj.io/v1alpha1", "operator.knative.dev/v1beta1"]
         .iter()

@@ -260,7 +260,7 @@ fn tags_in_settings_are_checked_for_the_apis_with_a_section() {
     );
 }
 
-/// All kinds that carry tags in an example are among those whose rules `paved validate` checks.
+/// All kinds that carry tags in an example are checked by `paved validate`.
 #[test]
 fn every_kind_with_tags_is_named_by_its_api() {
     for example in support::examples().into_iter().filter(|example| example.state == "nothing") {

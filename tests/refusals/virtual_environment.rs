@@ -41,7 +41,7 @@ fn reached_from(cluster_type: &str, networks: &[&str]) -> World {
     world
 }
 
-/// An environment whose Settings have a value at a JSON pointer below the section.
+/// An environment with Settings that have a value at a JSON pointer below the section.
 fn settings_at(pointer: &str, value: Value) -> World {
     let mut world = virtual_environment();
     let keys: Vec<&str> = pointer.trim_start_matches('/').split('/').collect();

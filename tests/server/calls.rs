@@ -52,7 +52,7 @@ pub async fn send(mut channel: Channel, frame: Bytes) -> Code {
     code(body.trailers().unwrap()).unwrap()
 }
 
-/// A call whose request has not ended. It is in flight until the sender is dropped.
+/// A call with an open request. It is in flight until the sender is dropped.
 pub struct Unfinished {
     pub end: mpsc::Sender<RunFunctionRequest>,
     pub answer: tokio::task::JoinHandle<Result<RunFunctionResponse, Status>>,

@@ -86,7 +86,7 @@ impl Case {
         }
     }
 
-    /// The environment before anything exists, as the API server stores its XR.
+    /// The environment before any resource exists, with the XR as the API server stores it.
     pub fn world(&self) -> World {
         let group = self.flavour().default_group();
         let xrd = manifests::xrd(self.api(), self.flavour(), group);

@@ -1,4 +1,4 @@
-//! Machines, whose ids EC2 assigns.
+//! Machines. EC2 assigns their ids.
 
 use jiff::SignedDuration;
 use serde_json::json;

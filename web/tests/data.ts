@@ -5,7 +5,7 @@ import type { Cause, Diagnosis, Kind, Part } from '../src/api/schema';
 import { moodOfPart } from '../src/kinds/mood.ts';
 import { humane } from '../src/kinds/words.ts';
 
-/** The repository, whose schemas and golden files are the test data. */
+/** The repository, which has the schemas and golden files for the tests. */
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** The APIs, by the names of their files. */

@@ -126,7 +126,7 @@ function peopled(): World {
   return world;
 }
 
-/** A half-deleted environment whose cloud blocks the rest, so that a deletion is always visible. */
+/** A half-deleted environment. Its cloud blocks the rest, so that a deletion is always visible. */
 function stuck(world: World, view: Environment): void {
   const kept = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 3);
   const parts = kept.map((part) => ({

@@ -9,7 +9,7 @@ export interface Stored {
   spec: Record<string, unknown>;
 }
 
-/** An environment whose resources have the state of a golden file. */
+/** An environment with resources in the state of a golden file. */
 export function staged(
   api: Api,
   stage: Stage,

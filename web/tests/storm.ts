@@ -1,7 +1,7 @@
 import type { EventId, Message } from '../src/api/live';
 import type { Environment } from '../src/api/schema';
 
-/** An environment in which only the name, version and uid matter. */
+/** An environment. Only its name, version and uid matter. */
 export const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
   apiVersion: 'platform.acme.io/v1alpha1',
   kind: 'StockPool',
@@ -29,7 +29,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** A portal whose environments change at random. `truth` has the current state. */
+/** A portal with random changes of its environments. `truth` has the current state. */
 class Portal {
   readonly truth = new Map<string, Environment>();
   private sequence = 0;

@@ -1,5 +1,5 @@
-//! The operator's guide: the how-to files whose commands the scenarios run, in the order that an
-//! operator follows.
+//! The operator's guide: the how-to files with the commands that the scenarios run, in the order
+//! that an operator follows.
 
 use std::fs;
 

@@ -202,7 +202,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim_end).filter(move |line| !line.is_empty() && !is_comment(line))
 }
 
-/// Returns the files whose tokens changed, by TypeScript's scanner.
+/// Returns the files with changed tokens, by TypeScript's scanner.
 fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
     if scripts.is_empty() {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
 import { Button, Modal } from '@mantine/core';
 import { signIn } from './SignIn';
 
-/** A dialog over the page whose session expired. The user's input stays visible. */
+/** A dialog over the page after the session expired. The user's input stays visible. */
 export default function SessionEnded() {
   return (
     <Modal

@@ -2,7 +2,7 @@ import { ActionIcon } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { Icon } from './Icon';
 
-/** A button that copies a text. `what` is its name in the label. */
+/** A button that copies a text. `what` names the text in the label. */
 export function Copy({ text, what }: { text: string; what: string }) {
   const [state, setState] = useState<'' | 'copied' | 'refused'>('');
   useEffect(() => {

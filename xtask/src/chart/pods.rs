@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Case, same};
 
-/// The time in which the portal finishes requests, and the pause before it, in seconds.
+/// The time for the portal to finish requests, and the pause before it, in seconds.
 const GRACE: u64 = 20 + 5;
 
 pub fn check(case: &Case) -> Result<()> {

@@ -52,7 +52,7 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     Ok(OFF.len() + 6)
 }
 
-/// The dangerous options allow impersonation of all users or groups, and nothing more.
+/// The dangerous options allow only impersonation of all users or groups.
 fn anybody(objects: &Objects, resource: &str) -> Result<()> {
     let is_it = |role: &&Value| role.to_string().contains("impersonate");
     let role = objects.all("ClusterRole").find(is_it).context("nobody can be impersonated")?;

@@ -29,7 +29,7 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
     for text in ["LICENSE", "NOTICE", "README.md"] {
         files.push((text.to_owned(), 0o644, read(&root.join(text))?));
     }
-    // After the binary, whose build installs the packages of the pages.
+    // After the binary, because its build installs the packages of the pages.
     let licenses = licenses::text(args, &Graph::for_package(root, "paved")?)?;
     files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
     files.extend(completions());

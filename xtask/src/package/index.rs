@@ -13,7 +13,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// The layout, as a tar file. It holds one index, whose tag is `version`.
+/// The layout, as a tar file. It has one index with the tag `version`.
 pub fn layout(images: &[Image], version: &str) -> Result<Vec<u8>> {
     let mut blobs = Blobs::default();
     let manifests = images.iter().map(|image| blobs.image(image)).collect::<Result<Vec<_>>>()?;

@@ -28,7 +28,7 @@ pub fn pages(root: &Path) -> Result<Pages> {
     locked(root, Lock::pages)
 }
 
-/// The same packages, with the folders in which npm installs them.
+/// The same packages, with their folders after npm's installation.
 pub fn components(root: &Path) -> Result<Vec<Component>> {
     locked(root, |lock| Ok(lock.components(&root.join("web"))))
 }

@@ -34,7 +34,7 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
         Ok((architecture, binary))
     });
     let binaries = binaries.collect::<Result<Vec<_>>>()?;
-    // After the binaries, whose build installs the packages of the pages.
+    // After the binaries, because their build installs the packages of the pages.
     let graph = graph(args)?;
     let licenses = licenses::text(args, &graph)?;
     let images = binaries.iter().map(|(architecture, binary)| {
@@ -51,8 +51,8 @@ fn graph(args: &Args) -> Result<Graph> {
     Graph::for_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
-/// The portal writes no file. It connects to an OpenID provider, whose certificate usually comes
-/// from a public authority.
+/// The portal writes no file. It connects to an OpenID provider, usually with a certificate of a
+/// public authority.
 fn image_for_architecture(
     binary: &[u8],
     licenses: &str,
