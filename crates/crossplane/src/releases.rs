@@ -22,12 +22,12 @@ pub struct Problem {
     pub fixed: &'static [Version],
 }
 
-/// All known problems, the gravest first.
+/// All known problems, the most severe first.
 ///
-/// - GHSA-77cv-mrm6-fr3c: until <https://github.com/crossplane/crossplane/pull/7627>, merged for
-///   2.4.0, Crossplane deletes the resources in `spec.resourceRefs` of a composite, if they have no
-///   controller and the annotation of composed resources. Any user may have written the references.
-///   <https://github.com/crossplane/crossplane/pull/5876> brought that into 1.17, and into later
+/// - GHSA-77cv-mrm6-fr3c: Crossplane deletes the resources in `spec.resourceRefs` of a composite,
+///   if they have no controller and the annotation of composed resources. Any user may have written
+///   the references. <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, fixes
+///   this. <https://github.com/crossplane/crossplane/pull/5876> introduced it in 1.17, and in later
 ///   releases of 1.15 and 1.16.
 /// - v2.3.4: its release notes have the fix for composed Usages.
 /// - Issue 7859: releases 1.20.11, 2.3.4 and 2.4.0 have the code that the issue quotes.

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex_lite::{Captures, Regex};
 
-/// Removes secrets from a URL or a Git address: `https://user:token@host/path?key=value` becomes
-/// `https://…@host/path?…`, and `user:token@host:path` becomes `…@host:path`.
+/// Removes secrets from a URL or a Git address. `https://user:token@host/path?key=value` becomes
+/// `https://…@host/path?…`. `user:token@host:path` becomes `…@host:path`.
 pub fn struck(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

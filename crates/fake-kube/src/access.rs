@@ -51,7 +51,7 @@ pub struct Access {
 struct Inner {
     /// The last rule that matches decides.
     rules: Vec<Rule>,
-    /// Users with an authorization webhook beside the rules.
+    /// Users with an authorization webhook in addition to the rules.
     webhooks: BTreeSet<String>,
 }
 

@@ -74,7 +74,7 @@ impl Faults {
         !(inner.unlisted.contains(group) || inner.withdrawn.contains(group))
     }
 
-    /// Rejects new objects whose name begins with `prefix`, with the message of a quota.
+    /// Rejects new objects with a name that starts with `prefix`, with the message of a quota.
     pub fn exceed_quota(&self, prefix: &str, message: &str) {
         self.inner().quotas.push((prefix.to_owned(), message.to_owned()));
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::json::{list, text};
 use crate::store::Key;
 
-/// Group, version, kind, plural, and whether its objects live in a namespace.
+/// Group, version, kind, plural, and whether the kind is namespaced.
 const BUILT_IN: [(&str, &str, &str, &str, bool); 21] = [
     ("", "v1", "Namespace", "namespaces", false),
     ("", "v1", "ConfigMap", "configmaps", true),
@@ -59,7 +59,7 @@ pub struct Kind {
     short: Vec<String>,
     /// Its categories.
     pub categories: Vec<String>,
-    /// Whether its objects live in a namespace.
+    /// Whether its objects have a namespace.
     pub namespaced: bool,
     /// Whether a controller behind the API completes foreground deletions. Other objects are
     /// deleted immediately.

@@ -138,7 +138,7 @@ impl Definition {
         self.role
     }
 
-    /// Whether objects of the kind live in a namespace.
+    /// Whether objects of the kind have a namespace.
     pub fn namespaced(&self) -> bool {
         self.namespaced
     }

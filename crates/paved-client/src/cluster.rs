@@ -194,7 +194,7 @@ fn kubeconfig_from_env() -> Result<Kubeconfig, KubeconfigError> {
         .try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
-/// Whether there is no kubeconfig. A file in `$KUBECONFIG` counts even if it is unreadable.
+/// Whether the kubeconfig is missing. A file in `$KUBECONFIG` counts even if it is unreadable.
 fn is_nowhere(error: &KubeconfigError) -> bool {
     let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
     match error {

@@ -258,7 +258,7 @@ impl Environment {
         }
     }
 
-    /// The condition that says why Crossplane cannot compose it, if any.
+    /// The condition with the reason why Crossplane cannot compose it, if any.
     fn hindrance(&self) -> Option<&Condition> {
         let conditions =
             ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));

@@ -1,4 +1,5 @@
-//! The rights of a user. The API server decides them, and the portal asks again every few seconds.
+//! The rights of a user. The API server decides them, and the portal reviews them again every few
+//! seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const SIDE_BY_SIDE: usize = AT_ONCE / 2;
 /// their own queue, because a provider decides the number of a user's groups.
 const ACTING: usize = 4;
 
-/// Asks the API server, and caches its answers briefly, for each user.
+/// Reviews rights with the API server, and briefly caches its answers for each user.
 pub(super) struct Access {
     clients: Clients,
     /// The portal's own account.

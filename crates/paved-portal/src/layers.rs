@@ -49,8 +49,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Portal) -> Router {
     openapi::routes()
         .0
-        // Pages are compressed, and few other answers. The events of a stream would wait for each
-        // other, and a secret must not share a compressed answer with a value of the request.
+        // Pages are compressed, and few other responses. Compression would delay the events of a
+        // stream. A secret must not share a compressed response with a value of the request.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state((Arc::clone(&portal.origins), portal.limits), admit))

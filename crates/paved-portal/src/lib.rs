@@ -1,6 +1,6 @@
-//! The server of `paved portal`: environments for users who do not write YAML. It keeps no state
-//! and has few rights of its own. It reads with its own role, shows each user only environments
-//! that the API server allows, and writes with the user's rights.
+//! The server of `paved portal`: environments for users without YAML. It keeps no state and has few
+//! rights of its own. It reads with its own role, shows each user only environments that the API
+//! server allows, and writes with the user's rights.
 
 mod access;
 mod acting;

@@ -11,7 +11,7 @@ use super::who::Person;
 #[derive(Clone)]
 pub(super) struct Namespaces {
     template: Option<Template>,
-    /// The namespace if there is no template.
+    /// The namespace without a template.
     fallback: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Namespaces {
         }
     }
 
-    /// Whether the portal has no default namespace for the user, because there is no template.
+    /// Whether the portal has no default namespace for the user, because a template is missing.
     pub(super) fn leads_nowhere(&self, person: &Person) -> bool {
         self.template.is_none() && self.candidates(person).is_empty()
     }

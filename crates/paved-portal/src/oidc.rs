@@ -50,7 +50,7 @@ pub(super) struct Provider {
     known: Mutex<Option<(Arc<CoreProviderMetadata>, Instant)>>,
 }
 
-/// The values that the answer to a started sign-in must match. An encrypted cookie of the same
+/// The values that the response to a started sign-in must match. An encrypted cookie of the same
 /// browser has them.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begun {
@@ -108,7 +108,7 @@ impl Provider {
         Ok(found)
     }
 
-    /// The URL for a user who signs in, and the values that the answer must match.
+    /// The URL for a user's sign-in, and the values that the response must match.
     pub(super) async fn begin(
         &self,
         oidc: &config::Oidc,
@@ -229,8 +229,8 @@ fn payload(token: &str) -> Option<Map<String, Value>> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
-/// Adds the claims of the userinfo endpoint. The address and its verification come from the same
-/// source: a verification in the id token is not valid for an address of the userinfo endpoint, or
+/// Adds the claims of the userinfo endpoint. The address and its verification must be from the same
+/// source. A verification in the ID token is not valid for an address of the userinfo endpoint, or
 /// the reverse.
 fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
     match claims.get("email") {

@@ -1,4 +1,4 @@
-//! Whether a request comes from the portal's own pages. A browser also sends the session with
+//! Checks whether a request is from the portal's own pages. A browser also sends the session with
 //! requests that other sites cause.
 
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};

@@ -120,8 +120,8 @@ pub(super) async fn finish(
     let identity = provider.finish(oidc, begun, &state, code).await?;
     // The cookie has no room for groups without effect.
     let groups = sign_in.acting.groups(&sign_in.access, &identity.groups).await?;
-    // The session has ended in this replica. If the other replicas cannot be notified, `revoke` has
-    // logged it.
+    // The session has ended in this replica. If the other replicas cannot be notified, this has
+    // been logged.
     let _ = sessions.end_of_others(&headers, &oidc.issuer, &identity.username).await;
     let cookie = sessions.begin(&oidc.issuer, &identity.username, &identity.login, groups)?;
     tracing::info!(user = identity.username, "signed in");

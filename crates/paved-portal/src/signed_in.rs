@@ -1,4 +1,4 @@
-//! The user who sends a request, identified by a session or by a Kubernetes token.
+//! The user of a request, identified by a session or by a Kubernetes token.
 
 use std::sync::Arc;
 

@@ -193,7 +193,7 @@ impl Person {
         self.key
     }
 
-    /// Whether a text means this user: the username, the login, or the part of the login before the
+    /// Whether a text names this user: the username, the login, or the part of the login before the
     /// @.
     pub(super) fn is_called(&self, text: &str) -> bool {
         let short = self.login.split('@').next().unwrap_or_default();

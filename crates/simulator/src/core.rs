@@ -2,8 +2,8 @@
 //!
 //! A [`World`] is Crossplane's state of one composite resource: the XR, its composed resources,
 //! their Secrets, and the resources that a function may require. [`World::run`] runs a function as
-//! Crossplane would, [`World::apply`] applies its response, and [`rendered`] is the output of
-//! `crossplane composition render -x -r` for it.
+//! Crossplane would, and [`World::apply`] applies its response. [`rendered`] is the output of
+//! `crossplane composition render -x -r` for the response.
 
 mod apply;
 mod claim;

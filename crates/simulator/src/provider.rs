@@ -1,8 +1,8 @@
 //! Simulates the providers and the cluster. In each round, every resource comes closer to Ready.
 //!
-//! A [`Manner`] describes the behavior of a kind. A kind without one behaves like an ordinary
-//! managed resource, ready after one round. All results are deterministic: IDs, addresses and
-//! passwords are derived from a resource's identity.
+//! A kind's manner describes its behavior. A kind without one behaves like an ordinary managed
+//! resource, ready after one round. All results are deterministic: IDs, addresses and passwords are
+//! derived from a resource's identity.
 
 mod addons;
 mod aws;
@@ -76,7 +76,7 @@ pub struct Change {
 pub struct Provider {
     pace: Pace,
     failing: BTreeMap<String, String>,
-    /// Slots whose creation in the cloud exceeds the providers' timeout.
+    /// Slots with a creation that exceeds the providers' timeout.
     stalled: BTreeSet<String>,
     /// The work on each slot, without the time spent waiting.
     work: BTreeMap<String, Work>,

@@ -110,8 +110,7 @@ impl Cloud {
     }
 }
 
-/// The duration of work in a slot: these seconds plus a part of [`SPREAD`] that depends on the
-/// slot.
+/// The duration of work in a slot: these seconds plus a part of `SPREAD` that depends on the slot.
 pub fn lasting(pace: f64, slot: &str, seconds: f64) -> SignedDuration {
     let mut hash = DefaultHasher::new();
     slot.hash(&mut hash);

@@ -120,7 +120,7 @@ impl Alive {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        // Crossplane's own fields, beside the fields of the user.
+        // Crossplane's own fields, in addition to the fields of the user.
         for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
@@ -174,7 +174,7 @@ impl Alive {
         around.store.put(&self.composite, now, |there| {
             let mut object = there?.clone();
             hold(&mut object, FINALIZER);
-            // The spec belongs to the user, who may have written it again in the meantime.
+            // The spec belongs to the user, and may have changed in the meantime.
             let own: &[&str] = if recipe.is_claim() {
                 &["/spec", "/metadata/labels"]
             } else {

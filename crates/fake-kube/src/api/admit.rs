@@ -102,7 +102,7 @@ pub fn admitted(
     }
 }
 
-/// Drops fields that the schema does not define. If the request asks for strict validation, rejects
+/// Drops fields that the schema does not define. With strict validation in the request, rejects
 /// them instead.
 pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
     let Some(definition) =

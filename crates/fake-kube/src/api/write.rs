@@ -147,8 +147,8 @@ fn update(
     Ok(respond(StatusCode::OK, &versioned(&made, request.kind)))
 }
 
-/// Deletes an object without finalizers. Otherwise marks the object as deleted, and its last
-/// finalizer keeps it until then.
+/// Deletes an object. An object with finalizers is only marked, and is removed with its last
+/// finalizer.
 pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let options: Value = serde_json::from_slice(body).unwrap_or_default();
     let key = request.kind.key(request.namespace, request.name);

@@ -59,7 +59,7 @@ impl Kind {
         &self.resource.kind
     }
 
-    /// The API in which users apply this kind in the cluster: claims or namespaced.
+    /// The API of this kind in the cluster: claims or namespaced.
     pub fn flavour(&self) -> Flavour {
         if self.is_claim { Flavour::Claims } else { Flavour::Namespaced }
     }

@@ -1,7 +1,7 @@
-//! Paths of the API server. Names come out of objects that users write, and the client puts them
-//! into URLs unescaped: `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So
-//! every path in this crate is built here, from checked segments. A test keeps `kube::Api` out of
-//! all other files.
+//! Paths of the API server. Names are from objects that users write, and the client inserts them
+//! into URLs unescaped. `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So
+//! every path in this crate is built here, from checked segments. A test rejects `kube::Api` in all
+//! other files.
 
 use std::fmt::{self, Debug, Display, Formatter};
 
@@ -73,7 +73,7 @@ impl From<NotASegment> for kube::Error {
     }
 }
 
-/// The message of an error that means an invalid name in a path.
+/// The message of an error about an invalid name in a path.
 pub fn invalid_name(error: &kube::Error) -> Option<&str> {
     match error {
         kube::Error::BuildRequest(Invalid::Validation(message)) => Some(message),

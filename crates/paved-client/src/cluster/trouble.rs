@@ -11,7 +11,7 @@ use kube::core::Status;
 
 use crate::Failure;
 
-/// Advice for users who lack the rights to our kinds.
+/// Advice for users without rights to our kinds.
 pub const ASK: &str = "ask for the role paved-road-user (paved-road-user-GROUP for the kinds of a company's own group)";
 
 /// Explains an error after the attempt to `act` on `server`.

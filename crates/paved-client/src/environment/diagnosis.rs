@@ -161,8 +161,8 @@ impl Environment {
     }
 }
 
-/// The resources with causes. If an older function did not write them, they come from the
-/// function's own table. `api` is the name of the environment's API.
+/// The resources with causes. If an older function did not write them, the function's own table has
+/// them. `api` is the name of the environment's API.
 pub fn with_causes(mut parts: Vec<ResourceStatus>, api: Option<&str>) -> Vec<ResourceStatus> {
     let lines: Vec<Line<'_>> = parts.iter().map(ResourceStatus::line).collect();
     let found = causes(&lines, api);

@@ -57,7 +57,7 @@ pub fn ready() -> Value {
     object
 }
 
-/// A claim whose composite Crossplane cannot compose, for example because a Composition is missing.
+/// A claim with a composite that Crossplane cannot compose, for example without a Composition.
 pub fn uncomposed() -> Value {
     let mut object = half_made(&creating());
     object["status"] = json!({"conditions": [

@@ -21,7 +21,7 @@ pub(super) struct Course {
     made: (usize, usize),
     /// The first and last time that each resource was seen rejected, since the last progress.
     refused: BTreeMap<String, (Instant, Instant)>,
-    /// The time since which the outcome looks decided.
+    /// The time when the outcome first seemed decided.
     decided: Option<Instant>,
     begin: Instant,
 }

@@ -1,5 +1,5 @@
-//! `…/connection`: connection details for users who may read the Secret. They are returned only on
-//! request, are never cached, and each request is logged.
+//! `…/connection`: connection details for users with the right to read the Secret. They are
+//! returned only on request and never cached. Each request is logged.
 
 use std::collections::BTreeMap;
 

@@ -136,7 +136,7 @@ pub(crate) async fn preview(
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
     let draft = Draft::from_document(&writer, &person, document, None).await?;
-    // Only users who may create the claim may see the effect of the Settings.
+    // Only users with the right to create the claim may see the effect of the Settings.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
         return Err(Problem::forbidden(format!(
@@ -183,7 +183,7 @@ pub(crate) async fn change(
             Ok(composed) => Ok(composed.since(now_composed.ok())),
             Err(mut rejected) => {
                 rejected.fields.retain(|field| !known.contains(field));
-                // A rejected environment cannot be composed, so there is no comparison.
+                // A rejected environment cannot be composed and compared.
                 if rejected.fields.is_empty() {
                     Ok(PreviewedChange::unknown(&step))
                 } else {

@@ -80,9 +80,9 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Reads a document that a user wrote. The owner is the user, or a person for whom the user may
-    /// act. If the document names no owner, a change keeps the owner of `before`. A change also
-    /// keeps the metadata that others wrote.
+    /// Reads a document that a user wrote. The owner is the user, or another one that the user may
+    /// act for. If the document names no owner, a change keeps the owner of `before`. A change also
+    /// keeps the metadata of other writers.
     pub(crate) async fn from_document(
         writer: &Writer,
         person: &Person,
@@ -248,7 +248,7 @@ fn unbind(spec: &mut Value) {
 }
 
 /// Adds Crossplane's fields of the spec that the document lacks. Without them, Crossplane would
-/// take the claim for a new one, and create all resources again.
+/// treat the claim as new, and create all resources again.
 fn rebind(spec: &mut Value, before: &Value) {
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };

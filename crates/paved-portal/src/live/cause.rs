@@ -39,8 +39,8 @@ pub(crate) struct Diagnosis {
 }
 
 impl Cause {
-    /// Creates a cause with its texts. `message` is the message in which the cause was found.
-    /// `names` are the names in it that belong to one environment only.
+    /// Creates a cause with its texts. `message` contained the cause. `names` are the names in it
+    /// that belong to one environment only.
     pub(crate) fn new(cause: diagnosis::Cause, message: &str, names: &[&str]) -> Self {
         let (headline, remediation) = (cause.headline(), cause.remediation().to_owned());
         let diagnosis::Cause { code, params } = cause;

@@ -125,10 +125,10 @@ impl Reader {
     }
 
     /// The events that lead from the client's state to the current one. It reverts changes, one
-    /// after another, until the state matches. `None` if no remembered state matches: the client
-    /// was away for too long, its permissions have changed, or the other replica saw changes of
-    /// several kinds in another order. Also `None` if this needs too many access reviews, or a
-    /// review gets no answer. The client then gets a whole list, which needs no review.
+    /// after another, until the state matches. `None` if no remembered state matches. Possible
+    /// reasons: the client was away for too long, its permissions have changed, or the replicas saw
+    /// changes in different orders. Also `None` if this needs too many access reviews, or a review
+    /// gets no answer. The client then gets a whole list, which needs no review.
     async fn missed(
         &mut self,
         known: Known,
@@ -168,7 +168,7 @@ impl Reader {
 
     /// Renews old answers until a review gets no answer. The stream ends if permissions have
     /// changed, or if a permission cannot be reviewed for too long. It also ends if all watches are
-    /// interrupted. Otherwise the client would take old data for current data.
+    /// interrupted. Otherwise the client would treat old data as current.
     async fn look_again(&mut self) -> Option<End> {
         let limits = &self.feed.limits;
         if self.feed.live.unseen() > limits.interrupted_streams {
@@ -180,7 +180,7 @@ impl Reader {
         let old: Vec<_> = old
             .filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer)))
             .collect();
-        // The API server would not answer other reviews either: they wait for the next beat.
+        // The API server would not answer other reviews either. They wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
         if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
             return old

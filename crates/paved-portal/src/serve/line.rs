@@ -46,7 +46,7 @@ pub(super) struct Line<S> {
     beginning: Option<(&'static [u8], Pin<Box<Sleep>>)>,
     /// The deadline for the client to read pending bytes.
     stuck: Option<Pin<Box<Sleep>>>,
-    /// The maximum time in which the client reads no byte.
+    /// The maximum time without the client reading a byte.
     patience: Duration,
 }
 

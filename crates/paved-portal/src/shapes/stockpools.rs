@@ -304,7 +304,7 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
     object.metadata.labels.as_ref()?.get(key)
 }
 
-/// An earlier claim with the same key at the time of this one's creation. The API server orders all
+/// An earlier claim with the same key, as of the creation of this claim. The API server orders all
 /// writes, and can list the state at each version. So one of two concurrent claims is the first.
 async fn before(
     environments: &Environments,

@@ -28,7 +28,7 @@ impl Target {
         if self.is_claim { self.api.info().claim.kind } else { self.composite() }
     }
 
-    /// Whether objects of the document's kind live in a namespace.
+    /// Whether objects of the document's kind have a namespace.
     pub fn is_namespaced(&self) -> bool {
         self.is_claim || self.flavour == Flavour::Namespaced
     }
@@ -110,7 +110,7 @@ pub fn is_open(document: &Value) -> bool {
         && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
 }
 
-/// Whether a document whose kind can be a claim's and a composite's is in the namespaced API. Its
+/// Whether a document is in the namespaced API, if its kind can be a claim's or a composite's. Its
 /// group decides, or else the caller, or else the fields that Crossplane added to its spec.
 fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     if is_our_group(group) {

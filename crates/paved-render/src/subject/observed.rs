@@ -30,7 +30,7 @@ struct Seen {
     used: Cell<bool>,
 }
 
-/// The environment whose documents are selected.
+/// The environment that owns the selected documents.
 pub(super) struct Whose<'a> {
     pub(super) target: &'a Target,
     /// The claim's or the composite's namespace. `None` for a cluster-scoped composite.
@@ -52,7 +52,7 @@ impl Observed {
         Self(documents.into_iter().map(seen).collect())
     }
 
-    /// Whether there are no observed documents.
+    /// Whether the list of observed documents is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -158,8 +158,8 @@ impl Observed {
 
     /// Finds the connection Secret of a composite that was created from a claim. Its name is the
     /// composite's UID, which a claim does not contain. It is the Secret that the composite owns,
-    /// or whose name is its UID. If no other environment is observed, it may be the only Secret
-    /// without an owner.
+    /// or the Secret with its UID as name. If no other environment is observed, it may be the only
+    /// Secret without an owner.
     fn adopt_secret(&self, composite: &mut Value, parts: &[&Seen], foreign: &[&Seen]) {
         if !composite["spec"]["writeConnectionSecretToRef"].is_null() || parts.is_empty() {
             return;

@@ -37,7 +37,7 @@ pub struct Step {
     /// Whether the Settings are known. The built-in Composition does not have the platform team's
     /// Settings.
     pub settled: bool,
-    /// Whether the Composition comes from the user. Otherwise it is the built-in one.
+    /// Whether the Composition is from the user. Otherwise it is the built-in one.
     pub given: bool,
 }
 

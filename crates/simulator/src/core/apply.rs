@@ -26,10 +26,10 @@ pub struct Applied {
 }
 
 impl World {
-    /// Applies a response: names desired resources and sets their owner, deletes resources that are
-    /// no longer desired, writes the XR's status and conditions, and publishes its connection
-    /// details. A fatal response changes only conditions. The same applies to a response that
-    /// Crossplane cannot compose, which is an error here.
+    /// Applies a response: names and owns desired resources, deletes all others, writes the XR's
+    /// status and conditions, and publishes its connection details. A fatal response changes only
+    /// conditions. The same applies to a response that Crossplane cannot compose, which is an error
+    /// here.
     pub fn apply(&mut self, response: &RunFunctionResponse) -> Result<Applied, ComposeError> {
         if let Some(fatal) = status::fatal(response) {
             let why =

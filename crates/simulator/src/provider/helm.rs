@@ -9,8 +9,8 @@ use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::{at, remove, set, text};
 
-/// Charts whose own version has no `v`, although their repository's index may have one.
-/// provider-helm compares the requested version with the chart's own one, as text.
+/// Charts without a `v` in their own version. Their repository's index may have one. provider-helm
+/// compares the requested version with the chart's own one, as text.
 const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
 /// Deployed after two rounds, once its cluster is reachable.

@@ -93,7 +93,7 @@ pub(super) struct Reference {
     pub(super) target: &'static str,
     /// Whether the field is a list.
     pub(super) many: bool,
-    /// The list in `spec.forProvider` whose entries have the field, if any.
+    /// The list in `spec.forProvider` with the field in its entries, if any.
     pub(super) within: Option<&'static str>,
 }
 

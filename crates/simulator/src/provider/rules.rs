@@ -22,7 +22,7 @@ pub(super) struct Rules {
     /// Paths of versions that the cloud also upgrades automatically and never downgrades, and the
     /// refusal.
     pub(super) rises: &'static [(&'static str, &'static str)],
-    /// Fields whose changes wait for a maintenance window, unless `applyImmediately` is set.
+    /// Fields with changes that wait for a maintenance window, unless `applyImmediately` is set.
     pub(super) windowed: &'static [&'static str],
     /// Fields that change only through another field.
     pub(super) replaced: &'static [Replaced],

@@ -103,7 +103,7 @@ pub(super) fn is_result_unknown(object: &Value) -> bool {
     time(CREATE_PENDING).is_some_and(|pending| result.is_none_or(|result| result < pending))
 }
 
-/// The fields of an object whose change its provider notices immediately.
+/// The fields of an object with changes that its provider notices immediately.
 fn watched(object: &Value) -> [Value; 3] {
     let found = |path: &[&str]| at(object, path).cloned().unwrap_or_default();
     [found(&["metadata", "labels"]), found(&["metadata", "annotations"]), found(&["spec"])]

@@ -13,8 +13,8 @@ use crate::environment::Mark;
 /// The name for the composite in place of a slot. A composite has no slot.
 const COMPOSITE: &str = "composite";
 
-/// Crossplane's annotation on a resource whose deletion was rejected because of a Usage. Crossplane
-/// repeats the deletion after the Usage is deleted, and Kubernetes also repeats it.
+/// Crossplane's annotation on a resource after a Usage blocked its deletion. Crossplane repeats the
+/// deletion after the Usage is deleted, and Kubernetes also repeats it.
 const ATTEMPTED: &str = "usage.crossplane.io/deletion-attempt-with-policy";
 
 /// After this time, Kubernetes has requested the deletion of every resource that it knows.
@@ -46,7 +46,7 @@ pub(super) enum State {
     Gone,
 }
 
-/// What holds a part.
+/// The reason why a resource remains.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Hold {
     /// The deletion has not been requested yet.
