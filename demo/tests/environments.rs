@@ -122,7 +122,7 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
         parts.iter().filter(|part| part["ready"] == true).count()
     };
     let mut counts = Vec::new();
-    eventually("it is ready", async || {
+    eventually("the environment is ready", async || {
         let object = objects.get(&name).await.unwrap();
         counts.push(count(&object));
         is_ready(&object).then_some(())
@@ -149,7 +149,7 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
     eventually("the machine is gone", async || going(&machines).await.is_none().then_some(()))
         .await;
     assert!(going(&groups).await.is_some(), "the firewall remains until then");
-    eventually("all is gone", async || {
+    eventually("the claim is gone", async || {
         objects.get_opt(&name).await.unwrap().is_none().then_some(())
     })
     .await;
@@ -162,7 +162,7 @@ async fn refused_resource_is_named_and_recovers_after_a_change() {
     let over = json!({"parameters": {"instanceType": "p5.4xlarge"}});
     for flavour in Flavour::ALL {
         let (objects, name) = apply(&client, "gpu-workspace", flavour, &over).await;
-        let failed = eventually("it fails", async || {
+        let failed = eventually("the environment fails", async || {
             let object = objects.get(&name).await.unwrap();
             (object.data["status"]["phase"] == "Failed").then_some(object)
         })
@@ -174,7 +174,7 @@ async fn refused_resource_is_named_and_recovers_after_a_change() {
         );
         let smaller = json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}});
         objects.patch(&name, &PatchParams::default(), &Patch::Merge(smaller)).await.unwrap();
-        eventually("it recovers", async || {
+        eventually("the environment recovers", async || {
             is_ready(&objects.get(&name).await.unwrap()).then_some(())
         })
         .await;
@@ -238,7 +238,7 @@ async fn object_without_an_owner_stays() {
     eventually("it is ready", async || is_ready(&objects.get(&name).await.unwrap()).then_some(()))
         .await;
     objects.delete(&name, &DeleteParams::foreground()).await.unwrap();
-    eventually("it is gone", async || {
+    eventually("the environment is gone", async || {
         objects.get_opt(&name).await.unwrap().is_none().then_some(())
     })
     .await;
