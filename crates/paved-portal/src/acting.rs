@@ -1,6 +1,6 @@
-//! The groups that the portal may impersonate. Kubernetes rejects a whole request for one group that
-//! the portal's role does not list. Such groups are left out, so their members have the rights of
-//! their other groups only.
+//! The groups that the portal may impersonate. Kubernetes rejects a whole request for one group
+//! that the portal's role does not list. Such groups are left out, so their members have the rights
+//! of their other groups only.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
