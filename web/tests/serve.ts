@@ -148,10 +148,7 @@ function stuck(world: World, view: Environment): void {
   });
 }
 
-/**
- * Advances all environments: the resources of new ones become ready one by one, those of deleted
- * ones disappear.
- */
+/** Advances all environments. New resources become ready, and deleted resources disappear. */
 function step(world: World): void {
   for (const { api, view } of [...world.environments.values()]) {
     if (view.labels['stuck']) continue;

@@ -29,7 +29,7 @@ const LIMIT: usize = 12;
 pub struct Composed {
     /// The API.
     pub api: &'static dyn AnyApi,
-    /// The flavour.
+    /// Claims API or namespaced API.
     pub flavour: Flavour,
     /// The objects of the example, which every environment has.
     pub always: Vec<Value>,
@@ -57,12 +57,12 @@ pub fn for_root(root: &Path) -> Result<&'static [Composed]> {
     Ok(all)
 }
 
-/// The composed objects of an API in one flavour.
+/// The composed objects of an API, in the claims API or the namespaced API.
 pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
     among(all()?, api, flavour)
 }
 
-/// The composed objects of an API in one flavour, among all.
+/// The same among all composed objects.
 pub fn among<'a>(all: &'a [Composed], api: &dyn AnyApi, flavour: Flavour) -> Result<&'a Composed> {
     let found = all.iter().find(|composed| {
         composed.api.info().name == api.info().name && composed.flavour == flavour

@@ -17,7 +17,7 @@ export interface EventId {
 export type Message =
   /** A connection is open. No message of the previous connection can still arrive. */
   | { type: 'opened' }
-  /** All known environments are void; `total` environments follow. */
+  /** All known environments are void. `total` environments follow. */
   | { type: 'snapshot'; total: number }
   /** A change, or an environment of a snapshot. Environments of a snapshot have no id. */
   | { type: 'added' | 'modified' | 'deleted'; id?: EventId; environment: Environment }

@@ -15,9 +15,7 @@ export function moodOf({
   return ready ? 'good' : 'busy';
 }
 
-/**
- * The mood of a resource. While its environment is being deleted, remaining resources are leaving.
- */
+/** The mood of a resource. While its environment is being deleted, the mood is `leaving`. */
 export function moodOfPart({ ready, reason }: Part, leaving = false): Mood {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';
   if (leaving || reason === 'Deleting') return 'leaving';

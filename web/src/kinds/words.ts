@@ -47,9 +47,11 @@ export function humane(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/* The functions below avoid Intl and localeCompare. The first use of either loads data, which takes
-   a phone longer than drawing ten cards. Pages are in English, and the compared texts are ASCII:
-   names and times of the API server. */
+/*
+ * The functions below avoid Intl and localeCompare. The first use of either loads data, which takes
+ * a phone longer than drawing ten cards. Pages are in English, and the compared texts are ASCII:
+ * names and times of the API server.
+ */
 
 /** Compares two texts by character codes, as kubectl does. */
 export function compare(a: string, b: string): number {

@@ -222,7 +222,7 @@ const previewed = (body: Document, signal?: AbortSignal) =>
   answer(api.POST('/api/v1/preview', { body, signal }));
 
 /**
- * Whether the name is taken. A quota also responds with a conflict, when many environments are
+ * Whether the name exists already. A quota also responds with a conflict, when many environments are
  * created at once.
  */
 function isTaken(error: unknown): boolean {

@@ -4,7 +4,7 @@ import { useEffect } from 'react';
 import { noticesAtom, readAtom, type Notice } from '../state/notices';
 
 /**
- * Messages about events. Each error is an alert of its own; successes are announced by their live
+ * Messages about events. Each error is a separate alert. Successes are announced by their live
  * region.
  */
 export function Notices() {

@@ -12,7 +12,7 @@ let next = 0;
 
 export const noticesAtom = atom<readonly Notice[]>([]);
 
-/** Shows a notice; at most four are shown at once. */
+/** Shows a notice. At most four are shown at once. */
 export const tellAtom = atom(null, (_get, set, notice: Omit<Notice, 'id'>) => {
   const id = ++next;
   set(noticesAtom, (before) => [...before.slice(-3), { ...notice, id }]);

@@ -56,7 +56,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The contents for an API in a flavour.
+    /// The contents for an API, as claims API or namespaced API.
     pub fn new(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
         Ok(Self {

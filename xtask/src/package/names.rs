@@ -40,7 +40,7 @@ impl Registry {
         format!("{self}/charts")
     }
 
-    /// The package of an API in one flavour.
+    /// The package of an API, as claims API or namespaced API.
     pub fn configuration(&self, api: &dyn AnyApi, flavour: Flavour) -> String {
         format!("{self}/{}", configuration(api, flavour))
     }

@@ -39,7 +39,7 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     ]))
 }
 
-/// The file with a provider's rights. provider-kubernetes has a file for each flavour.
+/// The file with a provider's rights. provider-kubernetes has two, by API.
 /// provider-helm has a file for virtual environments.
 fn provider(name: &str) -> String {
     format!("package/rbac/providers/{name}.yaml")

@@ -13,7 +13,7 @@ use super::image;
 /// The name of the file.
 pub const FILE: &str = "SHA256SUMS";
 
-/// Removes the files of an earlier run and their list. Packages of another flavour or registry
+/// Removes the files of an earlier run and their list. Packages of another API or registry
 /// would otherwise be mistaken for new ones. Files that are not in the list stay.
 pub fn forget(folder: &Path) -> Result<()> {
     let list = folder.join(FILE);

@@ -30,8 +30,8 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     Ok(role)
 }
 
-/// A role for provider-kubernetes in one flavour, with a binding to the service account
-/// `provider-kubernetes`.
+/// A role for provider-kubernetes in the claims API or the namespaced API, with a binding to the
+/// service account `provider-kubernetes`.
 pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Vec<Value>> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
@@ -43,7 +43,7 @@ pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Ve
     Ok(vec![rights.role(&name, &about), binding(&name, "provider-kubernetes")])
 }
 
-/// A role for provider-helm in both flavours of virtual environments, with a binding to the service
+/// A role for provider-helm and virtual environments of both APIs, with a binding to the service
 /// account `provider-helm`.
 pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
     let mut rights = Rights::default();

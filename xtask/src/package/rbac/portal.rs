@@ -20,9 +20,9 @@ const LIST: [&str; 2] = ["get", "list"];
 const CROSSPLANE: [&str; 3] =
     ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
 
-/// The rights in the form that the chart uses. For each flavour, `own` has the rights in the APIs'
-/// group, whose name the chart adds, and `parts` has those to composed resources. `crossplane` has
-/// the rights to Crossplane's objects.
+/// The rights in the form that the chart uses. `claims` and `namespaced` have two lists. `own` has
+/// the rights in the APIs' group, whose name the chart adds, and `parts` has those to composed
+/// resources. `crossplane` has the rights to Crossplane's objects.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -38,7 +38,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
     Ok(rights.into())
 }
 
-/// All rights for APIs in these groups. A flavour without a group is not installed.
+/// All rights for APIs in these groups. Without a group, an API is not installed.
 pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = crossplane();
