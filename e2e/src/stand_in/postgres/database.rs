@@ -26,7 +26,7 @@ impl Postgres {
                 .is_some_and(|wanted| wanted != i64::from(limit))
             || param(resource, "allowConnections").as_bool().is_some_and(|wanted| wanted != open);
         if !resource.is_deleted() {
-            // What the server has, where the model has examples.
+            // The server's values, because the model has only examples.
             resource.initialise_late([
                 ("owner", json!(owner)),
                 ("encoding", json!(row.get::<_, String>("encoding"))),
