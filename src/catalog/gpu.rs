@@ -136,7 +136,7 @@ pub static MACHINES: &[Machine] = &[
 /// Families with NVIDIA GPUs and arm64 CPUs.
 const ARM64: [&str; 3] = ["g5g", "p6e-gb200", "p6e-gb300"];
 
-/// Families with sizes that are offered by default, if a size has one GPU.
+/// Families with sizes that are offered by default: the sizes with one GPU.
 const OFFERED: [&str; 4] = ["g4dn", "g5", "g6", "g6e"];
 
 /// The machine type with a name. The error names the most similar names and lists all.
