@@ -48,8 +48,8 @@ const SILENCE = 40_000;
 const LATE = 3_000;
 
 /**
- * A connection that stays open this long after its snapshot counts as successful. An error after
- * that resets the backoff.
+ * A connection that stays open this long after its snapshot counts as successful. This resets the
+ * backoff.
  */
 const PROVEN = 10_000;
 

@@ -15,7 +15,9 @@ export function moodOf({
   return ready ? 'good' : 'busy';
 }
 
-/** The mood of a resource. While its environment is being deleted, the mood is `leaving`. */
+/**
+ * The mood of a resource. While its environment is being deleted, it is `leaving` unless it failed.
+ */
 export function moodOfPart({ ready, reason }: Part, leaving = false): Mood {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';
   if (leaving || reason === 'Deleting') return 'leaving';

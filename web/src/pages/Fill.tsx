@@ -222,8 +222,8 @@ const previewed = (body: Document, signal?: AbortSignal) =>
   answer(api.POST('/api/v1/preview', { body, signal }));
 
 /**
- * Whether the name exists already. A quota also responds with a conflict, when many environments are
- * created at once.
+ * Whether the name exists already. A quota also responds with a conflict, when many environments
+ * are created at once.
  */
 function isTaken(error: unknown): boolean {
   return error instanceof Refused && error.problem.reason === 'AlreadyExists';
