@@ -6,9 +6,9 @@ type Name = 'ada' | 'bob';
 type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
 
 interface People {
-  /** A page of ada, who is signed in. */
+  /** The page of ada, signed in. */
   ada: Page;
-  /** A page of bob, who belongs to another team. */
+  /** The page of bob, signed in to another team. */
   bob: Page;
   /** Opens a page for a person in one more browser. */
   another: (name: Name) => Promise<Page>;

@@ -18,7 +18,7 @@ pub async fn eventually<T>(
             return Ok(found);
         }
         if Instant::now() > end {
-            bail!("waited {} s, and still not: {what}", PATIENCE.as_secs());
+            bail!("timed out after {} s: {what}", PATIENCE.as_secs());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

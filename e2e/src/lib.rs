@@ -1,5 +1,5 @@
-//! The product on a real control plane: the control plane itself, the fake providers for clouds
-//! that cannot run there, and the scenarios that test the product on both.
+//! The product on a real control plane. Contains the control plane, fake providers for clouds that
+//! cannot run there, and the scenarios that test the product on both.
 
 pub mod control_plane;
 pub mod edge;

@@ -59,7 +59,7 @@ impl Objects {
         let api = self.api(api_version, kind, namespace).await?;
         let found = api.get_opt(name).await.with_context(|| format!("reading {kind} {name}"))?;
         found
-            .map(|object| serde_json::to_value(object).context("an object that is no JSON"))
+            .map(|object| serde_json::to_value(object).context("encoding an object as JSON"))
             .transpose()
     }
 
@@ -78,7 +78,7 @@ impl Objects {
         let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
         let values = list.items.into_iter().map(|mut object| {
             object.types.get_or_insert_with(|| types.clone());
-            serde_json::to_value(object).context("an object that is no JSON")
+            serde_json::to_value(object).context("encoding an object as JSON")
         });
         values.collect()
     }

@@ -51,7 +51,7 @@ impl Heard {
     /// The messages so far, in their order. Frames are short and plain, so the received bytes
     /// contain their texts.
     pub fn told(&self) -> Result<Vec<Value>> {
-        let heard = std::fs::read(self.file.path()).context("reading what curl has written")?;
+        let heard = std::fs::read(self.file.path()).context("reading curl's output")?;
         let heard = String::from_utf8_lossy(&heard).into_owned();
         let texts = heard.split_inclusive('}').filter_map(|text| text.get(text.find('{')?..));
         Ok(texts.filter_map(|text| serde_json::from_str(text).ok()).collect())

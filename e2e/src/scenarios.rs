@@ -50,9 +50,9 @@ const LIMIT: Duration = Duration::from_mins(30);
 struct Scenario {
     name: &'static str,
     when: When,
-    /// Whether it belongs to the core set: each API is created, changed, rejected, failed and
-    /// deleted as a claims API and as a namespaced API; rights, the portal, the upgrade and the
-    /// documented commands.
+    /// Whether it belongs to the core set. Each API is created, changed, rejected, failed and
+    /// deleted as a claims API and as a namespaced API. The set also covers rights, the portal, the
+    /// upgrade and the documented commands.
     is_core: bool,
     /// Whether it also runs on the oldest Crossplane. It then needs only claims.
     is_old: bool,
@@ -376,7 +376,11 @@ fn left_logs(plane: &ControlPlane, name: &str) -> String {
 
 /// A line's suffix for resources that were deleted by hand. Empty if there were none.
 fn by_hand(freed: usize) -> String {
-    if freed == 0 { String::new() } else { format!(", {freed} overlooked parts deleted by hand") }
+    if freed == 0 {
+        String::new()
+    } else {
+        format!(", {freed} overlooked resources deleted by hand")
+    }
 }
 
 /// Runs a scenario and deletes all its environments. Fails if one of Crossplane's circuit breakers

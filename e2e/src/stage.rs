@@ -95,13 +95,13 @@ impl Stage {
     /// packages.
     pub async fn has_roles_of(&self, group: &str) -> Result<()> {
         let environments = format!("stockpools.{group}");
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         self.objects
             .apply(&binding(&self.namespace, &format!("paved-road-user-{group}"), user))
             .await?;
         self.may(&self.user, "get", &environments).await?;
         let (operator, role) = (self.operator(), format!("paved-road-operator-{group}"));
-        let person = operator.person.as_deref().context("the operator is nobody")?;
+        let person = operator.person.as_deref().context("the operator has no name")?;
         self.objects.apply(&cluster_binding(&self.namespace, &role, person)).await?;
         self.may(&operator, "get", &environments).await
     }
@@ -137,7 +137,7 @@ impl Stage {
 
     /// Objects, with the rights of the namespace's user.
     pub async fn user_objects(&self) -> Result<Objects> {
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         Ok(Objects::new(self.plane.outer.person(user).await?))
     }
 
@@ -148,7 +148,7 @@ impl Stage {
 
     /// Also gives the namespace's user the role `paved-road-catalogue`.
     pub async fn show_catalogue(&self) -> Result<()> {
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         self.objects.apply(&cluster_binding(&self.namespace, "paved-road-catalogue", user)).await?;
         self.may(&self.user, "list", "compositions.apiextensions.crossplane.io").await
     }

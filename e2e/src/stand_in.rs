@@ -134,8 +134,8 @@ pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
     let cloud = Arc::new(Cloud::open(client.clone()).await?);
     let (rules, behaviour) = watch::channel(Behaviour::default());
     tokio::select! {
-        () = cloud.follow() => bail!("what exists in the clouds can no longer be followed"),
-        () = behaviour::follow(client.clone(), rules) => bail!("the rules can no longer be followed"),
+        () = cloud.follow() => bail!("the watch of the clouds has ended"),
+        () = behaviour::follow(client.clone(), rules) => bail!("the watch of the rules has ended"),
         ended = controllers::run(client.clone(), options, cloud.clone(), behaviour) => ended,
     }
 }

@@ -143,8 +143,7 @@ pub async fn program(ground: &Ground, registry: &Registry, args: &Args) -> Resul
     let config: Value = serde_json::from_str(&ground.run(crane).await?)?;
     let entry =
         config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
-    let entry =
-        entry.with_context(|| format!("the image of {package} does not say what to start"))?;
+    let entry = entry.with_context(|| format!("the image of {package} has no entrypoint"))?;
     taken(ground, &package, entry, "function-image").await
 }
 

@@ -115,7 +115,7 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
         let ready = found.iter().filter(|object| is_ready(object)).count();
         ensure!(
             Instant::now() < end,
-            "not within {} s: {what}; {} are there, {ready} ready",
+            "not within {} s: {what}; {} exist, {ready} are ready",
             LONGEST.as_secs(),
             found.len()
         );

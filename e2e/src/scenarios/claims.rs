@@ -213,7 +213,7 @@ async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
     let own = own_cells(api);
     ensure!(!own.is_empty(), "no scenario knows the columns of {api}");
     let mut table = String::new();
-    let shown = eventually("kubectl get shows what its reader needs", async || {
+    let shown = eventually("kubectl get shows all values", async || {
         table = environment.table().await?;
         let cells = cells(&table)?;
         let is_shown =
@@ -287,7 +287,7 @@ fn connection_in_status(api: &str) -> Result<&'static [(&'static str, &'static s
         "application-environment" => &[("db_host", "dbEndpoint"), ("db_address", "dbAddress")],
         "unified-environment" => &[("endpoint", "databaseHost")],
         "stock-pool" | "virtual-environment" => &[],
-        _ => bail!("no scenario knows which connection details of {api} its status tells"),
+        _ => bail!("no scenario knows the connection details in the status of {api}"),
     })
 }
 

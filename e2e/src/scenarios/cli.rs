@@ -93,7 +93,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
         let ada = workspace(&stage, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("outputs.env");
-        let file = file.to_str().context("a folder that is no text")?;
+        let file = file.to_str().context("a folder with a name that is not text")?;
         let ran = paved.apply(&ada, &["--wait", "--timeout", "8m", "--output-file", file]).await?;
         ran.is(0, &["created", "instance (Instance", "is ready after", "connection: ssh"])?;
         let outputs = std::fs::read_to_string(file)?;

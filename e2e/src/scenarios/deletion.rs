@@ -50,14 +50,14 @@ pub(super) async fn ready_environment_is_deleted_whole(stage: Stage) -> Result<(
         if has_app {
             ensure!(
                 !stage.app_inside(environment).await?.is_empty(),
-                "nothing of the app is inside {cluster}"
+                "the app is not inside {cluster}"
             );
         }
         let traces = Traces::from_environment(environment).await?;
         goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
         if has_app {
             let left = stage.app_inside(environment).await?;
-            ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+            ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
         }
         anyhow::Ok(traces)
     });
@@ -134,7 +134,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> 
         environment.ready().await?;
         let held = held(&stage, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!stage.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
+            ensure!(!stage.app_inside(&cluster).await?.is_empty(), "the app is not inside");
         }
         let traces = Traces::from_environment(environment).await?;
         let order = Order::new(&stage.objects, environment).await?;
@@ -157,7 +157,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> 
         order.was_kept().await.with_context(|| environment.resource())?;
     }
     let left = stage.app_inside(&cluster).await?;
-    ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+    ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
     Ok(())
 }
 
@@ -235,8 +235,8 @@ pub(super) async fn refused_environment_is_deleted_whole(stage: Stage) -> Result
     Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
 }
 
-/// A change that makes an API fail without a refusal by a cloud: a version that the chart does not
-/// have, or more memory than any node has.
+/// A change that makes an API fail without a refusal by a cloud. The chart lacks this version, or
+/// no node has that much memory.
 fn impossible(api: &str) -> Value {
     match api {
         "virtual-environment" => {
@@ -361,7 +361,7 @@ async fn begins_to_go(
 async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     let left = still_there(stage, composed).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left: {left:?}");
+    ensure!(left.is_empty(), "{name} is gone, but the cluster still has {left:?}");
     if let Some(postgres) = &stage.plane.postgres {
         let there = postgres.names().await?;
         let external = |object: &Value| {
@@ -371,10 +371,10 @@ async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) 
                 .map(str::to_owned)
         };
         let left: Vec<_> = composed.iter().filter_map(external).collect();
-        ensure!(left.is_empty(), "{name} is gone, and PostgreSQL still has {left:?}");
+        ensure!(left.is_empty(), "{name} is gone, but PostgreSQL still has {left:?}");
     }
     let left = stage.in_the_clouds(composite).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
+    ensure!(left.is_empty(), "{name} is gone, but the clouds still have {left:?}");
     Ok(())
 }
 

@@ -240,7 +240,7 @@ impl Cost {
             peak
         });
         let mut out = child.stdout.take().context("paved's output")?;
-        out.read_u8().await.context("paved has printed nothing")?;
+        out.read_u8().await.context("paved has no output")?;
         let first = begin.elapsed();
         copy(&mut out, &mut sink()).await.context("reading paved's output")?;
         let code = child.wait().await.context("waiting for paved")?.code();

@@ -20,10 +20,7 @@ pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
     in_each_flavour(&stage, async |flavour| {
         let environment = stage.ready(API, flavour, json!({})).await?;
         let deployments = stage.app_inside(&environment).await?;
-        ensure!(
-            !deployments.is_empty(),
-            "{flavour:?}: nothing of the app is inside the virtual cluster"
-        );
+        ensure!(!deployments.is_empty(), "{flavour:?}: the app is not inside the virtual cluster");
         Ok(())
     })
     .await
@@ -60,7 +57,7 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
         let host = stage.objects.get("v1", "Namespace", "", namespace).await?;
         ensure!(
             host.is_none(),
-            "{flavour:?}: the cluster is gone, and its namespace {namespace} is left"
+            "{flavour:?}: the cluster is gone, but its namespace {namespace} is left"
         );
         Ok(())
     })

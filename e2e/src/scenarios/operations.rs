@@ -120,11 +120,11 @@ impl Team {
         let manifest = manifest
             .into_iter()
             .find(has("kind: Configuration"))
-            .context("the guide installs nothing")?;
+            .context("the guide has no Configuration")?;
         let commands = commands
             .into_iter()
             .find(has("-f install.yaml"))
-            .context("the guide applies nothing")?;
+            .context("the guide has no command for install.yaml")?;
         let file = self.programs.join("install.yaml");
         std::fs::write(&file, manifest)?;
         self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;

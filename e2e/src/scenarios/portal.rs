@@ -43,7 +43,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let (_, me) = ada.ask("GET", second, "/api/v1/me", &Value::Null).await?;
     ensure!(
         me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]),
-        "who is signed in: {me}"
+        "the wrong user is signed in: {me}"
     );
     let mut changes = ada.watch(second)?;
     let mut other = bob.watch(first)?;
@@ -57,7 +57,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
     let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
     for step in [("ADDED", "Provisioning"), ("MODIFIED", "Ready")] {
-        eventually(&format!("the WebSocket tells {step:?}"), async || {
+        eventually(&format!("the WebSocket reports {step:?}"), async || {
             let is_step = |one: &Value| {
                 one["name"] == *shop
                     && (&one["eventType"], &one["status"]) == (&step.0.into(), &step.1.into())
@@ -69,14 +69,14 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let not_told = not_heard.told()?;
     ensure!(
         not_told.iter().all(|one| one["name"] != *shop),
-        "the WebSocket tells bob {not_told:?}"
+        "the WebSocket reports to bob {not_told:?}"
     );
     for (who, is_own) in [(&ada, false), (&bob, true)] {
         let (status, list) = who.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
         let all = list["items"].as_array().with_context(|| format!("{status}: {list}"))?;
         ensure!(
             all.iter().all(|one| (one["name"] == THEIRS) == is_own),
-            "somebody sees another's: {list}"
+            "a user sees another user's environment: {list}"
         );
     }
     let theirs = path_of(&bob, first, THEIRS).await?;
@@ -90,7 +90,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     shapes(&ada, &bob, second, workspace).await?;
     for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);
-        eventually("a connection is told", async || {
+        eventually("the portal returns a connection", async || {
             let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
             let keys = ["host", "kubeconfig", "endpoint"];
             let is_told = keys.iter().any(|key| told["values"][key].is_string());
@@ -147,10 +147,10 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(status == 204, "signing out is answered by {status}");
     let told = timeout(PATIENCE, ends(&mut changes))
         .await
-        .context("the stream goes on after signing out")??;
+        .context("the stream continues after signing out")??;
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
-    ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob was told of {seen:?}");
+    ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob received {seen:?}");
     portal.uninstall(&stage).await
 }
 
@@ -160,7 +160,7 @@ async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Res
         let (status, _) = who.ask(method, replica, path, &Value::Null).await?;
         ensure!(
             status == 403 || status == 404,
-            "another's {method} of {path} is answered by {status}"
+            "a foreign {method} of {path} is answered by {status}"
         );
     }
     Ok(())
@@ -230,11 +230,15 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
         let one = list.as_array().into_iter().flatten().find(|one| one["name"] == name);
         let told = one.with_context(|| format!("{path}: {status}: no {name} in {list}"))?;
         let are_own = list.as_array().into_iter().flatten().all(|one| one["name"] != THEIRS);
-        ensure!(are_own, "{path} tells ada of bob's: {list}");
-        ensure!(fields.iter().all(|field| !told["status"][field].is_null()), "{path} tells {told}");
+        ensure!(are_own, "{path} shows bob's to ada: {list}");
+        ensure!(
+            fields.iter().all(|field| !told["status"][field].is_null()),
+            "{path} returns {told}"
+        );
         let (status, list) = bob.ask("GET", portal, path, &Value::Null).await?;
-        let all = list.as_array().with_context(|| format!("{path} tells bob {status}: {list}"))?;
-        ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} tells bob of ada's: {list}");
+        let all =
+            list.as_array().with_context(|| format!("{path} returns {status} to bob: {list}"))?;
+        ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} shows ada's to bob: {list}");
     }
     Ok(())
 }
@@ -287,7 +291,7 @@ async fn until(
     let all = async {
         while !left.is_empty() {
             let (event, view) = changes.next().await?;
-            ensure!(view["name"] != THEIRS, "ada is told of bob's: {view}");
+            ensure!(view["name"] != THEIRS, "ada receives bob's: {view}");
             if is_so(&event, &view) {
                 left.remove(view["name"].as_str().unwrap_or_default());
             }

@@ -28,10 +28,7 @@ pub(super) async fn role_gives_exactly_its_rights(stage: Stage) -> Result<()> {
             ] {
                 for (verb, allowed) in verbs.into_iter().zip(allowed) {
                     let can = stage.can(kubectl, verb, &kind).await?;
-                    ensure!(
-                        can == allowed,
-                        "{who} can {verb} {kind}: {can}, and should: {allowed}"
-                    );
+                    ensure!(can == allowed, "{who} can {verb} {kind}: {can}, expected: {allowed}");
                 }
             }
         }
@@ -56,7 +53,7 @@ pub(super) async fn operator_manages_all_objects_except_secrets(stage: Stage) ->
         ("delete", "secrets", false),
     ] {
         let can = stage.can(&operator, verb, kind).await?;
-        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
+        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, expected: {allowed}");
     }
     let (get, list) =
         (stage.can(&stage.user, "get", "secrets"), stage.can(&stage.user, "list", "secrets"));
@@ -129,7 +126,7 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
 /// Applies a claim that names its composite, as a user with the right to restore backups. Returns
 /// its composite.
 async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
-    let user = stage.user.person.as_deref().context("the user is nobody")?;
+    let user = stage.user.person.as_deref().context("the user has no name")?;
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

@@ -26,7 +26,7 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
     contributor.uses(&kubeconfig).await?;
     let pid =
-        up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
+        up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended early")?;
     kill_process(pid, Signal::INT)?;
     let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
@@ -143,7 +143,7 @@ impl Contributor {
             .collect();
         let [apply, get] = &commands[..] else { bail!("it prints other commands: {printed}") };
         kubectl.run(apply).await?;
-        eventually("what was applied is ready", async || {
+        eventually("the applied environment is ready", async || {
             let table = kubectl.run(get).await?;
             Ok((table.contains("render") && table.contains("Available")).then_some(()))
         })

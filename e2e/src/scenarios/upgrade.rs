@@ -88,7 +88,7 @@ async fn stay_ready<'e>(
             let ready = conditions::get(&object, "Ready");
             ensure!(
                 ready["status"] == "True",
-                "{} is not ready meanwhile: {ready}",
+                "{} is not ready during the upgrade: {ready}",
                 environment.resource()
             );
         }

@@ -129,7 +129,8 @@ pub async fn follow(client: Client, rules: watch::Sender<Behaviour>) {
 /// writers do not conflict.
 pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-    let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;
+    let source =
+        rule.map(serde_saphyr::to_string).transpose().context("encoding a rule as YAML")?;
     let data: BTreeMap<_, _> = source.into_iter().map(|source| (name, source)).collect();
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
     let writer = PatchParams::apply(&format!("{MANAGER}-{name}")).force();

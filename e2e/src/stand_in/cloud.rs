@@ -179,7 +179,10 @@ impl Cloud {
                 }
             }
             Err(error) => {
-                eprintln!("stand-in: ConfigMap {:?} is no external resource: {error}", name(map));
+                eprintln!(
+                    "stand-in: ConfigMap {:?} is not an external resource: {error}",
+                    name(map)
+                );
             }
         }
     }
@@ -216,11 +219,11 @@ impl External {
             labels[COMPOSITE_LABEL] = json!(self.owner.composite);
         }
         let entry =
-            serde_json::to_string_pretty(self).context("an external resource that is no JSON")?;
+            serde_json::to_string_pretty(self).context("encoding an external resource as JSON")?;
         let map = json!({
             "metadata": {"name": self.key(), "namespace": NAMESPACE, "labels": labels}, "data": {ENTRY: entry},
         });
-        serde_json::from_value(map).context("an external resource that is no ConfigMap")
+        serde_json::from_value(map).context("encoding an external resource as a ConfigMap")
     }
 }
 

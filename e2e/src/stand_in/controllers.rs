@@ -150,7 +150,7 @@ async fn look<O: Outside>(
     if context.is_outdated(&found) {
         return Ok(Action::await_change());
     }
-    let mut object = serde_json::to_value(&*found).context("an object that is no JSON")?;
+    let mut object = serde_json::to_value(&*found).context("encoding an object as JSON")?;
     object["apiVersion"] = json!(context.resource.api_version);
     object["kind"] = json!(context.resource.kind);
     let mut secrets = Secrets::read(client.clone(), &object, options.clusters.as_ref()).await?;

@@ -234,7 +234,7 @@ impl Resource {
 
     /// Continues with the object that the API server stored.
     fn accept(&mut self, saved: kube::Result<DynamicObject>) -> Result<(), Trouble> {
-        let saved = serde_json::to_value(saved?).context("an object that is no JSON")?;
+        let saved = serde_json::to_value(saved?).context("encoding an object as JSON")?;
         self.object["metadata"]["resourceVersion"] = saved["metadata"]["resourceVersion"].clone();
         self.object["metadata"]["managedFields"] = saved["metadata"]["managedFields"].clone();
         self.object["metadata"]["generation"] = saved["metadata"]["generation"].clone();
@@ -270,5 +270,5 @@ fn same(one: &Value, other: &Value, parts: &[&str]) -> bool {
 }
 
 fn decode(object: &Value) -> Result<DynamicObject, Trouble> {
-    Ok(serde_json::from_value(object.clone()).context("an object that is no Kubernetes object")?)
+    Ok(serde_json::from_value(object.clone()).context("decoding a Kubernetes object")?)
 }

@@ -33,5 +33,5 @@ impl Guest {
 /// The text under a key of a Secret.
 pub(super) fn text(secret: &Value, key: &str) -> Result<String> {
     let data = secret["data"][key].as_str().with_context(|| format!("the Secret has no {key}"))?;
-    String::from_utf8(BASE64_STANDARD.decode(data)?).with_context(|| format!("{key} is no text"))
+    String::from_utf8(BASE64_STANDARD.decode(data)?).with_context(|| format!("{key} is not text"))
 }

@@ -201,7 +201,7 @@ pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: St
     let workspaces = try_join_all(workspaces).await?;
     let mut clusters = stage.standing().await?;
     clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
-    ensure!(clusters.len() == stage.clusters().count(), "{} clusters stand", clusters.len());
+    ensure!(clusters.len() == stage.clusters().count(), "there are {} clusters", clusters.len());
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
     let old = stage.settings().await?;
     stage.patch_settings(&json!({"data": networks()})).await?;

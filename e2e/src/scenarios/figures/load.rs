@@ -150,7 +150,7 @@ async fn gather(
         one.heard().snapshots = 0;
     }
     println!(
-        "    {} streams know everything after {:.2} s",
+        "    {} streams know all environments after {:.2} s",
         crowd.len(),
         begin.elapsed().as_secs_f64()
     );
@@ -268,7 +268,7 @@ impl Round<'_> {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = self.count as f64 / self.took.as_secs_f64();
         println!(
-            "    {}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} began anew",
+            "    {}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} got a new snapshot",
             self.what,
             waited.len(),
             share(waited, 50),

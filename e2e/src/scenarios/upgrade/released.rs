@@ -143,8 +143,8 @@ impl Before {
         Ok(Self { composed: composed(environment).await?, status })
     }
 
-    /// Waits until an environment uses the Composition of a release, and fails if one of its
-    /// resources is not as before, or a status field is missing.
+    /// Waits until an environment uses the Composition of a release. Fails if a resource has
+    /// changed, or a status field is missing.
     async fn stays(&self, stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
         follows(stage, environment, release).await?;
         environment.poke().await?;
@@ -281,7 +281,7 @@ async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infal
         let status = &object["status"];
         if status["phase"] == "Failed" || !is_ready && !is_changed_on_purpose(status) {
             let name = &object["metadata"]["name"];
-            bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
+            bail!("{} {name} is not ready during the upgrade: {status}", object["kind"]);
         }
     }
     bail!("the API server has ended the watches")
