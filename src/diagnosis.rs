@@ -1,10 +1,10 @@
 //! The diagnosis: why a resource or an environment is not ready, with a remediation.
 //!
-//! A [`Cause`] is a code with parameters. One table (`table.rs`) leads from the messages of
-//! providers, of Crossplane and of this function to a code. Each code has a headline and a
-//! remediation (`words.rs`). The function writes the causes into `status.resources[].cause`. The
-//! command line and the portal take them from there. For a status without causes, which an older
-//! function wrote, they ask the same table.
+//! A [`Cause`] is a code with parameters. One table (`table.rs`) maps the messages of providers, of
+//! Crossplane and of this function to codes. Each code has a headline and a remediation
+//! (`words.rs`). The function writes the causes into `status.resources[].cause`. The command line
+//! and the portal take them from there. For a status without causes, which an older function wrote,
+//! they ask the same table.
 
 mod details;
 mod table;
@@ -45,13 +45,13 @@ pub enum Code {
     Throttled,
     /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
     CredentialsInvalid,
-    /// The provider's identity may not do this. Params: `provider`, `service`, `action`; and
-    /// `conflict`, which is `bucket` if another account may have the bucket.
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`.
+    /// Also `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
     /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
     /// and `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
-    /// Settings name something that does not exist. Params: `settings`, the key.
+    /// Settings name an object that does not exist. Params: `settings`, the key.
     SettingsReference,
     /// The provider config is missing, or its provider does not run. Params: `config`, `kind`,
     /// `group`.
@@ -60,7 +60,7 @@ pub enum Code {
     ProviderMissing,
     /// The API server has not accepted the object. Params: `kind`.
     NotAccepted,
-    /// Something else has to exist first. Params: `slot` of the other resource, or `for` in words.
+    /// Another object has to exist first. Params: `slot` of the other resource, or `for` in words.
     WaitsFor,
     /// A Secret has to exist first. Params: `secret`, its name.
     WaitsForSecret,
@@ -76,7 +76,7 @@ pub enum Code {
     InvalidSpec,
     /// The function rejected the Settings.
     InvalidSettings,
-    /// The function refused to drop a resource that exists.
+    /// The function would have deleted an existing resource.
     WouldDelete,
     /// The Composition sends a kind to the function that the function does not know.
     UnsupportedKind,
@@ -129,7 +129,7 @@ impl Cause {
     }
 }
 
-/// A resource of an environment, as its line in `status.resources` describes it.
+/// A resource of an environment, as its entry in `status.resources` describes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line<'l> {
     /// Its permanent name in the environment.
@@ -148,8 +148,8 @@ pub struct Line<'l> {
     pub message: Option<&'l str>,
 }
 
-/// The cause of each line; `None` for a resource that is ready or is being created. `api` is the
-/// API's name, for example `gpu-workspace`.
+/// The cause of each resource. `None` for a resource that is ready or is being created. `api` is
+/// the API's name, for example `gpu-workspace`.
 pub fn causes(lines: &[Line<'_>], api: Option<&str>) -> Vec<Option<Cause>> {
     lines.iter().map(|line| cause(line, lines, api)).collect()
 }

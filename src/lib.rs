@@ -12,7 +12,7 @@
 //! | [`catalog`] | facts as data: machine types, releases |
 //! | [`settings`] | the configuration of the platform team |
 //! | [`check`] | checks of fields that users write |
-//! | [`server`] | gRPC with mTLS, health and metrics; the only asynchronous code |
+//! | [`server`] | gRPC with mTLS, health and metrics. The only asynchronous code |
 //! | [`wire`] | responses as bytes, always in the same order |
 //! | [`manifests`] | XRDs, Compositions and documents, generated from the types |
 

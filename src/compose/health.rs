@@ -453,7 +453,7 @@ mod tests {
         };
         assert_eq!(seen(json!(2)), (false, State::Creating));
         assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older generation");
-        assert_eq!(seen(json!(null)), (true, State::Available), "older providers do not report it");
+        assert_eq!(seen(json!(null)), (true, State::Available), "older providers report none");
     }
 
     #[test]

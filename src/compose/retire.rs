@@ -165,8 +165,8 @@ impl Composition<'_> {
     }
 
     /// Whether a resource that is no longer desired is still being deleted. Crossplane does not
-    /// send it to us, but a Usage by it tells. Crossplane makes the resource an owner of the Usage,
-    /// and Kubernetes removes deleted owners from the Usage.
+    /// send it to us, but a Usage by it shows it. Crossplane makes the resource an owner of the
+    /// Usage, and Kubernetes removes deleted owners from the Usage.
     fn is_held(&self, slot: &str) -> bool {
         self.usages_by(slot)
             .iter()

@@ -69,7 +69,7 @@ fn file(text: &mut String, path: &str, mode: &str, content: &str) {
     }
 }
 
-/// The requirements for pip. A comment before them tells the setup the newest possible Python.
+/// The requirements for pip. A comment before them has the newest possible Python, for the setup.
 fn requirements(opencv: &Requirement) -> String {
     let python =
         opencv.newest_python.map(|version| format!("# python<={version}\n")).unwrap_or_default();

@@ -7,7 +7,7 @@
 use super::{Grant, Rights, create, delete, observe, update};
 use crate::models::{Managed, gcp};
 
-/// Where a role is granted.
+/// The scope of a granted role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The project.
