@@ -37,7 +37,7 @@ export async function watch(page: Page): Promise<() => Promise<void>> {
     const { moments, moves } = await noted.jsonValue();
     expect(new Set(Object.values(moments.at(-1) ?? {}))).toEqual(new Set(['Ready']));
     const steps = moments.map((states) => Object.values(states)).map((all) => ({ ready: all.filter((state) => state === 'Ready').length, of: all.length }));
-    expect(steps.some(({ ready, of }) => ready < of && (ready > 0 || of === 1)), `ready part by part: ${JSON.stringify(steps)}`).toBe(true);
+    expect(steps.some(({ ready, of }) => ready < of && (ready > 0 || of === 1)), `ready one by one: ${JSON.stringify(steps)}`).toBe(true);
     const moved = moves.reduce((sum, { value }) => sum + value, 0);
     expect(moved, `how much of the page has moved: ${JSON.stringify(moves, null, 1)}`).toBeLessThan(STEADY);
   };

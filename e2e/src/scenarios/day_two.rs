@@ -87,7 +87,7 @@ pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> R
         let before = environment.object().await?["status"]["instanceId"].clone();
         stage.vanishes(&environment.slot("instance").await?).await?;
         let after = environment
-            .until("another machine is there", |object| {
+            .until("ready with another machine", |object| {
                 let id = &object["status"]["instanceId"];
                 id.is_string() && *id != before && is_ready(object)
             })

@@ -168,7 +168,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     let index = manifest("function-paved-road").await?;
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
-    ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
+    ensure!(platforms == ["amd64", "arm64"], "the Function exists for {platforms:?}");
     for (api, flavour) in stage.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;

@@ -23,7 +23,7 @@ pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
     let contributor = Contributor::new(&stage)?;
     // Crossplane without our packages, because only the start and the end are tested here.
     let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
-    let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
+    let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not start")??;
     contributor.uses(&kubeconfig).await?;
     let pid =
         up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended early")?;
@@ -59,7 +59,7 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
         let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
         ensure!(
             said.contains("runs already") && said.contains("cargo xtask down"),
-            "a second one: {said}"
+            "the second start reports: {said}"
         );
         contributor.uses(&kubeconfig).await?;
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
@@ -69,7 +69,7 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
     let again = contributor.types(&["down"]).await?;
     ensure!(
         again.is_err_and(|said| said.contains("no control plane was started")),
-        "it is ended twice"
+        "it was stopped twice"
     );
     Ok(())
 }

@@ -37,8 +37,8 @@ pub struct External {
     pub kind: String,
     /// Its name in the cloud.
     pub name: String,
-    /// The name of the resource that contains it, for example a node pool's cluster. Both are
-    /// deleted together.
+    /// The name of the resource that contains it, for example a node pool's cluster. The cloud
+    /// deletes it with that resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// The source of its ids and addresses.
