@@ -159,7 +159,7 @@ pub struct Info {
     /// Every environment uses one of these slots. The resource in the slot records the schema
     /// revision that the environment was created with.
     pub first_slots: &'static [&'static str],
-    /// The fields that later schema revisions added to the API's own status.
+    /// The additions of later schema revisions to the API's own status.
     pub since_revision: &'static [Addition],
 }
 

@@ -45,8 +45,8 @@ pub enum Code {
     Throttled,
     /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
     CredentialsInvalid,
-    /// The provider's identity may not do this. Params: `provider`, `service`, `action`.
-    /// Also `conflict`, which is `bucket` if another account may have the bucket.
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`. Also
+    /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
     /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
     /// and `deleted` if the cloud reserves the name of a deleted resource.

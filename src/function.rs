@@ -161,8 +161,8 @@ fn settings(
     Settings::read(whole, &sections).map(Some)
 }
 
-/// Asks Crossplane for objects. Crossplane 1.20 does not send its capabilities and knows only the
-/// older field.
+/// Asks Crossplane for objects. A Crossplane that sends no capabilities may be 1.20, which knows
+/// only the older field.
 fn ask(
     request: &RunFunctionRequest,
     response: &mut RunFunctionResponse,

@@ -352,7 +352,7 @@ fn constants(variants: &Value) -> Option<Value> {
         .collect()
 }
 
-/// The alternative to null.
+/// The schema in a union with null.
 fn optional(variants: &Value) -> Option<Value> {
     let is_null = |variant: &Value| {
         variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none()

@@ -3,12 +3,12 @@
 //!
 //! | series | labels | meaning |
 //! |---|---|---|
-//! | `paved_road_answers_total` | `kind`, `outcome` | answers: ready, waiting, failed, fatal, invalid |
-//! | `paved_road_compose_seconds` | `kind` | time the function took, without decoding and encoding
-//! |
+//! | `paved_road_answers_total` | `kind`, `outcome` | answers |
+//! | `paved_road_compose_seconds` | `kind` | time in the function, without decoding and encoding |
 //! | `paved_road_waiting_requests` | | requests that wait for their turn, unread |
 //!
-//! `kind` is one of our kinds, or `other`. Senders of requests cannot create series.
+//! `kind` is one of our kinds, or `other`. Senders of requests cannot create series. `outcome` is
+//! ready, asking, waiting, failed, fatal or invalid.
 
 mod grpc;
 mod http;

@@ -109,8 +109,8 @@ fn settings(lower: &str, api: Option<&str>) -> Option<&'static str> {
 
 /// Name, kind and group of a provider config. Crossplane's runtime writes
 /// `ProviderConfig.aws.upbound.io "default" not found`, controller-runtime writes
-/// `providerconfigs.aws.upbound.io "default" not found`. This function writes `ProviderConfig
-/// default (aws.upbound.io)`.
+/// `providerconfigs.aws.upbound.io "default" not found`. This function writes
+/// `ProviderConfig default (aws.upbound.io)`.
 fn provider_config(message: &str) -> Vec<(&'static str, Option<&str>)> {
     const KINDS: [(&str, &str); 4] = [
         ("ClusterProviderConfig", "ClusterProviderConfig"),
@@ -152,8 +152,8 @@ fn after<'m>(message: &'m str, begin: &str, ends: &str) -> Option<&'m str> {
     rest.split(|c| ends.contains(c)).next().filter(|found| !found.is_empty())
 }
 
-/// The resource that a message, in lower case, blames. It is not ready, and the message
-/// contains its external name, slot or kind. The longest match wins.
+/// The resource that a message, in lower case, blames. It is not ready, and the message contains
+/// its external name, slot or kind. The longest match wins.
 pub(super) fn blamed<'l>(
     line: &Line<'_>,
     lines: &'l [Line<'l>],
