@@ -14,8 +14,8 @@ use crate::value::{Object, at, text};
 type Choice = (&'static str, String, &'static [&'static str]);
 
 /// The annotation on a native object with a hash of the desired updatable fields. A removed entry
-/// is missing in the desired state, and so is another client's entry. Only the hash distinguishes
-/// the two.
+/// and another client's entry are both missing in the desired state. Only the hash distinguishes
+/// them.
 const ASKED: &str = "asked";
 
 impl Composition<'_> {
