@@ -47,7 +47,7 @@ impl Demo {
         let cluster = Arc::new(Cluster::new(recipes.kinds()?, Access::open(user)));
         let mut crossplane = Crossplane::new(&cluster, &recipes, pace)?;
         seed::plant(seeds, &cluster, &recipes, &mut crossplane, pace)?;
-        let server = Server::start(cluster).await.context("taking a port")?;
+        let server = Server::start(cluster).await.context("starting the fake cluster")?;
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { run(crossplane, pace).await });
         Ok(Self { address: server.address, server, _tasks: tasks })

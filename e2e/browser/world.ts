@@ -12,7 +12,7 @@ export interface Account {
   portal: string;
 }
 
-const told = process.env['PAVED_ROAD_WORLD'];
-if (!told) throw new Error('Specifications are played on a control plane: cargo xtask e2e people_use_the_pages');
+const text = process.env['PAVED_ROAD_WORLD'];
+if (!text) throw new Error('The specifications need a control plane. Run: cargo xtask e2e people_use_the_pages');
 
-export const world = JSON.parse(told) as World;
+export const world = JSON.parse(text) as World;

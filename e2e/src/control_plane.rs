@@ -62,7 +62,7 @@ const OUTER: &str = "outer";
 
 /// How a control plane is started.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Options {
     /// Version of Crossplane.
     pub core: CoreVersion,
@@ -235,8 +235,12 @@ impl ControlPlane {
     pub fn leave_logs(&self, name: &str) -> Result<String> {
         let logs = self.ground.logs();
         let Some(folder) = &self.options.logs else {
-            let fate = if self.options.keep { "are" } else { "were, as nobody said --keep," };
-            return Ok(format!("the logs of {name} {fate} in {}", logs.display()));
+            let place = logs.display();
+            return Ok(if self.options.keep {
+                format!("the logs of {name} are in {place}")
+            } else {
+                format!("the logs of {name} were in {place}. Use --keep to keep them")
+            });
         };
         let left = folder.join(name);
         copy(&logs, &left).with_context(|| format!("copying logs to {}", left.display()))?;

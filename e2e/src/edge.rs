@@ -45,7 +45,7 @@ impl Edge {
         let authority = folder.path().join("ca.crt");
         let curl =
             format!("connect-to = \"::127.0.0.1:{edge}\"\ncacert = \"{}\"\n", authority.display());
-        fs::write(folder.path().join(".curlrc"), curl).await.context("telling curl")?;
+        fs::write(folder.path().join(".curlrc"), curl).await.context("writing to curl")?;
         Ok(Self { apis: format!("http://127.0.0.1:{apis}"), _process: process, folder })
     }
 

@@ -96,7 +96,7 @@ impl AnyApi for Later {
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
         let mut status = self.today.compose(&decided(settings, self.info.settings)?, cx)?;
-        status.insert(FIELD.to_owned(), "what the later release says".into());
+        status.insert(FIELD.to_owned(), "a value of the later release".into());
         Ok(status)
     }
 

@@ -37,7 +37,7 @@ impl Ran {
     pub fn is(&self, code: i32, words: &[&str]) -> Result<()> {
         ensure!(self.code == code, "exit code {} instead of {code}: {}", self.code, self.told);
         for word in words {
-            ensure!(self.told.contains(word), "does not say {word:?}: {}", self.told);
+            ensure!(self.told.contains(word), "the output lacks {word:?}: {}", self.told);
         }
         Ok(())
     }

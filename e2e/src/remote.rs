@@ -115,7 +115,7 @@ async fn start(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(
     let end = Instant::now() + PATIENCE;
     while stage.plane.client().apiserver_version().await.is_err() {
         if Instant::now() > end {
-            return Err(anyhow!("the API server does not answer again").into());
+            return Err(anyhow!("the API server did not respond again").into());
         }
         sleep(Duration::from_millis(500)).await;
     }
@@ -134,7 +134,7 @@ async fn heard(State(stage): State<Stage>, Path(name): Path<String>) -> Result<(
         here.block_on(async {
             let all = stage.environments().await?;
             let found = all.iter().find(|environment| environment.name() == name);
-            found.with_context(|| format!("there is no {name}"))?.heard(&stage.admin).await
+            found.with_context(|| format!("{name} does not exist"))?.heard(&stage.admin).await
         })
     };
     Ok(spawn_blocking(heard).await.map_err(Error::from)??)

@@ -313,7 +313,7 @@ impl Stage {
         let held =
             all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
         let held = held.with_context(|| {
-            format!("nothing is in a cloud for {}", managed["metadata"]["name"])
+            format!("found no external resource of {}", managed["metadata"]["name"])
         })?;
         self.admin.delete(held).await
     }

@@ -124,7 +124,8 @@ pub async fn main(args: Args) -> anyhow::Result<()> {
 
 fn json_file(path: &Path) -> anyhow::Result<Value> {
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_slice(&content).with_context(|| format!("{} is no JSON", path.display()))
+    serde_json::from_slice(&content)
+        .with_context(|| format!("{} is not valid JSON", path.display()))
 }
 
 /// Runs the providers of all our managed resources, cluster-scoped and namespaced, until the future
@@ -175,7 +176,7 @@ fn written() -> PostParams {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("{text:?} is no number of seconds from 0 to 86400")),
+        _ => Err(format!("found {text:?}; allowed: 0 to 86400 seconds")),
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result
     let cluster = args.access.connect().await?;
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
-    let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;
+    let version = version.map_err(|error| cluster.explain(&error, "read the version"))?;
     let mut all = vec![Check::good(
         "Kubernetes",
         format!("{} at {}", one_line(&version.git_version), cluster.server),

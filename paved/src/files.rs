@@ -177,7 +177,7 @@ impl Source {
                 let message = format!("{file}: found {shape}; allowed: a Kubernetes object");
                 return Err(Failure::Usage(message));
             }
-            writeln!(console.err, "note: {file}: skipped, not ours: {shape}")?;
+            writeln!(console.err, "note: {file}: skipped, not a Paved Road kind: {shape}")?;
         }
         Ok(documents)
     }

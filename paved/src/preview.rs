@@ -107,7 +107,7 @@ fn inputs_from_file(
         let names: Vec<String> = foreign.iter().map(|document| document.name()).collect();
         writeln!(
             console.err,
-            "note: {}: skipped, not ours: {}",
+            "note: {}: skipped, not a Paved Road kind: {}",
             shown(&first.file),
             names.join(", ")
         )?;

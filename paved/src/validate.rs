@@ -134,7 +134,7 @@ fn problem(
 
 /// Whether a message is about a field's name, from the schema or the function.
 fn names_are_wrong(message: &str) -> bool {
-    message.starts_with("unknown field") || message.starts_with("unknown field")
+    message.starts_with("unknown field")
 }
 
 /// Whether one of two fields is the other, or contains it.

@@ -140,7 +140,7 @@ fn timed_out(watched: &Watched, courses: &Courses, goal: &Goal, after: Duration)
     let late = watched.seen.iter().enumerate().filter(|(place, _)| !courses.is_done(*place));
     let what = match goal {
         Goal::Ready => "not ready".to_owned(),
-        Goal::Deleted => "still there".to_owned(),
+        Goal::Deleted => "not deleted".to_owned(),
         Goal::Condition { kind, status } => format!("not {kind}={status}"),
     };
     let told: Vec<String> = late

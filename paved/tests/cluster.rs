@@ -320,7 +320,7 @@ async fn deletion_on_a_terminal_asks_first() {
     for typed in ["n\n", "\n", "", "yess\n", "no\n"] {
         let told = delete(&cluster, &[], Some(typed)).await;
         assert_eq!((told.code, told.out.as_str()), (1, ""), "{typed:?}: {}", told.err);
-        let plan = "StockPool team/shop\n  The environment's resources are deleted; see its template for what is kept.\n";
+        let plan = "StockPool team/shop\n  The environment's resources are deleted. Its template lists the kept resources.\n";
         assert!(told.err.contains(&format!("{plan}Delete? [y/N] ")), "{}", told.err);
         assert!(told.err.ends_with("Nothing was deleted\n"), "{}", told.err);
         assert_eq!(told.err.contains("Use --yes"), typed.is_empty(), "{}", told.err);
@@ -357,7 +357,7 @@ async fn deletion_lists_deleted_and_kept_resources() {
     });
     let of = |plan: Value| ready("StockPool", json!({}), json!({"onDeletion": plan}));
     let kept = "billed while it exists: bucket (Bucket shop-files), until deleted by hand, \
-                what database leaves (Snapshot shop-db-final), until deleted by hand\n";
+                left by database (Snapshot shop-db-final), until deleted by hand\n";
     let cluster = Cluster::with(of(plan), &[]).await;
     let told = delete(&cluster, &[], Some("y\n")).await;
     let asked = format!(

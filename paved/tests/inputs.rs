@@ -163,8 +163,8 @@ fn foreign_files_of_a_folder_are_skipped_with_a_note() {
         let run = paved(&[command, &within(&folder, "")]);
         assert_eq!(run.code, 0, "{command}: {}", run.err);
         for file in [
-            "patch.yaml: skipped, not ours: ",
-            "values.yaml: skipped, not ours: a document without kind",
+            "patch.yaml: skipped, not a Paved Road kind: ",
+            "values.yaml: skipped, not a Paved Road kind: a document without kind",
         ] {
             assert!(run.err.contains(file), "{command}: {file}: {}", run.err);
         }

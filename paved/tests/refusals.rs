@@ -92,7 +92,7 @@ fn workspace_that_allows_no_network_comes_with_a_note() {
         assert_eq!(run.code, 0, "{}", run.err);
         run.err
     };
-    let note = "nobody can connect by SSH, because no network is allowed";
+    let note = "SSH is closed, because no network is allowed";
     for flags in [&[][..], &["--until-ready"], &["-o", "tree"]] {
         assert!(told(serde_json::json!([]), flags).contains(note), "{flags:?}");
         assert!(!told(serde_json::json!(["203.0.113.0/24"]), flags).contains(note), "{flags:?}");

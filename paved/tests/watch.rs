@@ -87,7 +87,7 @@ async fn continuing_status_reports_a_lost_connection_and_a_deletion() {
     cluster.answers(false);
     run.notes("does not respond; retrying").await;
     cluster.answers(true);
-    run.notes("answers again").await;
+    run.notes("responds again").await;
     cluster.answers(false);
     run.notes("does not respond; retrying").await;
     cluster.loses_it();
@@ -111,7 +111,7 @@ async fn a_list_that_goes_on_does_so_too() {
         run.notes("does not respond; retrying").await;
         cluster.loses_it();
         cluster.answers(true);
-        run.notes("answers again").await;
+        run.notes("responds again").await;
         run.says("Gone").await;
         cluster.comes_back();
         run.says("Provisioning").await;
@@ -133,7 +133,7 @@ async fn wait_ignores_the_state_before_a_lost_connection() {
     sleep(Duration::from_secs(3)).await;
     cluster.becomes(pool());
     cluster.answers(true);
-    run.says("answers again").await;
+    run.says("responds again").await;
     run.says("is ready after").await;
     assert_eq!(run.child.wait().await.unwrap().code(), Some(0));
 }

@@ -589,7 +589,7 @@ describe('a GPU workspace without SSH access', () => {
   it('has a warning in the form and in the preview, and allows the own address', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
     const preview = await screen.findByRole('region', { name: 'Preview' });
-    expect(await within(preview).findByText(/Nobody can connect by SSH/)).toBeVisible();
+    expect(await within(preview).findByText(/SSH is closed/)).toBeVisible();
     expect(screen.getByRole('note')).toHaveTextContent(
       /no network is allowed\. Add one under Allowed CIDRs\./,
     );
@@ -597,6 +597,6 @@ describe('a GPU workspace without SSH access', () => {
     await user.click(screen.getByRole('button', { name: 'Allow my address (203.0.113.7/32)' }));
     expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('203.0.113.7/32');
     await waitFor(() => expect(screen.queryByRole('note')).toBeNull());
-    expect(within(preview).queryByText(/Nobody can connect by SSH/)).toBeNull();
+    expect(within(preview).queryByText(/SSH is closed/)).toBeNull();
   });
 });

@@ -440,13 +440,13 @@ describe('deleting', () => {
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
     expect(dialog).toHaveTextContent(
-      'The environment’s resources are deleted. See its template for what is kept.',
+      'The environment’s resources are deleted. Its template lists the kept resources.',
     );
     expect(dialog).toHaveTextContent('Owner: grace@acme.io.');
     await user.click(within(dialog).getByRole('button', { name: 'Cancel' }));
     world.remove(view);
     expect(
-      await screen.findByText('Its resources were deleted. See its template for what is kept.'),
+      await screen.findByText('Its resources were deleted. Its template lists the kept resources.'),
     ).toBeVisible();
   });
 

@@ -15,7 +15,7 @@ import { goldenOf } from './golden.ts';
 import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 
 /** The portal's message about a machine without any allowed network. */
-const CLOSED = 'Nobody can connect by SSH: no network is allowed.';
+const CLOSED = 'SSH is closed: no network is allowed.';
 
 /** Test equipment: a fake portal in memory, based on the repository's schemas and golden files. */
 export class World {

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.check {
         let present = fs::read_to_string(&file).with_context(|| format!("reading {SLICE}"))?;
         ensure!(present == slice, "run `cargo xtask behaviour --facts DIR`: {SLICE} drifted");
-        println!("{SLICE} is true to its facts");
+        println!("{SLICE} matches its facts");
         return Ok(());
     }
     fs::write(&file, slice).with_context(|| format!("writing {SLICE}"))

@@ -178,7 +178,7 @@ fn ending(
     for (product, version) in versions {
         let fact = fact(facts, product, version).with_context(|| {
             format!(
-                "{product} {version}: when its support ends is not known; add it to FACTS in xtask/src/eol.rs"
+                "{product} {version}: the end of its support is unknown. Add it to FACTS in xtask/src/eol.rs"
             )
         })?;
         let (year, month, day) = fact.ends;

@@ -162,8 +162,8 @@ fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
     fs::create_dir(&second)?;
     let again = build(&Args { place: Place::copy(folder.path())?, ..args.clone() }, &second)?;
     let differing = sums::differing(built, &again)?;
-    ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
-    println!("built twice, every file is the same");
+    ensure!(differing.is_empty(), "two builds differ: {}", differing.join(", "));
+    println!("two builds are identical");
     Ok(())
 }
 

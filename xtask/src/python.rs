@@ -41,7 +41,7 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     if !whole.exists() {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
         install(&home, requirement)?;
-        fs::write(whole, "").context("marking a virtual environment as whole")?;
+        fs::write(whole, "").context("marking a virtual environment as complete")?;
     }
     Ok(home.join("bin").join(name))
 }
@@ -55,7 +55,7 @@ fn install(home: &Path, requirement: &str) -> Result<()> {
     };
     for pause in PAUSES {
         match pip() {
-            Err(error) => eprintln!("{error:#}; once more in {} s", pause.as_secs()),
+            Err(error) => eprintln!("{error:#}; retrying in {} s", pause.as_secs()),
             done => return done,
         }
         sleep(pause);

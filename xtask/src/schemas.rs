@@ -89,7 +89,7 @@ fn check(folder: &Path, files: &BTreeMap<String, String>) -> Result<()> {
         drifted.is_empty(),
         "run `cargo xtask schemas --crds DIR`: these slices drifted: {drifted:?}"
     );
-    println!("{} slices are true to their CRDs", files.len());
+    println!("{} slices match their CRDs", files.len());
     Ok(())
 }
 

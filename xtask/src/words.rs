@@ -219,7 +219,7 @@ fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
     child
         .stdin
         .take()
-        .context("node reads nothing")?
+        .context("node has no standard input")?
         .write_all(json!(scripts).to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "scripts/words.mjs: {}", output.status);

@@ -24,7 +24,7 @@ pub fn target() -> PathBuf {
 
 /// A program of the workspace that was built together with this one, in the same folder.
 pub fn built(program: &str) -> Result<PathBuf> {
-    let own = env::current_exe().context("where this program is")?;
+    let own = env::current_exe().context("finding this program")?;
     let path = own.with_file_name(program);
     ensure!(
         path.is_file(),

@@ -44,8 +44,8 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         id: "Updates of Usages",
         source: "https://github.com/crossplane/crossplane/releases/tag/v2.3.4",
-        effect: "updates composed Usages again and again, until changes of an environment wait \
-                 for minutes",
+        effect: "updates composed Usages repeatedly, so that changes of an environment wait for \
+                 minutes",
         advice: "",
         since: (1, 20, 0),
         fixed: &[(2, 3, 4), (2, 2, 4), (2, 1, 8), (1, 20, 11)],
@@ -53,7 +53,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         id: "Issue 7859",
         source: "https://github.com/crossplane/crossplane/issues/7859",
-        effect: "writes the label of a used resource at each look at its Usage, which costs \
+        effect: "writes the label of a used resource at each reconcile of its Usage, which costs \
                  requests",
         advice: "",
         since: (1, 20, 0),

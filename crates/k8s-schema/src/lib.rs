@@ -70,7 +70,7 @@ impl std::fmt::Display for Violation {
 pub enum SchemaError {
     /// Neither a CustomResourceDefinition nor a CompositeResourceDefinition.
     #[error(
-        "{kind} {name:?} is no definition: expected a CustomResourceDefinition or a CompositeResourceDefinition"
+        "{kind} {name:?} is not a definition: expected a CustomResourceDefinition or a CompositeResourceDefinition"
     )]
     NotADefinition {
         /// The document's kind, empty if it has none.

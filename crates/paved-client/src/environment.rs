@@ -274,7 +274,7 @@ impl Environment {
             return "is being deleted";
         }
         if self.paused {
-            return "its reconciling is paused by the annotation crossplane.io/paused";
+            return "reconciliation is paused by the annotation crossplane.io/paused";
         }
         let told = self
             .hindrance()

@@ -83,7 +83,7 @@ impl Acting {
             if told.len() < MANY && told.insert(group.clone()) {
                 tracing::warn!(
                     group,
-                    "a group is left out: the portal's role may not impersonate it"
+                    "the portal omits a group, because its role may not impersonate the group"
                 );
             }
         }

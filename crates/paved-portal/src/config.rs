@@ -138,8 +138,9 @@ impl Config {
         if oidc.username_claim != "email" && !oidc.prefix_is_chosen {
             tracing::warn!(
                 claim = oidc.username_claim,
-                "--oidc-username-prefix is not set: people choose such names at the provider, and one of them may \
-                 be a name that this cluster gives rights to; set the API server's own prefix, or - for none"
+                "--oidc-username-prefix is not set. Users choose their names at the provider, and a \
+                 chosen name may have rights in this cluster. Set the prefix of the API server, or \
+                 - for no prefix"
             );
         }
     }

@@ -54,7 +54,7 @@ impl Catalog {
         let schemas = match definitions(&self.clients).await {
             Ok(definitions) => schemas(&kinds, &definitions),
             Err(error) => {
-                tracing::warn!(error = %error, "the XRDs cannot be read: kinds keep the schemas that were read last");
+                tracing::warn!(error = %error, "could not read the XRDs: kinds keep their previous schemas");
                 self.seen().schemas.clone()
             }
         };

@@ -169,7 +169,7 @@ impl Provider {
             .request_async(&self.http)
             .await;
         let answer = answer.map_err(|error| {
-            tracing::warn!(%error, "the provider does not take a code");
+            tracing::warn!(%error, "the provider rejected an authorization code");
             refused("The provider rejected the sign-in. Sign in again.")
         })?;
         let token = answer.id_token().ok_or_else(|| {
@@ -196,7 +196,7 @@ impl Provider {
                 Err(error) => Err(error),
             };
         let subject = verified.map_err(|error| {
-            tracing::warn!(%error, "an id token is refused");
+            tracing::warn!(%error, "an ID token is invalid");
             refused("The provider's ID token is invalid. Sign in again.")
         })?;
         let mut claims = payload(&token.to_string()).unwrap_or_default();
@@ -281,7 +281,7 @@ fn refused(detail: &str) -> Problem {
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Problem {
-    tracing::warn!(%error, "the provider does not answer as it should");
+    tracing::warn!(%error, "the provider does not respond as expected");
     Problem::new(
         http::StatusCode::BAD_GATEWAY,
         "The sign-in provider does not respond as expected. Try again in a moment.",

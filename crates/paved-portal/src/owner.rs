@@ -34,7 +34,7 @@ pub(super) async fn named(
 pub(super) fn unique(bytes: usize) -> Result<String, Problem> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|error| {
-        tracing::error!(%error, "no random numbers");
+        tracing::error!(%error, "the operating system returned no random numbers");
         Problem::new(
             http::StatusCode::INTERNAL_SERVER_ERROR,
             "The operating system returned no random numbers. Try again in a moment.",

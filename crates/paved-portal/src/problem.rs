@@ -276,7 +276,7 @@ impl From<kube::Error> for Problem {
             return Self::bad_request(message);
         }
         let kube::Error::Api(answer) = &error else {
-            tracing::warn!(error = %root(&error), "the API server does not answer");
+            tracing::warn!(error = %root(&error), "the API server does not respond");
             return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not respond.");
         };
         let status = match answer.code {

@@ -38,7 +38,7 @@ impl Listener {
     pub(super) async fn bind(config: &Config) -> Result<Self, Failure> {
         let taken = |error| {
             Failure::Usage(format!(
-                "--listen: found {}; it cannot be taken: {error}",
+                "--listen: found {}; could not listen on it: {error}",
                 config.listen
             ))
         };
@@ -105,7 +105,7 @@ impl Listener {
         // The server no longer tracks WebSockets as connections, so their final messages are
         // awaited here.
         if timeout(limits.shutdown, portal.streams.closed()).await.is_err() {
-            tracing::warn!("some streams are cut off");
+            tracing::warn!("some streams did not end in time");
         }
         tracing::info!("stopped");
         Ok(())
@@ -120,7 +120,7 @@ fn take_files() -> Option<u64> {
     match setrlimit(Resource::Nofile, most) {
         Ok(()) => limit.maximum,
         Err(error) => {
-            tracing::warn!(%error, "no more files can be open than at the start");
+            tracing::warn!(%error, "could not raise the limit of open files");
             limit.current
         }
     }
@@ -143,7 +143,9 @@ pub(super) async fn signalled() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
-        tracing::warn!("signals cannot be heard: the portal stops without a word to its streams");
+        tracing::warn!(
+            "could not handle signals: at its end, the portal does not notify its streams"
+        );
         return std::future::pending().await;
     };
     tokio::select! {
@@ -180,7 +182,7 @@ async fn renew(rustls: RustlsConfig, config: Arc<Config>, period: Duration) {
     loop {
         tokio::time::sleep(period).await;
         if let Err(error) = rustls.reload_from_pem_file(&tls.cert, &tls.key).await {
-            tracing::warn!(%error, "the certificate cannot be read again: the old one stays");
+            tracing::warn!(%error, "could not reload the certificate: the portal keeps the previous certificate");
         }
     }
 }

@@ -110,7 +110,7 @@ pub(super) async fn finish(
         )
     })?;
     let (Some(code), Some(state)) = (query.code, query.state) else {
-        let why = query.error.unwrap_or_else(|| "nothing".to_owned());
+        let why = query.error.unwrap_or_else(|| "unspecified".to_owned());
         let why: String = why.chars().filter(char::is_ascii_graphic).take(80).collect();
         return Err(Problem::forbidden(format!(
             "The sign-in provider rejected the sign-in with the error {why}."

@@ -95,7 +95,7 @@ impl Streams {
     /// A permit for a socket without a credential.
     pub(super) fn admit(&self) -> Result<Stranger, Problem> {
         Arc::clone(&self.strangers).try_acquire_owned().map(Stranger).map_err(|_| {
-            let detail = "Too many connections wait to say whose they are: try again in a moment.";
+            let detail = "Too many connections wait for authentication. Try again in a moment.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })
     }

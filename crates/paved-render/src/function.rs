@@ -12,7 +12,7 @@ use crate::Written;
 use crate::discreet::{as_written, fatal_violation};
 
 /// Advice for a GPU workspace without an allowed network.
-pub const CLOSED: &str = "nobody can connect by SSH, because no network is allowed. Add networks to \
+pub const CLOSED: &str = "SSH is closed, because no network is allowed. Add networks to \
                           spec.parameters.allowedCidrs, or use `paved connect`, which then uses AWS \
                           Session Manager";
 

@@ -44,7 +44,7 @@ impl Quota {
         });
         let message = refused
             .map(|told| text(told, "/message"))
-            .context("the example of a failing workspace has no refusal")?;
+            .context("the example of a failing workspace has no rejected resource")?;
         Ok(Self { words: message.trim_start_matches("async create failed: ").to_owned() })
     }
 

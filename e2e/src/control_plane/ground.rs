@@ -27,7 +27,7 @@ pub struct Ground {
 
 /// Third-party programs, built if they are missing.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "each is called as its program is")]
+#[allow(missing_docs, reason = "each field has the name of its program")]
 pub struct Tools {
     pub etcd: PathBuf,
     pub api_server: PathBuf,

@@ -148,7 +148,7 @@ impl Programs {
     fn own(&self, path: &Path) -> Result<()> {
         let Some((user, group)) = self.user else { return Ok(()) };
         chown(path, Some(user), Some(group))
-            .with_context(|| format!("cannot give {} away", path.display()))
+            .with_context(|| format!("cannot change the owner of {}", path.display()))
     }
 
     fn initialise(&self, data: &Path, password: &str, log: &Path) -> Result<()> {
@@ -202,10 +202,10 @@ fn unprivileged() -> Result<Option<(u32, u32)>> {
             users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
-    let names = UNPRIVILEGED.join(" nor ");
+    let names = UNPRIVILEGED.join(" or ");
     found
         .map(Some)
-        .with_context(|| format!("postgres does not run as root, and there is neither {names}"))
+        .with_context(|| format!("postgres does not run as root. Create the user {names}"))
 }
 
 #[cfg(test)]

@@ -68,7 +68,8 @@ impl Program {
             self.args.join(" "),
             complaint.trim()
         );
-        String::from_utf8(answer.stdout).with_context(|| format!("{} printed no text", self.name))
+        String::from_utf8(answer.stdout)
+            .with_context(|| format!("{} printed output that is not UTF-8", self.name))
     }
 }
 
@@ -112,7 +113,7 @@ impl Process {
 
     /// Starts it again. Returns an error if it still runs.
     pub fn start_again(&self) -> Result<()> {
-        ensure!(!self.is_running(), "{} runs already", self.name());
+        ensure!(!self.is_running(), "{} is already running", self.name());
         let log = OpenOptions::new().create(true).append(true).open(&self.log)?;
         let child =
             spawn(self.command(log)?).with_context(|| format!("starting {}", self.name()))?;
@@ -184,11 +185,11 @@ impl Process {
                 return Ok(());
             }
             if !self.is_running() {
-                bail!("{} has ended; its last words:\n{}", self.name(), self.last_lines());
+                bail!("{} has ended. The end of its log:\n{}", self.name(), self.last_lines());
             }
             if start.elapsed() > limit {
                 bail!(
-                    "{} is not ready after {} s; the end of its log:\n{}",
+                    "{} is not ready after {} s. The end of its log:\n{}",
                     self.name(),
                     limit.as_secs(),
                     self.last_lines()
@@ -265,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let process = shell(folder.path(), "echo no such flag >&2; exit 3");
         let error = process.ready(Duration::from_secs(30), async || false).await.unwrap_err();
-        assert_eq!(error.to_string(), "shell has ended; its last words:\nno such flag");
+        assert_eq!(error.to_string(), "shell has ended. The end of its log:\nno such flag");
     }
 
     #[tokio::test]

@@ -66,7 +66,7 @@ impl Proxy {
         let hosts: BTreeSet<String> = fs::read_dir(&sites)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect::<Result<_>>()?;
-        ensure!(!hosts.is_empty(), "{} holds no host's folder", sites.display());
+        ensure!(!hosts.is_empty(), "{} has no folder of a host", sites.display());
         let certificate = Authority::new("chart-repositories-ca")?.sign(hosts.iter().cloned())?;
         let trusted = folder.join("trusted.crt");
         fs::write(&trusted, &certificate.authority)?;
@@ -177,11 +177,11 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, rou
 
 fn open(request: Request<Incoming>, routes: &Arc<Routes>) -> Response<Full<Bytes>> {
     if request.method() != Method::CONNECT {
-        return answer(StatusCode::METHOD_NOT_ALLOWED, "this proxy knows CONNECT only");
+        return answer(StatusCode::METHOD_NOT_ALLOWED, "this proxy supports only CONNECT");
     }
     let host = request.uri().host().unwrap_or_default().to_owned();
     let Some(way) = routes.way(&host) else {
-        return answer(StatusCode::BAD_GATEWAY, format!("there is no way to {host}"));
+        return answer(StatusCode::BAD_GATEWAY, format!("this proxy does not serve {host}"));
     };
     let routes = routes.clone();
     tokio::spawn(async move {

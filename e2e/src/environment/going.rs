@@ -49,7 +49,7 @@ impl Environment {
         while begin.elapsed() < PATIENCE && !self.is_gone_within(OVERLOOKED).await? {
             for part in self.overlooked().await {
                 println!(
-                    "    overlooked, and deleted by hand: {} {}",
+                    "    overlooked by Kubernetes, deleted by hand: {} {}",
                     resource(&part),
                     part["metadata"]["name"]
                 );
@@ -64,7 +64,7 @@ impl Environment {
     async fn gone_within(&self, time: Duration) -> Result<()> {
         if !self.is_gone_within(time).await? {
             bail!(
-                "{} was not gone within {} s:\n{}",
+                "{} still exists after {} s:\n{}",
                 self.name(),
                 time.as_secs(),
                 self.tree().await

@@ -390,7 +390,7 @@ pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(5)).await;
     server.start_again()?;
     for wait in waits {
-        wait.ends().await?.is(0, &["does not respond", "answers again", "is ready after"])?;
+        wait.ends().await?.is(0, &["does not respond", "responds again", "is ready after"])?;
     }
     Ok(())
 }

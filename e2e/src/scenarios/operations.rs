@@ -203,7 +203,7 @@ impl Team {
             let name = format!("{}.{}", names.plural, flavour.default_group());
             let kind = "CompositeResourceDefinition";
             let xrd = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name).await?;
-            let xrd = xrd.with_context(|| format!("there is no XRD {name}"))?;
+            let xrd = xrd.with_context(|| format!("found no XRD {name}"))?;
             let schema =
                 &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
             ensure!(schema["properties"][later::FIELD].is_object(), "{name} is not of {NEXT}");
@@ -227,7 +227,7 @@ impl Team {
         for (kind, name, package) in apis.chain([function]) {
             eventually(&format!("{kind} {name} is of {release}, and healthy"), async || {
                 let found = self.objects.get("pkg.crossplane.io/v1", kind, "", &name).await?;
-                let found = found.with_context(|| format!("there is no {kind} {name}"))?;
+                let found = found.with_context(|| format!("found no {kind} {name}"))?;
                 let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
                 let is_healthy = conditions::get(&found, "Healthy")["status"] == "True";
                 ensure!(is_it, "it is of another release: {}", found["status"]);

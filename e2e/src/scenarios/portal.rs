@@ -55,7 +55,10 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
     let made = make(&stage, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
-    let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
+    let shop = made
+        .iter()
+        .find(|name| name.starts_with("shop-"))
+        .context("found no environment shop-…")?;
     for step in [("ADDED", "Provisioning"), ("MODIFIED", "Ready")] {
         eventually(&format!("the WebSocket reports {step:?}"), async || {
             let is_step = |one: &Value| {
@@ -86,7 +89,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     }
 
     let workspace =
-        made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
+        made.iter().find(|name| name.starts_with("ws-")).context("found no workspace ws-…")?;
     shapes(&ada, &bob, second, workspace).await?;
     for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);

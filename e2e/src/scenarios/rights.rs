@@ -57,7 +57,10 @@ pub(super) async fn operator_manages_all_objects_except_secrets(stage: Stage) ->
     }
     let (get, list) =
         (stage.can(&stage.user, "get", "secrets"), stage.can(&stage.user, "list", "secrets"));
-    ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
+    ensure!(
+        get.await? && !list.await?,
+        "a user may get a Secret by name, and may not list Secrets"
+    );
     Ok(())
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
         contributor.follows(&printed, &kubeconfig).await?;
         let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
         ensure!(
-            said.contains("runs already") && said.contains("cargo xtask down"),
+            said.contains("is already running") && said.contains("cargo xtask down"),
             "the second start reports: {said}"
         );
         contributor.uses(&kubeconfig).await?;
@@ -128,7 +128,7 @@ impl Contributor {
         let kinds = self.kubectl(kubeconfig).run(&["get", "crds", "--output=name"]).await?;
         ensure!(
             kinds.contains("compositions.apiextensions.crossplane.io"),
-            "there is no Crossplane: {kinds}"
+            "found no Crossplane: {kinds}"
         );
         Ok(())
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a right of its own, as in the field they come from"
+    reason = "each is an independent right, as in managementPolicies"
 )]
 pub struct Policies {
     /// Create the external resource if it is missing.

@@ -53,7 +53,7 @@ impl State {
     /// The state of a process that has just started. It removes its own files from the disk.
     fn from_pid(pid: u32) -> Result<Self> {
         let started =
-            started(pid).context("finding out when the control plane's process was started")?;
+            started(pid).context("reading the start time of the control plane's process")?;
         Ok(Self { pid, started, folder: None, postgres: None, keep: false })
     }
 
@@ -72,18 +72,20 @@ impl State {
         }
         let text = fs::read_to_string(file())?;
         let read = serde_json::from_str(&text);
-        read.with_context(|| format!("{} is not what `up` writes: remove it", file().display()))
-            .map(Some)
+        read.with_context(|| {
+            format!("{} is not a state of `cargo xtask up`. Delete the file", file().display())
+        })
+        .map(Some)
     }
 
     /// The error for a second control plane.
-    fn refusal(&self) -> String {
-        let where_it_is = self
-            .folder
-            .as_ref()
-            .map_or("it is starting".to_owned(), |folder| folder.display().to_string());
+    fn already_running(&self) -> String {
+        let place = self.folder.as_ref().map_or("still starting".to_owned(), |folder| {
+            format!("in the folder {}", folder.display())
+        });
         format!(
-            "a control plane runs already (process {}, {where_it_is}): `cargo xtask down` ends it",
+            "a control plane is already running: process {}, {place}. Stop it with `cargo xtask \
+             down`",
             self.pid
         )
     }
@@ -101,12 +103,12 @@ impl State {
                 self.signal(Signal::KILL);
             }
             println!(
-                "ended process {} and its own, in {:.1} s",
+                "stopped process {} and its child processes in {:.1} s",
                 self.pid,
                 start.elapsed().as_secs_f64()
             );
         } else {
-            println!("process {} had ended already", self.pid);
+            println!("process {} had already ended", self.pid);
         }
         let folders = [self.folder.as_ref().filter(|_| !self.keep), self.postgres.as_ref()];
         for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
@@ -139,9 +141,9 @@ pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     fs::create_dir_all(background())?;
     let starting = fs::File::create(background().join("lock"))?;
     // The lock prevents a second start until the state file exists. It ends with the open file.
-    ensure!(starting.try_lock().is_ok(), "a control plane is being started already");
+    ensure!(starting.try_lock().is_ok(), "another control plane is starting");
     if let Some(state) = State::read()? {
-        ensure!(!state.is_running(), "{}", state.refusal());
+        ensure!(!state.is_running(), "{}", state.already_running());
         // Remove the remains of an ended control plane, so that they are not taken for the new one.
         state.end().await?;
     }
@@ -188,7 +190,7 @@ async fn follow(mut child: Child, log: &std::path::Path) -> Result<()> {
             bail!("the control plane has ended: {status}");
         }
         if ready {
-            println!("It stays until `cargo xtask down`.");
+            println!("The control plane runs until `cargo xtask down`.");
             return Ok(());
         }
         sleep(Duration::from_millis(200)).await;

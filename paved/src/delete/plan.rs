@@ -8,7 +8,7 @@ use paved_client::environment::Environment;
 pub(super) fn question(environment: &Environment) -> Vec<String> {
     let Some(OnDeletion { deletes, keeps }) = &environment.on_deletion else {
         return vec![
-            "The environment's resources are deleted; see its template for what is kept."
+            "The environment's resources are deleted. Its template lists the kept resources."
                 .to_owned(),
         ];
     };
@@ -51,7 +51,7 @@ fn deleted(one: &Deleted) -> String {
 fn kept(keeps: &[Kept], deletes: &[Deleted]) -> Vec<String> {
     let words = |one: &Kept| {
         let is_left = deletes.iter().any(|deleted| deleted.slot == one.slot);
-        let of = if is_left { format!("what {} leaves", one.slot) } else { one.slot.clone() };
+        let of = if is_left { format!("left by {}", one.slot) } else { one.slot.clone() };
         let until = one.until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
         format!("{}{until}", called(&of, &one.kind, one.name.as_deref()))
     };

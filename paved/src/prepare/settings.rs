@@ -136,13 +136,9 @@ fn named(
         .find(|document| composed_type(document).as_deref() == Some(&wanted))
         .map(|found| found.value)
         .ok_or_else(|| {
-            let has = if has.is_empty() {
-                "no Composition".to_owned()
-            } else {
-                format!("those of {}", has.join(", "))
-            };
+            let found = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
             Failure::Usage(format!(
-                "{} has no Composition of {wanted}; it has {has}",
+                "{}: found Compositions of {found}; allowed: a Composition of {wanted}",
                 path.display()
             ))
         })

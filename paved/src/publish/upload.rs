@@ -87,7 +87,7 @@ impl Hands<'_> {
                 },
                 _ = tick.tick() => progress.show(&self.done, console)?,
                 () = &mut interrupt => {
-                    let told = "some files are uploaded, and no page before its assets. Run the \
+                    let told = "some files are uploaded, but no page without its assets. Run the \
                                 command again";
                     return Err(Failure::Interrupted(told.to_owned()));
                 }

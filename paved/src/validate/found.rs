@@ -161,7 +161,7 @@ impl Found {
             grade: Grade::Syntax,
             document: String::new(),
             path: String::new(),
-            message: format!("no YAML: {}", broken.message),
+            message: format!("invalid YAML: {}", broken.message),
         });
         self.problems.extend(broken);
     }

@@ -42,7 +42,11 @@ pub(super) fn notes(found: &Found) -> Vec<String> {
         let skipped = found.skipped.iter().filter(|skipped| skipped.source == index);
         let names: Vec<&str> = skipped.map(|skipped| skipped.document.as_str()).collect();
         if !names.is_empty() {
-            notes.push(format!("{}: skipped, not ours: {}", file(source), names.join(", ")));
+            notes.push(format!(
+                "{}: skipped, not a Paved Road kind: {}",
+                file(source),
+                names.join(", ")
+            ));
         }
     }
     notes.extend(found.notes.iter().cloned());

@@ -143,8 +143,9 @@ fn every_example_is_valid() {
             let notes: Vec<&str> = run.err.lines().collect();
             let [folders, functions @ ..] = &notes[..] else { panic!("{name} {flavour}: no note") };
             assert!(folders.starts_with("note: skipped folders: ") && folders.contains("observed"));
-            let is_function =
-                |note: &&str| note.ends_with("skipped, not ours: Function function-paved-road");
+            let is_function = |note: &&str| {
+                note.ends_with("skipped, not a Paved Road kind: Function function-paved-road")
+            };
             assert!(functions.len() == 2 && functions.iter().all(is_function), "{functions:?}");
             if Path::new(&of("variants")).is_dir() {
                 let run =
@@ -179,9 +180,9 @@ fn settings_in_a_file_count_for_its_composites() {
 /// Invalid claims and Settings: the file's text, the exit code, and the line and column with the
 /// message.
 const BROKEN: [(&str, u8, &str); 16] = [
-    ("a: [1,\nb: 2\n", 1, "1:4: no YAML: "),
-    ("a: 1\na: 2\n", 1, "2:1: no YAML: "),
-    ("a: b\nx: \"1", 1, "2:4: no YAML: "),
+    ("a: [1,\nb: 2\n", 1, "1:4: invalid YAML: "),
+    ("a: 1\na: 2\n", 1, "2:1: invalid YAML: "),
+    ("a: b\nx: \"1", 1, "2:4: invalid YAML: "),
     ("- 1", 1, "1:3: found a list; allowed: a Kubernetes object"),
     (
         "kind: GpuDevWorkspaceClaim\nspec: {}\n",

@@ -107,7 +107,11 @@ fn foreign_document_is_skipped_and_no_own_document_is_an_error() {
         "{}",
         run.err
     );
-    assert!(run.err.contains("web.yaml: skipped, not ours: Deployment web"), "{}", run.err);
+    assert!(
+        run.err.contains("web.yaml: skipped, not a Paved Road kind: Deployment web"),
+        "{}",
+        run.err
+    );
     let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
     let run = paved_with(&["validate", "-"], format!("{claim}---\n{foreign}"));
     assert_eq!(run.code, 0, "{}", run.err);

@@ -169,7 +169,7 @@ function Back() {
 function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefined }) {
   return (
     <Page title={`${name} was deleted`} above={<Back />}>
-      {!plan && <p>Its resources were deleted. See its template for what is kept.</p>}
+      {!plan && <p>Its resources were deleted. Its template lists the kept resources.</p>}
       {plan && plan.keeps.length === 0 && <p>All of its resources were deleted.</p>}
       {plan && plan.keeps.length > 0 && <KeptResources plan={plan} />}
       <Button component={Link} href="/">

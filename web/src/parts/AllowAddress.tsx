@@ -21,7 +21,7 @@ export function AllowAddress({
   return (
     <div className="note" role="note">
       <p>
-        Nobody can connect by SSH: no network is allowed. Add one under {fieldTitle(schema, path)}.
+        SSH is closed: no network is allowed. Add one under {fieldTitle(schema, path)}.
       </p>
       {network && (
         <Button

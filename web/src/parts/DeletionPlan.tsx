@@ -7,7 +7,7 @@ import { count, humane } from '../kinds/words';
  */
 export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) {
   if (!plan)
-    return <p>The environment’s resources are deleted. See its template for what is kept.</p>;
+    return <p>The environment’s resources are deleted. Its template lists the kept resources.</p>;
   const { deletes, keeps } = plan;
   const withData = deletes.filter(({ hasData }) => hasData);
   const others = deletes.length - withData.length;

@@ -87,7 +87,7 @@ impl Server {
             let line = status
                 .lines()
                 .find_map(|line| line.strip_prefix(name))
-                .context("the process has gone")?;
+                .context("the process has ended")?;
             Ok::<u64, anyhow::Error>(line.trim().trim_end_matches(" kB").parse()?)
         };
         Ok(Memory { now: field("VmRSS:")?, peak: field("VmHWM:")? })

@@ -31,9 +31,9 @@ const FOLLOWS: [(&str, &str); 12] = [
 pub fn check(case: &Case) -> Result<()> {
     let map = case.objects.one("ConfigMap")?["data"].as_object().context("no data")?;
     let names: Vec<_> = map.keys().collect();
-    ensure!(names == ["portal.yaml"], "it holds {names:?}");
+    ensure!(names == ["portal.yaml"], "the ConfigMap has the keys {names:?}");
     let text = map["portal.yaml"].as_str().context("no text")?;
-    let config = yaml::documents(text)?.pop().context("it is empty")?;
+    let config = yaml::documents(text)?.pop().context("the configuration is empty")?;
     for (flag, path) in FOLLOWS {
         let value = case.value(path);
         let is_said = value != "" && *value != json!([]);
@@ -106,7 +106,7 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
             json!({"name": name, "mountPath": format!("{FOLDER}/{name}"), "readOnly": true})
         })
         .collect();
-    same("what is mounted", mounts, &json!(expected))?;
+    same("the mounts", mounts, &json!(expected))?;
     let files = volumes.iter().flat_map(|volume| {
         let name = volume["name"].as_str().unwrap_or_default();
         let sources = [&volume["secret"]["items"], &volume["configMap"]["items"]];
@@ -122,9 +122,12 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
 /// in a description of the pod.
 fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let container = &pod["containers"][0];
-    ensure!(container["env"].is_null() && container["envFrom"].is_null(), "it has variables");
+    ensure!(
+        container["env"].is_null() && container["envFrom"].is_null(),
+        "the container has environment variables"
+    );
     same(
-        "its arguments",
+        "the arguments",
         &container["args"],
         &json!(["--config", format!("{FOLDER}/config/portal.yaml")]),
     )?;
@@ -134,6 +137,9 @@ fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let named = ["/sessions/secretName", "/oidc/clientSecret/secretName", "/tls/secretName"];
     let expected: BTreeSet<_> =
         named.iter().map(|path| case.text(path)).filter(|name| !name.is_empty()).collect();
-    ensure!(found == expected, "it mounts the Secrets {found:?}, and the values name {expected:?}");
+    ensure!(
+        found == expected,
+        "the pod mounts the Secrets {found:?}, but the values name {expected:?}"
+    );
     Ok(())
 }

@@ -52,7 +52,7 @@ impl Helm {
     pub fn refusal(&self, values: Option<&Path>, set: &[&str]) -> Result<String> {
         let answer = self.run(values, set)?;
         if answer.status.success() {
-            bail!("helm took {}", set.join(" "));
+            bail!("helm accepted {}", set.join(" "));
         }
         Ok(String::from_utf8_lossy(&answer.stderr).into_owned())
     }
@@ -91,8 +91,8 @@ impl Objects {
     /// The only object of a kind.
     pub fn one<'a>(&'a self, kind: &'a str) -> Result<&'a Value> {
         let mut all = self.all(kind);
-        let one = all.next().with_context(|| format!("there is no {kind}"))?;
-        ensure!(all.next().is_none(), "there is more than one {kind}");
+        let one = all.next().with_context(|| format!("found no {kind}"))?;
+        ensure!(all.next().is_none(), "found more than one {kind}");
         Ok(one)
     }
 }

@@ -52,9 +52,7 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
         named(&told, field).context("without values")?;
     }
     let told = helm.refusal(Some(values), &["oidc.isuer=\"https://id.example.org\""])?;
-    named(&told, "/oidc")
-        .and_then(|()| says(&told, "'isuer'"))
-        .context("a field that is not there")?;
+    named(&told, "/oidc").and_then(|()| says(&told, "'isuer'")).context("an unknown field")?;
     Ok(BAD.len() + NEEDED.len() + 1)
 }
 
@@ -63,6 +61,6 @@ fn named(told: &str, field: &str) -> Result<()> {
 }
 
 fn says(told: &str, part: &str) -> Result<()> {
-    ensure!(told.contains(part), "it should say {part}: {}", told.trim());
+    ensure!(told.contains(part), "the error lacks {part}: {}", told.trim());
     Ok(())
 }

@@ -62,16 +62,16 @@ fn known(object: &Value) -> Result<()> {
         "ServiceAccount" => round::<ServiceAccount>(object),
         // A kind of the Prometheus operator.
         "ServiceMonitor" => {
-            same("its version", &object["apiVersion"], &json!("monitoring.coreos.com/v1"))
+            same("the version", &object["apiVersion"], &json!("monitoring.coreos.com/v1"))
         }
-        other => bail!("{other} is not expected"),
+        other => bail!("unexpected kind {other}"),
     }
 }
 
 /// A field that is unknown or has another type is lost in the conversion.
 fn round<T: DeserializeOwned + Serialize>(object: &Value) -> Result<()> {
     let known: T = serde_json::from_value(object.clone())?;
-    same("as Kubernetes knows it", object, &serde_json::to_value(&known)?)
+    same("the fields that Kubernetes knows", object, &serde_json::to_value(&known)?)
 }
 
 /// All objects have the labels of the release. Names of ClusterRoles contain the namespace, so that
@@ -79,8 +79,8 @@ fn round<T: DeserializeOwned + Serialize>(object: &Value) -> Result<()> {
 fn labels(case: &Case, object: &Value) -> Result<()> {
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
-    same("its label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
-    same("its label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
+    same("the label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
+    same("the label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
     let own =
         Some(case.text("/fullnameOverride")).filter(|name| !name.is_empty()).unwrap_or(NAMESPACE);
     let name = metadata["name"].as_str().unwrap_or_default();
@@ -89,6 +89,6 @@ fn labels(case: &Case, object: &Value) -> Result<()> {
     } else {
         name == own
     };
-    ensure!(fits, "it should be called after {own:?}");
+    ensure!(fits, "the name should start with {own:?}");
     Ok(())
 }

@@ -18,7 +18,7 @@ const OFF: [(&str, &[&str]); 4] = [
         r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#,
         &["NetworkPolicy"],
     ),
-    (r#"serviceAccount={"create": false, "name": "somebody"}"#, &["ServiceAccount"]),
+    (r#"serviceAccount={"create": false, "name": "existing"}"#, &["ServiceAccount"]),
 ];
 
 /// Returns the number of tested options.
@@ -30,32 +30,32 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     for (set, kinds) in OFF {
         let objects = render(set)?;
         let left: Vec<_> = kinds.iter().filter(|kind| objects.all(kind).next().is_some()).collect();
-        ensure!(left.is_empty(), "{set}: there is still {left:?}");
+        ensure!(left.is_empty(), "{set}: still found {left:?}");
         objects.one("Deployment").with_context(|| set.to_owned())?;
     }
     for part in ["dns", "apiServer", "issuer"] {
         let objects = render(&format!("networkPolicy.egress.{part}.enabled=false"))?;
         let rules = objects.one("NetworkPolicy")?["spec"]["egress"].as_array().map(Vec::len);
-        ensure!(rules == Some(2), "without {part} two of three ways out are left: {rules:?}");
+        ensure!(rules == Some(2), "without {part}: expected two rules for egress, found {rules:?}");
     }
     let objects = render("networkPolicy.egress.enabled=false")?;
     same(
-        "one direction",
+        "the types of the policy",
         &objects.one("NetworkPolicy")?["spec"]["policyTypes"],
         &json!(["Ingress"]),
     )?;
-    let somebody = render(OFF[3].0)?;
-    let account = &somebody.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
-    same("the pods' account", account, &json!("somebody"))?;
-    anybody(&render("impersonation.anyUser=true")?, "users")?;
-    anybody(&render("impersonation.anyGroup=true")?, "groups")?;
+    let existing = render(OFF[3].0)?;
+    let account = &existing.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
+    same("the pods' account", account, &json!("existing"))?;
+    impersonates_any(&render("impersonation.anyUser=true")?, "users")?;
+    impersonates_any(&render("impersonation.anyGroup=true")?, "groups")?;
     Ok(OFF.len() + 6)
 }
 
 /// The dangerous options allow only impersonation of all users or groups.
-fn anybody(objects: &Objects, resource: &str) -> Result<()> {
+fn impersonates_any(objects: &Objects, resource: &str) -> Result<()> {
     let is_it = |role: &&Value| role.to_string().contains("impersonate");
-    let role = objects.all("ClusterRole").find(is_it).context("nobody can be impersonated")?;
+    let role = objects.all("ClusterRole").find(is_it).context("no role allows impersonation")?;
     let rules = json!([{"apiGroups": [""], "resources": [resource], "verbs": ["impersonate"]}]);
-    same("whom it acts for", &role["rules"], &rules)
+    same("the rules of impersonation", &role["rules"], &rules)
 }

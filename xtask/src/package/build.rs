@@ -72,7 +72,7 @@ impl Place {
         let target = architecture.target();
         let rustup =
             run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
-        rustup.with_context(|| format!("static binaries take rustup, which installs {target}"))?;
+        rustup.with_context(|| format!("static binaries need rustup, which installs {target}"))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
         let mut cargo = Command::new(programs.join("cargo-zigbuild"));
@@ -130,7 +130,7 @@ fn ensure_static(program: &[u8], architecture: Architecture) -> Result<()> {
     for header in elf.elf_program_headers() {
         let loader = header.interpreter(elf.endian(), program)?;
         let loader = loader.map(String::from_utf8_lossy);
-        ensure!(loader.is_none(), "is not static: it wants {}", loader.unwrap_or_default());
+        ensure!(loader.is_none(), "is not static: it needs {}", loader.unwrap_or_default());
     }
     Ok(())
 }

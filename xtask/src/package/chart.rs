@@ -70,7 +70,11 @@ fn replace(files: &mut BTreeMap<String, Vec<u8>>, path: &str, from: &str, to: &s
     let content = files.get_mut(&format!("{}/{path}", portal::NAME));
     let content = content.with_context(|| format!("the chart has no {path}"))?;
     let text = str::from_utf8(content).with_context(|| format!("reading {path}"))?;
-    ensure!(text.matches(from).count() == 1, "{path} of the chart says {:?} not once", from.trim());
+    ensure!(
+        text.matches(from).count() == 1,
+        "{path} of the chart should have one line {:?}",
+        from.trim()
+    );
     *content = text.replace(from, to).into_bytes();
     Ok(())
 }

@@ -82,7 +82,7 @@ impl Graph {
     /// Combines graphs below a new root, which has the version and the license of the first graph's
     /// root.
     fn all(name: &str, graphs: Vec<Self>) -> Result<Self> {
-        let first = graphs.first().context("nothing is in it")?.root.clone();
+        let first = graphs.first().context("a program without crates")?.root.clone();
         let root = Crate { name: name.to_owned(), ours: true, ..first };
         let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
         for graph in graphs {
@@ -110,7 +110,7 @@ impl Graph {
             needs.entry(found.clone()).or_default();
             path.push(found);
         }
-        Ok(Self { root: path.into_iter().next().context("cargo tree printed nothing")?, needs })
+        Ok(Self { root: path.into_iter().next().context("cargo tree printed no output")?, needs })
     }
 }
 
@@ -157,7 +157,7 @@ fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     }
     let metadata = cargo(root, "metadata", &["--format-version", "1"], "--filter-platform")?;
     let metadata: Metadata =
-        serde_json::from_str(&metadata).context("reading what cargo metadata printed")?;
+        serde_json::from_str(&metadata).context("reading the output of cargo metadata")?;
     let folder = |package: Package| {
         let folder = package.manifest_path.parent()?.to_owned();
         Some(((package.name, package.version), folder))

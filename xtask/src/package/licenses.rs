@@ -26,10 +26,10 @@ const NAMES: [&str; 6] = ["copying", "copyright", "licence", "license", "notice"
 const FOLDER: &str = "LICENSES";
 
 const ABOUT: &str = "\
-The packages from crates.io and npm that are in this program, each with its licence and its source.
-The texts that came with them are below, each once, after the packages that it came with.";
+The packages from crates.io and npm in this program, each with its license and its source.
+Their license texts are below. Each text is there once, after the packages that include it.";
 
-const WITHOUT: &str = "These came without a text:";
+const WITHOUT: &str = "Packages without a license text:";
 
 const RULE: &str =
     "--------------------------------------------------------------------------------";

@@ -28,18 +28,18 @@ pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -
     let (left_titles, right_titles) = (titles(&left), titles(&right));
     let only = |title: &&String| {
         let name = if left_titles.contains(*title) { one.0 } else { other.0 };
-        format!("{title}: only {name} has it")
+        format!("{title}: only in {name}")
     };
     let in_both = |leaf: &&Leaf| left_titles.contains(&leaf.0) && right_titles.contains(&leaf.0);
     let differs = |leaf: &&Leaf| match (left.get(*leaf), right.get(*leaf)) {
         (Some(this), Some(that)) => !(same(this, that) || generated.contains(*leaf)),
         _ => true,
     };
-    let said =
-        |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let shown =
+        |value: Option<&&Value>| value.map_or_else(|| "missing".to_owned(), ToString::to_string);
     let line = |leaf: &Leaf| {
-        let (this, that) = (said(left.get(leaf)), said(right.get(leaf)));
-        format!("{} {}: {} says {this}, {} says {that}", leaf.0, leaf.1, one.0, other.0)
+        let (this, that) = (shown(left.get(leaf)), shown(right.get(leaf)));
+        format!("{} {}: {this} in {}, {that} in {}", leaf.0, leaf.1, one.0, other.0)
     };
     let fields: BTreeSet<_> = left.keys().chain(right.keys()).filter(in_both).collect();
     let fields = fields.into_iter().filter(differs).map(line);
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(
             differences(("core", &core), ("paved", &ours), &BTreeSet::new()),
             [
-                "instance spec.ami: core says \"a\", paved says \"b\"",
-                "instance spec.keys[0]: core says \"k\", paved says nothing",
-                "instance spec.size: core says nothing, paved says 3",
+                "instance spec.ami: \"a\" in core, \"b\" in paved",
+                "instance spec.keys[0]: \"k\" in core, missing in paved",
+                "instance spec.size: missing in core, 3 in paved",
             ]
         );
     }
@@ -127,10 +127,7 @@ mod tests {
         let generated = generated(&run("one"), &run("two"));
         let fields =
             |other: &[Value]| differences(("core", &run("one")), ("paved", other), &generated);
-        assert_eq!(
-            fields(&run("three")),
-            ["connection spec: core says \"one\", paved says \"three\""]
-        );
+        assert_eq!(fields(&run("three")), ["connection spec: \"one\" in core, \"three\" in paved"]);
         let mut without = run("one");
         without[0]["data"] = json!({});
         assert!(fields(&without)[0].starts_with("connection data"), "{:?}", fields(&without));
@@ -155,7 +152,7 @@ mod tests {
         let core = [resource(&json!({}))];
         assert_eq!(
             differences(("core", &core), ("paved", &[]), &BTreeSet::new()),
-            ["instance: only core has it"]
+            ["instance: only in core"]
         );
     }
 }

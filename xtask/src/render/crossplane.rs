@@ -133,7 +133,7 @@ impl Crossplane {
         let validation: Validation = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)))?;
         let (all, valid) = (documents.len(), validation.resources.len());
-        ensure!(all == valid, "{all} documents were to be validated, {valid} were");
+        ensure!(all == valid, "validated {valid} of {all} documents");
         Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
     }
 
@@ -141,7 +141,7 @@ impl Crossplane {
     /// of the example's XR, because the API server and Crossplane would set them.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
         let [like] = &yaml::read(like)?[..] else {
-            anyhow::bail!("{}: not one document", like.display())
+            anyhow::bail!("{}: expected one document", like.display())
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut command = Command::new(&self.cli);

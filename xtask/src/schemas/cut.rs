@@ -133,8 +133,8 @@ fn cut_fields(schema: &mut Value, fields: &BTreeMap<String, Shape>, path: &str, 
 
 impl Gaps {
     fn wrong(&mut self, path: &str, wanted: &str, schema: &Value) {
-        let given = schema["type"].as_str().unwrap_or("something without a type");
-        self.wrong.push(format!("{path}: the model says {wanted}, the CRD {given}"));
+        let given = schema["type"].as_str().unwrap_or("a field without a type");
+        self.wrong.push(format!("{path}: {wanted} in the model, {given} in the CRD"));
     }
 }
 
@@ -253,7 +253,7 @@ mod tests {
         let model = model(&[("size", "string"), ("colour", "string")]);
         managed(&schema(), &model, &Shape::Any, false, &mut gaps);
         assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.colour".to_owned()]));
-        assert_eq!(gaps.wrong, ["spec.forProvider.size: the model says string, the CRD number"]);
+        assert_eq!(gaps.wrong, ["spec.forProvider.size: string in the model, number in the CRD"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn causes(status: &Status) -> impl Iterator<Item = &kube::core::response::Status
 pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>) -> Failure {
     let mut violations: Vec<FieldError> = causes(status)
         .map(|cause| {
-            let manager = cause.message.split('"').nth(1).unwrap_or("somebody else");
+            let manager = cause.message.split('"').nth(1).unwrap_or("another manager");
             let since = live.map(|live| since(live, manager)).unwrap_or_default();
             FieldError {
                 path: one_line(cause.field.trim_start_matches('.')),

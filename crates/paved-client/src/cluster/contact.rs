@@ -42,7 +42,7 @@ impl Contact {
         // `Init` is sent before any request, and one page is not the whole list.
         let answered = matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_));
         let is_back = answered && self.lost.remove(&watch).is_some() && self.lost.is_empty();
-        is_back.then(|| format!("{} answers again", cluster.server))
+        is_back.then(|| format!("{} responds again", cluster.server))
     }
 
     /// Records that a watch broke. It restarts automatically. Missing rights are an error, because

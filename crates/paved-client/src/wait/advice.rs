@@ -17,24 +17,24 @@ pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
             (head, part.cause.as_ref(), part.message.as_deref().unwrap_or_default())
         }
         Blocker::Whole(cause, message) => {
-            (format!("has not moved for {time}"), Some(cause), message.as_str())
+            (format!("has not changed for {time}"), Some(cause), message.as_str())
         }
-        Blocker::Uncomposed(cause) => (format!("has not moved for {time}"), Some(cause), ""),
+        Blocker::Uncomposed(cause) => (format!("has not changed for {time}"), Some(cause), ""),
     };
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences = [
-        Some(
-            cause.map_or_else(
+    let sentences =
+        [
+            Some(cause.map_or_else(
                 || format!("{head}."),
                 |cause| format!("{head}: {}.", cause.headline()),
+            )),
+            cause.map(Cause::remediation).map(str::to_owned),
+            (!message.is_empty()).then(|| format!("Message: {}.", message.trim_end_matches('.'))),
+            Some(
+                "Creation continues automatically after the cause is fixed. Then wait again."
+                    .to_owned(),
             ),
-        ),
-        cause.map(Cause::remediation).map(str::to_owned),
-        (!message.is_empty()).then(|| format!("Message: {}.", message.trim_end_matches('.'))),
-        Some(
-            "Creation continues automatically once the cause is gone: wait again then.".to_owned(),
-        ),
-    ];
+        ];
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

@@ -78,7 +78,7 @@ impl Course {
             return if seen.gone { Verdict::Done } else { Verdict::Pending };
         }
         if seen.gone {
-            return failed("was deleted while it was waited for".to_owned());
+            return failed("was deleted during the wait".to_owned());
         }
         if environment.deleted.is_some() {
             return failed("is being deleted: it will not become ready".to_owned());

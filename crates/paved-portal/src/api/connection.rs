@@ -57,7 +57,7 @@ pub(crate) async fn reveal(
         name,
         secret = answer.as_ref().ok().map(|details| details.secret.as_str()),
         outcome,
-        "connection details were asked for"
+        "connection details were requested"
     );
     answer.map(Answer)
 }

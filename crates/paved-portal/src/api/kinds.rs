@@ -179,9 +179,9 @@ fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
     let (mut spec, keys) = (spec.clone(), connection_keys(kind));
     let fields = spec.get_mut("properties").and_then(Value::as_object_mut);
     if let Some(fields) = fields.filter(|_| !keys.is_empty()) {
-        let what = format!("Where the connection details go: {}.", keys.join(", "));
+        let what = format!("The Secret for the connection details: {}.", keys.join(", "));
         let name = json!({"type": "string", "maxLength": 253, "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
-            "description": "Name of a Secret beside the claim. Default: the claim's own name and -conn."});
+            "description": "Name of a Secret in the claim's namespace. Default: the claim's name and -conn."});
         let field = json!({"type": "object", "description": what, "properties": {"name": name}});
         fields.entry(SECRET).or_insert(field);
     }

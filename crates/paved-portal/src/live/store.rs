@@ -334,7 +334,7 @@ impl Live {
         if self.whole.load(Ordering::Acquire) {
             return Ok(());
         }
-        let detail = "The portal has not seen yet what there is in the cluster.";
+        let detail = "The portal is still loading the environments. Try again in a moment.";
         Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
     }
 

@@ -37,7 +37,7 @@ pub(crate) async fn follow(
         let seen = match catalog.look().await {
             Ok(seen) => seen,
             Err(failure) => {
-                tracing::warn!(%failure, "the cluster does not say what kinds there are");
+                tracing::warn!(%failure, "could not list the kinds of the cluster");
                 // Until the first success, the portal cannot show environments.
                 if !catalog.seen().is_known() {
                     look.reset_after(pause.min(UNKNOWN));

@@ -32,11 +32,11 @@ pub(super) struct HttpClient {
 /// An error below the HTTP layer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("no answer within {} s", .0.as_secs())]
+    #[error("no response within {} s", .0.as_secs())]
     Late(Duration),
-    #[error("no answer: {0}")]
+    #[error("no response: {0}")]
     Connection(#[from] hyper_util::client::legacy::Error),
-    #[error("an answer that ends early, or is larger than {LARGEST} bytes")]
+    #[error("a response that ends early, or is larger than {LARGEST} bytes")]
     Body,
 }
 

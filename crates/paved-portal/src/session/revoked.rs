@@ -108,7 +108,7 @@ impl Revoked {
         }
         let Some(maps) = &self.maps else { return Ok(()) };
         write(maps, id, expires).await.map_err(|error| {
-            tracing::error!(%error, "other replicas cannot be told that a session has ended");
+            tracing::error!(%error, "could not notify the other replicas of an ended session");
             let detail = "You are signed out here. Other replicas of the portal may accept the \
                           session until it expires.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
@@ -144,7 +144,7 @@ impl Revoked {
                     Some(Ok(_)) => {}
                     Some(Err(error)) => {
                         self.is_interrupted();
-                        tracing::warn!(%error, "what other replicas have ended is not known just now");
+                        tracing::warn!(%error, "could not read the sessions that other replicas ended");
                     }
                     None => return,
                 },
@@ -186,7 +186,7 @@ impl Revoked {
         if let Err(error) =
             maps.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"data": gone}))).await
         {
-            tracing::warn!(%error, "sessions that have ended cannot be taken off the list");
+            tracing::warn!(%error, "could not remove expired sessions from the list");
         }
     }
 }

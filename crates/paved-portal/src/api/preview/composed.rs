@@ -93,8 +93,7 @@ impl Composed {
         let resources: Vec<Resource> = shown.resources.into_iter().map(resource).collect();
         let slots = parts.iter().map(|part| part.slot.as_str());
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), slots);
-        let closed =
-            ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
+        let closed = ssh_closed.then(|| "SSH is closed: no network is allowed.".to_owned());
         let others = step.others.iter();
         let others = others.map(|other| {
             format!(
