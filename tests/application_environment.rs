@@ -106,7 +106,7 @@ fn first_pool_of_a_new_cluster_needs_no_ssd() {
 }
 
 #[test]
-fn new_cluster_takes_the_subnet_of_its_region() {
+fn new_cluster_uses_the_subnet_of_its_region() {
     let path = |region: &str| format!("projects/acme-dev/regions/{region}/subnetworks/gke");
     for mut world in new() {
         let network = json!("projects/acme-dev/global/networks/prod-custom");

@@ -118,7 +118,7 @@ fn success_is_marked_last_and_only_then() {
 }
 
 #[test]
-fn the_files_arrive_as_they_stand_in_the_repository() {
+fn files_arrive_as_in_the_repository() {
     let config = parsed(&rendered(&[], "4.8.0"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/apis/gpu_workspace/cloud_init");
     for (path, name) in [

@@ -46,7 +46,7 @@ fn reached(world: &World, networks: &Value, seen: &Value) -> World {
 }
 
 #[test]
-fn ssh_goes_to_an_address_of_the_version_that_is_let_in() {
+fn ssh_uses_an_address_of_an_allowed_ip_version() {
     let (v4, v6) = (json!(["203.0.113.0/24"]), json!(["2001:db8:1::/48"]));
     let both = json!({"id": "i-1", "publicIp": "198.51.100.7", "privateIp": "10.0.0.7", "ipv6Addresses": ["2001:db8::7"]});
     let only_v4 = json!({"id": "i-1", "publicIp": "198.51.100.7", "privateIp": "10.0.0.7"});
@@ -113,7 +113,7 @@ fn workspace_of_an_earlier_release_keeps_its_role_and_gets_no_new_rule() {
 }
 
 #[test]
-fn machine_made_anew_starts_in_the_subnet_that_it_had() {
+fn recreated_machine_uses_its_previous_subnet() {
     for world in new() {
         assert_eq!(asked(&world, "instance")["spec"]["forProvider"]["subnetId"], Value::Null);
         let mut world = world.settle(|_| Mood::Ready);

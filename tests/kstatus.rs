@@ -193,7 +193,7 @@ fn ready_examples_have_no_stalled_condition() {
 }
 
 #[test]
-fn rules_are_those_of_kstatus() {
+fn rules_match_kstatus() {
     let object = |generation: i64, seen: Value, conditions: &[(&str, &str)]| {
         let conditions: Vec<Value> = conditions
             .iter()

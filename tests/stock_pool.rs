@@ -56,7 +56,7 @@ fn a_pool_is_ready_when_all_its_pods_are_available() {
 }
 
 #[test]
-fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
+fn change_is_not_ready_before_the_deployment_observes_the_change() {
     for world in ready() {
         let generation = status(&world.answer())["observedGeneration"].clone();
         let changes = [
@@ -93,7 +93,7 @@ fn counts_of_an_older_generation_are_never_called_ready() {
 }
 
 #[test]
-fn a_quantity_written_otherwise_is_no_change() {
+fn differently_written_quantity_changes_nothing() {
     // As an API server formats them.
     let quantities = [
         ("16384Mi", "16Gi"),
@@ -171,7 +171,7 @@ fn last_sync_time_changes_only_with_the_status() {
 }
 
 #[test]
-fn gpus_come_with_their_toleration_and_go_with_it() {
+fn gpus_and_their_toleration_are_added_and_removed_together() {
     for mut world in ready() {
         let pod = |world: &World| {
             let desired = support::world::desired(&world.answer());

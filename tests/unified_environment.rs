@@ -271,7 +271,7 @@ fn new_size_changes_connection_limit_and_resources() {
 }
 
 #[test]
-fn settings_neither_move_a_database_nor_take_an_ingress_away() {
+fn changed_settings_keep_databases_and_ingresses() {
     for mut environment in ready() {
         let before = environment.desired();
         let url = status(&environment.answer())["backendUrl"].clone();
@@ -410,7 +410,7 @@ fn with_a_server() -> Vec<World> {
 }
 
 #[test]
-fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
+fn new_server_names_its_final_snapshot_and_changes_immediately() {
     for world in with_a_server() {
         let mut world = world.settle(|_| Mood::Ready);
         let server = asked(&world, "postgres-instance")["spec"]["forProvider"].clone();

@@ -105,7 +105,7 @@ async fn concurrent_writers_one_succeeds_and_the_others_get_a_conflict() {
 }
 
 #[tokio::test]
-async fn object_with_a_finalizer_goes_when_it_is_released() {
+async fn object_is_deleted_when_its_finalizer_is_removed() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
     let mut held = map("a", &json!({}));

@@ -113,7 +113,7 @@ async fn comes_and_goes(client: &Client, api: &str, flavour: Flavour) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parts_become_ready_one_after_the_other_and_go_so() {
+async fn resources_become_ready_and_are_deleted_one_after_the_other() {
     let (_demo, client) = start(0.1, &[]).await;
     let before = left(&client).await;
     let (objects, name) = apply(&client, "gpu-workspace", Flavour::Claims, &json!({})).await;

@@ -132,7 +132,7 @@ mod tests {
 
     /// Only differing decisions can prove that an upgrade changes no existing resource.
     #[test]
-    fn every_api_is_decided_otherwise() {
+    fn later_settings_differ_for_every_api() {
         for api in APIS {
             let section = api.info().settings;
             let body = Object::from_iter([(section.to_owned(), api.example_settings())]);

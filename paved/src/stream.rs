@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_reader_is_no_failure_while_the_work_continues() {
+    fn closed_reader_does_not_stop_the_work() {
         struct Broken(io::ErrorKind);
         impl io::Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

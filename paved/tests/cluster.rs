@@ -76,7 +76,7 @@ async fn kinds_lists_served_kinds_and_their_compositions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
+async fn busy_cluster_is_retried_and_broken_cluster_is_reported() {
     let failure = |code: u16| json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "starting"});
     let none = json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionList", "metadata": {}, "items": []});
     let in_turn = json!([failure(503), failure(503), none, failure(500)]);
@@ -94,7 +94,7 @@ async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_has_expired_is_said_in_a_line() {
+async fn expired_token_is_reported_in_one_line() {
     let unknown = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401, "reason": "Unauthorized",
         "message": "Unauthorized"});
     let all = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools";
@@ -160,7 +160,7 @@ async fn context_selects_the_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_without_a_service_account_is_told_so() {
+async fn pod_without_a_service_account_gets_an_error() {
     let variables = [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", "1")];
     let told = run(Path::new(PAVED), &["list"], &variables).await;
     assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);

@@ -119,7 +119,7 @@ async fn a_workspace_is_reached_by_ssh_under_its_own_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_public_address_the_aws_cli_takes_over() {
+async fn workspace_without_a_public_address_uses_the_aws_cli() {
     let line = "aws ssm start-session --target i-0abc --region eu-west-1";
     let seat =
         Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
@@ -285,7 +285,7 @@ fn virtual_environment(status: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
+async fn managed_cluster_uses_the_login_of_its_cloud() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
@@ -336,7 +336,7 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
+async fn cloud_token_is_not_sent_to_a_server_named_only_in_a_secret() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
         "since": "2026-01-01T10:00:00Z"}]);
@@ -444,7 +444,7 @@ async fn status_of_a_workspace_prints_only_words_and_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anothers_context_of_the_same_name_stays() {
+async fn foreign_context_of_the_same_name_is_kept() {
     let environment =
         virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
     let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
@@ -465,7 +465,7 @@ async fn anothers_context_of_the_same_name_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
+async fn virtual_cluster_is_reached_through_its_load_balancer() {
     let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://203.0.113.9"});
     let details = kubeconfig("https://preview-x.host.svc:443");
     let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
@@ -478,7 +478,7 @@ async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
+async fn virtual_cluster_without_an_address_is_not_written() {
     let details = kubeconfig("https://preview-x.host.svc:443");
     for endpoint in [Value::Null, "".into()] {
         let status =

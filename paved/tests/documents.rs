@@ -107,7 +107,7 @@ fn settings_come_from_the_composition_beside_the_file() {
 }
 
 #[test]
-fn a_composition_that_is_named_goes_before_the_one_beside() {
+fn named_composition_overrides_the_composition_beside_the_file() {
     let text = std::fs::read_to_string(example("gpu-workspace/composition.yaml")).unwrap();
     let folder =
         folder(&[("mine.yaml", &text.replace("ami-0123456789abcdef0", "ami-00000000000000001"))]);
@@ -116,7 +116,7 @@ fn a_composition_that_is_named_goes_before_the_one_beside() {
 }
 
 #[test]
-fn settings_that_are_named_go_before_all() {
+fn named_settings_override_other_settings() {
     let folder = folder(&[("settings.yaml", &settings("ami-00000000000000002"))]);
     let run = paved(&["preview", &example(CLAIM), "--settings", &within(&folder, "settings.yaml")]);
     assert_eq!(*image(&run.documents()), "ami-00000000000000002");

@@ -117,7 +117,7 @@ fn a_check_of_settings_compares_each_claim_with_its_own_resources() {
 }
 
 #[test]
-fn a_claim_of_another_namespace_is_not_the_stored_one() {
+fn claim_of_another_namespace_is_not_the_stored_claim() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
     let moved = claim
         .replace("namespace: team-vision", "namespace: team-audio")

@@ -142,7 +142,7 @@ fn a_file_is_never_replaced_unasked() {
 }
 
 #[test]
-fn a_mistake_is_told() {
+fn invalid_arguments_are_reported() {
     for (args, code, told) in [
         (&["init"][..], 1, "KIND"),
         (&["init", "GpuWorkspace", "a"], 1, "did you mean"),

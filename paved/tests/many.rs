@@ -76,7 +76,7 @@ async fn a_list_is_one_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_goes_on_is_a_list_and_a_watch() {
+async fn continuing_list_is_a_list_and_a_watch() {
     let cluster = many().await;
     let _run = command(&cluster, &["list", "-w"]).spawn().unwrap();
     until_watched(&cluster).await;

@@ -233,7 +233,7 @@ fn running_resource_keeps_its_values() {
 }
 
 #[test]
-fn an_environment_that_cannot_be_composed_any_more_is_told() {
+fn environment_that_the_new_settings_reject_is_reported() {
     let none =
         "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {}\n";
     let folder = folder(&[("old.yaml", SETTINGS), ("new.yaml", none)]);

@@ -115,7 +115,7 @@ async fn key_with_a_control_character_does_not_stop_a_publish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_site_is_uploaded_once_and_pages_come_last() {
+async fn site_is_uploaded_once_with_its_pages_last() {
     // More files than S3 lists in one page.
     let (s3, cluster, site) = (S3::with_pages_of(100).await, cluster().await, site(150));
 
@@ -342,7 +342,7 @@ async fn an_environment_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_link_leads_out_of_the_folder() {
+async fn links_out_of_the_folder_are_rejected() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(5));
     symlink("/etc/passwd", site.path().join("assets/passwd")).unwrap();
     publish(&cluster, &s3, site.path(), &[])

@@ -97,7 +97,7 @@ async fn continuing_status_reports_a_lost_connection_and_a_deletion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_goes_on_does_so_too() {
+async fn continuing_list_reports_a_lost_connection() {
     let cluster = Cluster::with(pool(), &[]).await;
     for flags in [&["list", "-w"][..], &["list", "-A", "-w", "-o", "wide"]] {
         cluster.comes_back();

@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn networks_come_and_go_alone(
+    fn networks_are_added_and_removed_without_other_changes(
         world in generate::beginning(), stay in vec(generate::network(), 0..4), go in vec(generate::network(), 1..4), by_settings: bool,
     ) {
         if !generate::spec_schema(&world)["properties"]["parameters"]["properties"]["allowedCidrs"].is_object() {

@@ -266,7 +266,7 @@ fn uid() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn names_that_are_cut_or_cleaned_alike_stay_apart() {
+fn names_with_the_same_prefix_or_cleaned_form_stay_distinct() {
     let uid = "5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10";
     let long = "a".repeat(60);
     let alike = [

@@ -29,7 +29,7 @@ fn workspace_in(region: &str) -> World {
     spec(settings(workspace(), "gpuWorkspace", "amis", amis), "region", json!(region))
 }
 
-fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
+fn check_new_is_rejected_and_running_continues(cases: Vec<(World, &'static str)>) {
     for (world, _) in &cases {
         let mut running = World { input: json!(null), ..world.clone() };
         running.input = of_api(world.api().info().name).input;
@@ -50,7 +50,7 @@ fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
 fn tags_are_checked_by_the_services_that_carry_them() {
     let sixty: serde_json::Map<String, Value> =
         (0..60).map(|n| (format!("key{n:02}"), json!("x"))).collect();
-    new_is_refused_and_running_goes_on(vec![
+    check_new_is_rejected_and_running_continues(vec![
         (
             tagged(workspace(), json!({"name": "gpu-fleet"})),
             "settings.tags.name: the same key as \"Name\", which Paved Road or the provider sets, \
@@ -96,7 +96,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         "arn:aws:iam::123456789012:role/site-publisher",
         "arn:aws-us-gov:iam::123456789012:role/site-publisher",
     ]);
-    new_is_refused_and_running_goes_on(vec![
+    check_new_is_rejected_and_running_continues(vec![
         (
             gpu("permissionsBoundary", json!("DeveloperBoundary")),
             "settings.gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the \
@@ -171,7 +171,7 @@ fn unknown_offered_machine_type_fails_only_without_a_match() {
 }
 
 #[test]
-fn machines_in_china_take_their_role_by_the_principal_of_china() {
+fn machines_in_china_use_the_service_principal_of_china() {
     let principal = |world: &World| {
         let role = desired(&world.answer()).remove("role").unwrap();
         let policy = role["spec"]["forProvider"]["assumeRolePolicy"].as_str().unwrap().to_owned();

@@ -80,7 +80,7 @@ async fn four_mebibytes_are_accepted_and_not_a_byte_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_large_requests_are_answered_two_at_a_time() {
+async fn hundred_large_requests_are_answered_two_at_a_time() {
     let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counting = {
         let peak = peak.clone();
@@ -99,7 +99,7 @@ async fn a_hundred_large_requests_are_answered_two_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_large_requests_take_the_memory_of_two() {
+async fn hundred_large_requests_use_the_memory_of_two() {
     let function = Process::start(&["--max-concurrent-requests=2"]);
     assert_eq!(send_hundred(&function.address().await).await, [Code::InvalidArgument; 100]);
     // Two messages twice, as bytes and decoded, the windows and the process itself. All hundred
@@ -156,7 +156,7 @@ async fn malformed_request_is_an_invalid_argument() {
 }
 
 #[tokio::test]
-async fn sigterm_lets_calls_in_flight_finish() {
+async fn calls_in_flight_finish_after_sigterm() {
     let mut function = Process::start(&[]);
     let (address, metrics) = (function.address().await, function.metrics_address().await);
     let call = begin(connect(&address).await, RunFunctionRequest::default()).await;
@@ -177,7 +177,7 @@ async fn sigterm_lets_calls_in_flight_finish() {
 }
 
 #[tokio::test]
-async fn metrics_hold_the_common_series_and_our_own() {
+async fn metrics_include_the_common_series_and_our_own() {
     let function = Process::start(&[]);
     let channel = connect(&function.address().await).await;
     send(channel.clone(), framed(&[])).await;

@@ -120,7 +120,7 @@ static SLOW: LazyLock<Vec<Slow>> = LazyLock::new(|| {
 });
 
 #[test]
-fn an_environment_can_be_deleted_while_it_is_made() {
+fn environment_can_be_deleted_during_its_creation() {
     for Slow { name, world, made, .. } in SLOW.iter() {
         let mut world = world.clone();
         reconcile(&format!("{name}, and in force later"), &mut world, None);
@@ -129,7 +129,7 @@ fn an_environment_can_be_deleted_while_it_is_made() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_add_ons_leave_it() {
+fn environment_can_be_deleted_during_the_removal_of_add_ons() {
     for (name, running) in of_every_type(running) {
         for fields in ADD_ONS {
             let mut world = running.clone();
@@ -179,7 +179,7 @@ fn environment_can_be_deleted_while_an_add_on_is_held() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_an_add_on_comes_back() {
+fn environment_can_be_deleted_while_an_add_on_is_added_again() {
     for (name, running) in of_every_type(running) {
         let before = desired(&running.answer());
         for calls in 0..=ALL_GONE {

@@ -156,14 +156,14 @@ mod that_it_can_fail {
     }
 
     #[test]
-    fn usages_in_a_circle_are_seen() {
+    fn usages_in_a_cycle_are_reported() {
         let circle: Vec<_> = USAGES.into_iter().chain([("app", "cluster")]).collect();
         let found = problems(&circle);
         assert!(found.iter().any(|problem| problem.starts_with("never gone: ")), "{found:?}");
     }
 
     #[test]
-    fn databases_go_after_their_grants_and_users_and_before_their_owner() {
+    fn databases_are_deleted_after_their_grants_and_users_and_before_their_owner() {
         let sql = |kind: &str| {
             json!({"apiVersion": "postgresql.sql.m.crossplane.io/v1alpha1", "kind": kind,
                    "metadata": {"name": kind.to_lowercase()}, "spec": {"forProvider": {}}})

@@ -54,7 +54,7 @@ fn every_resource_is_deleted_or_kept() {
 }
 
 #[test]
-fn examples_keep_exactly_this() {
+fn examples_keep_exactly_the_expected_resources() {
     for case in simulated::all() {
         let told = told(&case);
         let keeps: Vec<String> = told["keeps"]

@@ -89,7 +89,7 @@ fn trap_04_default_charts_spell_their_versions_as_asked() {
 }
 
 #[test]
-fn trap_04_chart_that_spells_its_version_otherwise_is_told() {
+fn trap_04_differently_spelled_chart_version_is_reported() {
     for mut environment in running(API, None) {
         let release = environment.world.resources_mut().get_mut("knative").unwrap();
         let version = release["spec"]["forProvider"]["chart"]["version"].as_str().unwrap();

@@ -55,7 +55,7 @@ fn trap_11_environments_of_one_name_share_no_name_in_a_cloud() {
 }
 
 #[test]
-fn trap_11_bucket_of_another_account_is_told() {
+fn trap_11_bucket_of_another_account_is_reported() {
     const BUCKET: &str = "frontend-bucket";
     for mut environment in beginnings("unified-environment", None) {
         let asked = environment.asked(BUCKET);
@@ -84,7 +84,7 @@ fn filled_blocks(world: &World, asked: &Value, slot: &str) -> Vec<String> {
 }
 
 #[test]
-fn trap_15_blocks_that_are_asked_for_stay_as_they_are() {
+fn trap_15_requested_blocks_are_unchanged() {
     let mut late = 0;
     for case in simulated::all() {
         let world = case.settled();

@@ -12,7 +12,7 @@ const SERVER: &str = "postgres-instance";
 const ROLE: &str = "postgres-role";
 
 #[test]
-fn trap_05_server_has_the_name_that_is_asked_for() {
+fn trap_05_server_has_the_requested_name() {
     for environment in running(API, Some("rds")) {
         let server = environment.resource(SERVER);
         let name = server["spec"]["forProvider"]["identifier"].as_str().unwrap();
@@ -31,7 +31,7 @@ fn class(environment: &Environment) -> String {
 }
 
 #[test]
-fn trap_06_change_of_size_takes_effect_without_a_window() {
+fn trap_06_size_changes_without_a_maintenance_window() {
     for mut environment in running(API, Some("rds")) {
         let (before, sent) = (class(&environment), environment.provider.updates(SERVER));
         environment.change(&["database", "size"], json!("small"));
@@ -49,7 +49,7 @@ fn trap_06_change_of_size_takes_effect_without_a_window() {
 }
 
 #[test]
-fn trap_07_server_that_cannot_come_back_is_told() {
+fn trap_07_failed_recreation_of_a_server_is_reported() {
     for mut environment in running(API, Some("rds")) {
         environment.provider.vanish(SERVER);
         environment.settle();
@@ -114,7 +114,7 @@ fn trap_18_grant_without_its_database_is_reported() {
 }
 
 #[test]
-fn trap_18_user_that_hangs_without_its_server_is_told() {
+fn trap_18_user_stuck_without_its_server_is_reported() {
     for mut environment in running("application-environment", None) {
         environment.provider.vanish("cloudsql-instance");
         environment.provider.fail("cloudsql-instance", "quota exceeded");

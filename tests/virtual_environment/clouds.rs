@@ -35,7 +35,7 @@ fn version_that_the_cloud_chose_stays_out_of_the_spec() {
 }
 
 #[test]
-fn eks_upgrades_new_clusters_and_leaves_the_others_as_they_are() {
+fn eks_upgrades_new_clusters_and_keeps_running_clusters_unchanged() {
     for world in beginnings("eks") {
         let policy =
             |world: &World| cluster(world)["spec"]["forProvider"].get("upgradePolicy").cloned();
@@ -107,7 +107,7 @@ fn machine_image_follows_the_machine_type_of_settings() {
 }
 
 #[test]
-fn charts_are_asked_for_as_they_spell_their_version() {
+fn charts_are_requested_with_their_own_spelling_of_the_version() {
     for mut world in beginnings("vcluster") {
         world.input["environment"]["charts"] =
             json!({"vcluster": "v0.36.1", "argocd": "v10.1.1", "knative": "v1.22.3"});
@@ -171,7 +171,7 @@ fn volumes_of_eks_have_a_driver_with_rights_and_a_default_class() {
 }
 
 #[test]
-fn driver_of_volumes_takes_the_role_of_settings() {
+fn driver_of_volumes_uses_the_role_of_settings() {
     let arn = "arn:aws:iam::123456789012:role/ebs";
     for mut world in beginnings("eks") {
         world.input["environment"]["eks"]["ebsCsiRoleArn"] = json!(arn);

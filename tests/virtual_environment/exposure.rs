@@ -143,7 +143,7 @@ fn load_balancer_of_an_earlier_release_stays_open_to_its_users() {
 }
 
 #[test]
-fn platform_teams_can_forbid_load_balancers_but_none_that_runs() {
+fn platform_teams_can_forbid_new_load_balancers_and_running_ones_stay() {
     for mut world in beginnings("vcluster").map(|world| expose(world, "loadBalancer")) {
         let running = world.clone().settle(|_| Mood::Ready);
         world.input["environment"]["exposeAllowed"] = json!(false);

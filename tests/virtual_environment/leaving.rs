@@ -34,7 +34,7 @@ fn without_add_ons(world: &mut World) {
 }
 
 #[test]
-fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
+fn add_ons_are_removed_from_a_virtual_cluster_in_order() {
     for mut world in running("vcluster") {
         assert!(inside(&world).values().all(|fate| *fate == "keep"));
         assert_eq!(inside(&world).len(), 6);
@@ -100,7 +100,7 @@ fn removed_add_ons_keep_the_virtual_cluster_until_they_are_gone() {
 }
 
 #[test]
-fn add_ons_leave_a_managed_cluster_in_order_before_their_usages() {
+fn add_ons_are_removed_from_a_managed_cluster_before_their_usages() {
     for cluster_type in ["gke", "eks", "aks"] {
         for mut world in running(cluster_type) {
             assert!(inside(&world).values().all(|fate| *fate == "delete"));
@@ -213,7 +213,7 @@ fn resources_inside_are_orphaned_until_their_access_is_kept() {
 }
 
 #[test]
-fn an_add_on_leaves_a_managed_cluster_once_its_way_in_is_kept() {
+fn add_on_is_removed_after_its_access_to_the_managed_cluster_is_kept() {
     for cluster_type in ["gke", "eks", "aks"] {
         for beginning in beginnings(cluster_type) {
             for (usage, reached) in beneath(cluster_type) {
@@ -267,7 +267,7 @@ fn operators_stay_until_their_resources_are_deleted() {
 }
 
 #[test]
-fn an_add_on_that_cannot_leave_is_told_of() {
+fn blocked_removal_of_an_add_on_is_reported() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {
             without_add_ons(&mut world);
@@ -311,7 +311,7 @@ fn an_add_on_that_cannot_leave_is_told_of() {
 }
 
 #[test]
-fn an_add_on_that_is_wanted_again_stays() {
+fn add_on_that_is_requested_again_is_kept() {
     for mut world in running("vcluster") {
         let before = inside(&world);
         let parameters = world.xr["spec"]["parameters"].clone();

@@ -162,7 +162,7 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
 }
 
 #[test]
-fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
+fn exposed_cluster_has_its_load_balancer_address_in_the_status() {
     for mut world in running("vcluster") {
         let inner = status(&world.answer())["endpoint"].clone();
         world.xr["spec"]["parameters"]["expose"] = json!("loadBalancer");
@@ -215,7 +215,7 @@ fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
 }
 
 #[test]
-fn managed_clusters_are_closed_but_to_the_networks_of_settings() {
+fn managed_clusters_allow_only_the_networks_of_settings() {
     let closed = [
         ("gke", "/privateClusterConfig/enablePrivateNodes", json!(true)),
         ("gke", "/masterAuthorizedNetworksConfig/gcpPublicCidrsAccessEnabled", json!(false)),

@@ -562,7 +562,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_name_leads_to_the_program_of_todays_recipe() {
+    fn plain_name_links_to_the_program_of_the_current_recipe() {
         let folder = tempfile::tempdir().unwrap();
         for tool in [Tool { ldflags: "-s", ..CORE }, CORE, CORE] {
             fs::write(folder.path().join(tool.key()), tool.key()).unwrap();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelled_name_has_a_nearest_one() {
+    fn misspelled_name_has_a_nearest_name() {
         assert_eq!(nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
         assert_eq!(nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
     }

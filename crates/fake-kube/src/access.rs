@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn user_is_the_one_of_the_token_or_the_impersonated_one() {
+    fn user_comes_from_the_token_or_the_impersonation() {
         let access = access();
         let (ada, portal) =
             (("authorization", "Bearer token-ada"), ("authorization", "Bearer token-portal"));

@@ -62,7 +62,7 @@ async fn list_of_an_exact_version_has_the_objects_of_that_time() {
 }
 
 #[tokio::test]
-async fn server_that_is_down_answers_503_until_it_is_back() {
+async fn unavailable_server_returns_503_until_it_recovers() {
     let (cluster, _server, maps) = start().await;
     cluster.faults.set_down(true);
     let refused = maps.list(&ListParams::default()).await.unwrap_err();

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_remembered_for_one_person_only() {
+    fn answer_is_cached_for_a_single_user() {
         let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
         let again = Person::for_tests("ada", &["ops"]);
         let kind = kinds().called("gpuws").unwrap().remove(0);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_no_answer() {
+    async fn failure_is_not_cached() {
         let failure = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Not now.");
         assert_eq!(at_once(&Answers::new(LONG, LONG, 10), Err(failure)).await, (50, 0));
     }

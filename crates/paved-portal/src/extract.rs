@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_leave_its_place_in_a_path() {
+    fn name_cannot_escape_its_path_segment() {
         for text in ["a", "ada-1", "a.b"] {
             assert!(name("name", text).is_ok(), "{text}");
         }

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_verified_is_nobodys() {
+    fn unverified_address_belongs_to_no_user() {
         for (verified, fits) in
             [(json!(true), true), (json!(false), false), (json!("false"), false)]
         {

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_path_leads_to_the_page_but_for_files_and_the_api() {
+    async fn every_path_except_files_and_the_api_returns_the_page() {
         for path in
             ["/", "/index.html", "/environments/team/stockpools.platform.acme.io/a.b", "/x.js"]
         {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_name_leads_out_of_the_pages() {
+    async fn names_out_of_the_pages_return_no_file() {
         for path in [
             "//etc/mtab",
             "/../main.rs",

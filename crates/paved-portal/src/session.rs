@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_cookie_of_the_same_name_counts_as_none() {
+    fn second_cookie_of_the_same_name_is_rejected() {
         let sessions = sessions(&[1]);
         let mut headers = sent(&begin(&sessions));
         headers.append(header::COOKIE, HeaderValue::from_static("__Host-paved-session=x"));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_groups_are_said() {
+    fn too_many_groups_are_reported() {
         let groups = (0..500).map(|number| format!("group-{number}")).collect();
         assert!(
             sessions(&[1])

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn return_path_never_leaves_the_portal() {
+    fn return_path_is_always_a_path_of_the_portal() {
         let portal = Url::parse("https://portal.example.org").unwrap();
         assert_eq!(safe_path(&portal, "/environments/ada?tab=yaml"), "/environments/ada?tab=yaml");
         for evil in [

@@ -133,7 +133,7 @@ fn machine_created_again_needs_a_subnet() {
 }
 
 #[test]
-fn small_server_created_again_takes_no_throughput() {
+fn recreated_small_server_has_no_throughput() {
     let server = model("rds.aws.upbound.io", "Instance");
     let sized = |gib: i64| json!({"allocatedStorage": gib, "storageThroughput": 125});
     let words = server.forbids_creation(&sized(20)).unwrap();
@@ -143,7 +143,7 @@ fn small_server_created_again_takes_no_throughput() {
 }
 
 #[test]
-fn refused_change_leaves_a_resource_ready() {
+fn rejected_change_keeps_a_resource_ready() {
     let mut world = world(json!({"role": aws("Role", json!({"path": "/a/"}))}));
     let mut provider = Provider::new(Pace::Instant);
     provider.answer(&mut world);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_was_started_again_counts_from_zero() {
+    fn restarted_crossplane_counts_from_zero() {
         let before = breakers(1, 2.0);
         assert!(breakers(1, 2.0).have_not_opened_since(&before).is_ok());
         assert!(breakers(1, 3.0).have_not_opened_since(&before).is_err());

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_those_of_the_metric_of_that_very_name() {
+    fn samples_belong_to_the_metric_with_the_exact_name() {
         let text = "# HELP opens_total Opened.\nopens_total{controller=\"a\"} 2\nopens_total_created{controller=\"a\"} 1.7e+09\n";
         assert_eq!(
             samples(text, "opens_total"),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn no_port_is_given_twice() {
+    fn ports_are_unique() {
         let ports: HashSet<u16> = (0..50).map(|_| free().unwrap()).collect();
         assert_eq!(ports.len(), 50);
     }

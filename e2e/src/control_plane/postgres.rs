@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_answers_to_its_password_only_and_goes_with_its_owner() {
+    async fn server_requires_its_password_and_stops_with_its_owner() {
         if Programs::find().is_err() {
             eprintln!("skipped: PostgreSQL is not installed");
             return;

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_in_sync_once_its_provider_has_seen_the_newest_of_it() {
+    fn resource_is_in_sync_after_its_provider_observes_its_generation() {
         let part = |synced: Value| {
             json!({
                 "metadata": {"generation": 2},

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn several_rules_add_up_and_a_broken_one_is_none() {
+    fn several_rules_add_up_and_a_broken_rule_is_ignored() {
         let rules = behaviour(&[
             ("a", "{kind: Instance, seconds: 2.5}"),
             ("b", "{group: ec2.aws.upbound.io, delete: no, seconds: 9}"),

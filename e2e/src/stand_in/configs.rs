@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_names_one_of_its_family() {
+    fn resource_refers_to_a_config_of_its_family() {
         let named = |api_version: &str, reference: Value| {
             let object = json!({"apiVersion": api_version, "metadata": {"namespace": "team"}, "spec": {"providerConfigRef": reference}});
             Named::by(&object)
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_has_one_for_each_that_is_played() {
+    fn guide_has_a_config_for_each_simulated_provider() {
         let configs = from_guide().unwrap();
         let groups: Vec<_> = configs.iter().map(|config| text(config, "/apiVersion")).collect();
         assert_eq!(

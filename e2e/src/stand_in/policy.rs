@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn unnamed_action_is_not_done() {
+    fn unlisted_action_is_not_performed() {
         assert_eq!(rights(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
         let but_deleting =
             json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_given_by_host_and_port() {
+    fn server_url_needs_host_and_port() {
         let server = Postgres::new("postgres://postgres:x@127.0.0.1:5433")
             .map_err(|error| error.to_string());
         assert_eq!(

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespaced_resource_names_secrets_beside_it() {
+    fn namespaced_resource_refers_to_secrets_in_its_namespace() {
         let object = json!({"metadata": {"namespace": "team"}, "spec": {
             "writeConnectionSecretToRef": {"name": "out"},
             "forProvider": {"passwordSecretRef": {"name": "given", "key": "password"}, "roleRef": {"name": "x"}}}});

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn document_goes_to_its_own_namespace_then_to_the_given_one() {
+    fn document_uses_its_own_namespace_then_the_given_namespace() {
         assert_eq!(planned(&claim(), None).unwrap().namespace, "default");
         assert_eq!(planned(&claim(), Some("team")).unwrap().namespace, "team");
         let mut own = claim();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn without_contexts_the_only_cluster_is_meant() {
+    fn kubeconfig_without_contexts_uses_its_only_cluster() {
         let entry = read("clusters: [{name: x, cluster: {server: https://x}}]").unwrap();
         assert_eq!((entry.cluster, entry.user), (json!({"server": "https://x"}), json!({})));
         for strange in [

@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_stands_in_the_url_inside() {
+    fn url_inside_the_cluster_has_name_and_namespace() {
         let place = Place { name: "preview-x".into(), namespace: "team-preview".into() };
         assert_eq!(Place::from_url("https://preview-x.team-preview.svc"), Some(place.clone()));
         assert_eq!(Place::from_url("https://preview-x.team-preview.svc:443/"), Some(place.clone()));

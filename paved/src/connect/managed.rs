@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_region_stands_in_the_endpoint() {
+    fn endpoint_contains_the_region() {
         assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
         assert_eq!(
             region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"),

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_a_shell_is_given_all_the_same() {
+    fn failed_setup_is_reported_and_a_shell_still_opens() {
         let state = tempfile::tempdir().unwrap();
         fs::write(state.path().join("failed"), "installing OpenCV (exit code 1)").unwrap();
         let (code, told) = play(&state, 60, Some("echo here"));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_lives_in_namespaces_is_looked_for_there() {
+    fn namespaced_kind_is_listed_in_its_namespaces() {
         let config = json!({"name": "team", "kind": OWN});
         let there = told(&json!({}), &config, &[(OWN, Some("vision"), "team")]);
         assert_eq!(there, ["✓ ProviderConfig.aws.m.upbound.io  team"]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_have_their_own() {
+    fn namespaces_have_separate_provider_configs() {
         let config = json!({"name": "company", "byNamespace": {
             "vision": {"name": "mine", "kind": OWN}, "speech": {"name": "of-speech"}}});
         let told = told(

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_deployment_its_kinds_tell() {
+    fn served_kinds_give_the_version_without_the_deployment() {
         for (version, kind, mark) in [
             ("v2", "CompositeResourceDefinition", Mark::Good),
             ("v1beta1", "Usage", Mark::Busy),

@@ -112,7 +112,7 @@ mod tests {
     use crate::paint::Mark;
 
     #[test]
-    fn rights_that_are_alike_are_one_line() {
+    fn equal_rights_share_a_line() {
         let all = kinds();
         let (user, viewer, nobody) =
             ([true; 6], [true, true, true, false, false, false], [false; 6]);

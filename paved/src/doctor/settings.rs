@@ -70,7 +70,7 @@ mod tests {
     use crate::paint::Mark;
 
     #[test]
-    fn placeholder_of_a_machine_image_is_named_and_is_no_failure() {
+    fn placeholder_of_a_machine_image_is_reported_as_a_note() {
         let mut world = world();
         world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0123456789abcdef0"}}}}})]);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other() {
+    fn columns_are_aligned() {
         let mut table = Table::new(COLUMNS.to_vec());
         let first =
             print(&mut table, &[row(&["é", "Provisioning", ""]), row(&["grace", "", "z"])], None);

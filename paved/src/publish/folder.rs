@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leads_out_of_the_folder() {
+    fn links_out_of_the_folder_are_rejected() {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "x").unwrap();
         let site = site();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_put_there_later_is_not_followed_either() {
+    fn link_created_later_is_not_followed() {
         let site = site();
         let folder = Folder::open(site.path()).unwrap();
         fs::remove_file(site.path().join("index.html")).unwrap();

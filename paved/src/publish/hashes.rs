@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_in_the_name_is_known_by_itself() {
+    fn content_hash_in_a_name_is_recognized() {
         for key in [
             "assets/index-BfLp4nCs.js",
             "static/js/main.073c9b0a.chunk.js",
@@ -143,7 +143,7 @@ mod tests {
 
     /// Output of these bundlers. Every name in these folders has a hash.
     #[test]
-    fn a_bundler_s_folder_is_known_by_one_of_its_names() {
+    fn bundler_folder_is_recognized_by_each_of_its_names() {
         let vite = [
             "index-DNdzdKvx.css",
             "index-Dv6VGLub.js",

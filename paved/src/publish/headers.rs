@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caller_knows_better_than_the_names() {
+    fn listed_hashed_files_override_name_detection() {
         let rules = rules(&["assets/**", "fonts/*.woff2"], &["assets/old/**", "*1a2b3c4d*"]);
         for (key, turn) in [
             ("assets/a/plain.js", Turn::Asset),

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrinks_is_told() {
+    fn shrunk_file_is_reported() {
         let told = etag(&file(5), 6).unwrap_err().to_string();
         assert_eq!(told, "changed during the upload");
     }

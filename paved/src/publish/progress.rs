@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_has_a_style_of_its_own() {
+    fn bar_has_its_own_style() {
         assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
     }
 }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_spec_is_told_with_its_reason() {
+    fn invalid_spec_is_reported_with_its_reason() {
         let mut object = ready();
         set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_a_line_each() {
+    fn several_environments_have_a_line_each() {
         let at = "2026-01-01T10:05:00Z".parse().unwrap();
         let frame = frame(&[seen(&ready()), seen(&half_made(&creating()))], at).unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();

@@ -708,7 +708,7 @@ async fn errors_are_problems_with_the_requests_id() {
 }
 
 #[tokio::test]
-async fn every_route_is_described_and_figures_are_there() {
+async fn every_route_is_described_and_metrics_exist() {
     let (_cluster, portal) = both().await;
     let served = portal.get("", "/api/v1/openapi.json").await.json();
     let print = || crate::support::paved(&["portal", "--print-openapi"]);

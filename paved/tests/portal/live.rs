@@ -183,7 +183,7 @@ async fn client_that_breaks_during_a_snapshot_starts_again() {
 }
 
 #[tokio::test]
-async fn a_way_back_through_many_namespaces_is_not_asked_about() {
+async fn resume_through_many_namespaces_needs_no_review() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -236,7 +236,7 @@ async fn restarted_api_server_loses_no_event() {
 }
 
 #[tokio::test]
-async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
+async fn kind_is_removed_after_the_api_server_reports_its_removal() {
     let told = async |gone: bool| {
         let (cluster, portal) = limited(Limits { kinds: SOON, ..Limits::default() }).await;
         let mut events = ada(&portal, "").await;
@@ -299,7 +299,7 @@ async fn streams_share_one_watch_for_each_kind() {
 }
 
 #[tokio::test]
-async fn a_portal_that_stops_says_so() {
+async fn stopping_portal_notifies_its_streams() {
     let cluster = ApiServer::start().await;
     let mut portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut events = ada(&portal, "").await;

@@ -101,7 +101,7 @@ async fn cross_site_changes_are_rejected() {
 }
 
 #[tokio::test]
-async fn our_own_pages_and_scripts_with_a_token_may() {
+async fn own_pages_and_scripts_with_a_token_can_write() {
     let world = world().await;
     let origin = world.portal.url("");
     let origin = origin.as_str();
@@ -216,7 +216,7 @@ async fn request_body_gives_no_rights() {
 }
 
 #[tokio::test]
-async fn paths_lead_nowhere_else() {
+async fn encoded_paths_reach_no_other_resource() {
     let world = world().await;
     world.cluster.asked();
     for path in [
@@ -337,7 +337,7 @@ async fn client_that_sends_slowly_is_rejected() {
 }
 
 #[tokio::test]
-async fn there_may_be_more_lines_than_a_node_gives_files_at_first() {
+async fn connections_may_exceed_the_initial_limit_of_open_files() {
     let cluster = ApiServer::start().await;
     let portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut lines = Vec::new();
@@ -372,7 +372,7 @@ async fn log_lines_of_a_request_have_its_id() {
 }
 
 #[tokio::test]
-async fn secrets_never_stand_in_the_log() {
+async fn secrets_are_never_in_the_log() {
     let world = world().await;
     let portal = &world.portal;
     let canary = "canary-0123456789";
@@ -506,7 +506,7 @@ async fn on_loopback_the_host_must_be_loopback() {
 /// A user who writes an environment chooses the name of its Secret and, in the namespaced API, the
 /// names of its resources. Such a name must not lead the portal to another path of the API server.
 #[tokio::test]
-async fn name_in_an_object_leads_to_no_other_path() {
+async fn name_in_an_object_cannot_change_the_path() {
     let limits = Limits { deletions: Duration::from_millis(50), ..Limits::default() };
     let world = limited(limits).await;
     let (cluster, portal) = (&world.cluster, &world.portal);

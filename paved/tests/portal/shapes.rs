@@ -85,7 +85,7 @@ async fn a_workspace_is_deleted_that_another_replica_has_just_made() {
 }
 
 #[tokio::test]
-async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
+async fn workspace_needs_an_owner_and_has_the_keys_of_the_owner() {
     let (cluster, portal) = both().await;
     for body in [json!({}), json!({"owner": ""}), json!({"owner": null}), json!([])] {
         let refused = portal.json("POST", "ada", "/api/workspaces", &body).await;
@@ -350,7 +350,7 @@ async fn a_first_message_can_bring_the_token() {
 }
 
 #[tokio::test]
-async fn websockets_are_told_that_the_portal_stops() {
+async fn websockets_are_notified_when_the_portal_stops() {
     let (_cluster, mut portal) = both().await;
     let mut sockets = Vec::new();
     for _ in 0..20 {
@@ -489,7 +489,7 @@ async fn simultaneous_requests_with_one_key_count_once() {
 }
 
 #[tokio::test]
-async fn a_job_is_not_anothers_claim_that_says_so() {
+async fn claim_of_another_user_is_not_a_job() {
     let (cluster, portal) = both().await;
     let headers = [
         ("content-type", "application/json"),

@@ -82,7 +82,7 @@ async fn client_secret_is_sent_with_a_supported_method() {
 }
 
 #[tokio::test]
-async fn claims_may_be_said_apart_but_of_the_same_person_only() {
+async fn claims_may_be_split_between_sources_of_the_same_person() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
     let apart =
@@ -420,7 +420,7 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
 }
 
 #[tokio::test]
-async fn groups_that_do_not_count_take_no_room_in_a_session() {
+async fn ineffective_groups_use_no_space_in_a_session() {
     let World { cluster, provider, portal, .. } = world().await;
     let many: Vec<String> =
         (0..300).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
@@ -563,7 +563,7 @@ async fn sign_in_from_a_long_address_begins() {
 }
 
 #[tokio::test]
-async fn dash_is_no_prefix_and_a_missing_one_is_logged() {
+async fn dash_means_no_prefix_and_missing_prefix_is_logged() {
     let World { cluster, provider, folder, .. } = &world().await;
     for (prefix, warns) in [(Some("-"), false), (Some("oidc:"), false), (None, true)] {
         let mut more = vec!["--oidc-username-claim", "sub"];

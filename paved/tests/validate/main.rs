@@ -286,7 +286,7 @@ const SEVERAL: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     for (text, told) in SEVERAL {
         let run = paved_with(&["validate", "-", "-o", "github"], text);
         let errors = run.out.lines().filter(|line| line.starts_with("::error "));
@@ -375,7 +375,7 @@ fn no_secret_is_shown() {
 }
 
 #[test]
-fn name_of_a_valid_file_is_no_command_to_github() {
+fn name_of_a_valid_file_is_not_a_command_for_github() {
     let folder = folder(&[(
         "::stop-commands::x.yaml",
         include_str!("../../../examples/gpu-workspace/claim.yaml"),
@@ -391,7 +391,7 @@ fn name_of_a_valid_file_is_no_command_to_github() {
 }
 
 #[test]
-fn text_of_a_file_is_no_command_to_a_terminal_or_github() {
+fn text_of_a_file_is_not_a_command_for_a_terminal_or_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);

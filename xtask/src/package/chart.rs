@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_holds_a_secret() {
+    fn values_contain_no_secret() {
         let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
         let names: Vec<_> = ["/oidc/clientSecret", "/sessions", "/tls"]
             .iter()

@@ -193,7 +193,7 @@ mod tests {
         2 core v2.0.0||\n";
 
     #[test]
-    fn an_image_needs_all_that_is_in_it() {
+    fn image_depends_on_all_its_content() {
         let data = "0 core v2.0.0||\n1 other v3.0.0|MIT|https://example.org/other\n";
         let graphs = vec![Graph::read(TREE).unwrap(), Graph::read(data).unwrap()];
         let graph = Graph::all("image", graphs).unwrap();

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn people_do_not_read_secrets_but_by_name() {
+    fn users_read_secrets_only_by_name() {
         let files = all();
         for (role, rule) in rules(&files).filter(|(_, rule)| has(rule, "resources", "secrets")) {
             match role {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_ones_own_has_roles_of_its_own() {
+    fn custom_group_has_separate_roles() {
         let names = |roles: &[Value]| -> Vec<_> {
             roles.iter().map(|role| role["metadata"]["name"].as_str().unwrap().to_owned()).collect()
         };

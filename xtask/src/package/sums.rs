@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_or_is_there_once_is_named() {
+    fn changed_or_missing_file_is_named() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let first = built(folders[0].path(), &[("same", "x"), ("changed", "y"), ("gone", "x")]);
         let second = built(folders[1].path(), &[("same", "x"), ("changed", "z"), ("new", "x")]);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_resource_is_one_difference() {
+    fn missing_resource_is_a_single_difference() {
         let core = [resource(&json!({}))];
         assert_eq!(
             differences(("core", &core), ("paved", &[]), &BTreeSet::new()),

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_goes_but_fields_called_description_stay() {
+    fn prose_is_removed_and_fields_called_description_are_kept() {
         let schema = json!({ "description": "Words.", "properties": { "description": { "type": "string" } } });
         assert_eq!(
             without_prose(&schema),

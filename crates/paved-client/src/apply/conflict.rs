@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn two_writes_that_meet_are_no_conflict_of_fields() {
+    fn concurrent_writes_are_not_a_field_conflict() {
         let status = serde_json::from_value(
             json!({"code": 409, "reason": "Conflict", "message": "modified"}),
         )

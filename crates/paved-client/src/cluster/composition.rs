@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_asks_by_name_or_by_labels_or_takes_any() {
+    fn environment_selects_a_composition_by_name_by_labels_or_any() {
         let aws = composition("a", "aws");
         for (spec, suits) in [
             (json!({}), true),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_goes_by_all_its_names() {
+    fn kind_is_found_by_all_its_names() {
         for (text, count) in [
             ("gpuws", 1),
             ("GPUDevWorkspaceClaims", 1),

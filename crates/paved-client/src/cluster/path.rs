@@ -263,7 +263,7 @@ mod tests {
     ];
 
     #[test]
-    fn segment_that_could_leave_its_place_is_rejected() {
+    fn segment_that_could_change_the_path_is_rejected() {
         for text in ["a", "a.b", "system:masters", "v1alpha1", "A_b-1"] {
             assert_eq!(Segment::parse(text).unwrap().to_string(), text);
         }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cluster_is_not_the_one_around_it() {
+    fn other_cluster_is_not_the_cluster_of_the_pod() {
         let files = files();
         let pod = pod("10.96.0.1", files.path()).unwrap();
         for (server, inside) in [

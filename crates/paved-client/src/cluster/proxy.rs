@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfigs_own_proxy_comes_first_and_small_letters_do_too() {
+    fn kubeconfig_proxy_and_lowercase_variables_have_precedence() {
         let server = "https://api.example.org";
         let own = through(
             server,

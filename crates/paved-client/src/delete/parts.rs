@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_that_holds_a_resource_is_reported() {
+    fn reason_that_delays_a_deletion_is_reported() {
         let going = "2026-01-01T10:00:00Z";
         for (metadata, conditions, told) in [
             (

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_ago_the_coarser() {
+    fn age_is_coarser_for_older_times() {
         for (seconds, text) in [
             (0, "0s"),
             (119, "119s"),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_ahead_shows_no_nonsense() {
+    fn age_of_a_future_time_is_zero() {
         let at = |second| Timestamp::from_second(second).unwrap();
         assert_eq!(age(Some(at(100)), at(50)), "0s");
         assert_eq!(age(Some(at(100)), at(142)), "42s");

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn recovery_begins_anew() {
+    fn recovery_restarts_the_count() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_refused_for_a_moment_now_and_then_has_not_failed() {
+    fn briefly_rejected_change_has_not_failed() {
         let mut play = Play::new(Goal::Ready);
         let late = |refused: bool| {
             let mut object = half_made(&creating());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_spec_ends_it_at_once() {
+    fn invalid_spec_ends_the_wait_immediately() {
         let mut object = half_made(&creating());
         set(
             &mut object,
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_can_be_waited_for() {
+    fn wait_for_a_condition_ends_with_the_condition() {
         let goal = Goal::Condition { kind: "Provisioned".into(), status: "False".into() };
         assert_eq!(Play::new(goal.clone()).after(0, &half_made(&creating())), Some(DONE));
         assert_eq!(Play::new(goal).after(0, &ready()), None);

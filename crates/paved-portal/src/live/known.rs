@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_read_as_it_is_written() {
+    fn id_is_read_as_written() {
         let mut id = Id::first("4f2a", Known::new("a"));
         id.go_on(Known::new("b"));
         let text = id.to_string();

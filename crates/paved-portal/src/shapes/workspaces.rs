@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_takes_every_owner() {
+    fn claim_accepts_every_owner() {
         for (login, owner) in [
             ("ada.l+x@acme.io", "ada.l+x@acme.io"),
             ("system:serviceaccount:ci:builder", "system-serviceaccount-ci-builder"),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_holds_the_owners_letters_and_digits() {
+    fn name_has_the_letters_and_digits_of_the_owner() {
         let name = workspace_name("Ada.L@acme.io").unwrap();
         assert!(
             name.starts_with("ws-adalacmeio-") && name.len() == "ws-adalacmeio-".len() + 8,

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn used_resource_goes_last_unless_another_usage_released_it() {
+    fn used_resource_is_deleted_last_unless_another_usage_released_it() {
         let (one, two) = ([usage("db", "app")], [usage("db", "grant"), usage("db", "app")]);
         for (usages, let_go, asked, are_kept) in [
             (one.as_slice(), Some(25), 40, true),

@@ -68,7 +68,7 @@ fn a_new_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn ours_is_renewed_and_anothers_is_not() {
+fn own_entry_is_replaced_and_foreign_entry_is_kept() {
     let (_home, path) = home(Some(THEIRS));
     add(&path, "a", &entry("https://a"), "u", false).unwrap();
     add(&path, "a", &entry("https://b"), "u", false).unwrap();
@@ -125,7 +125,7 @@ fn link_to_a_missing_file_is_followed() {
 }
 
 #[test]
-fn pipe_device_or_folder_is_left_as_it_is() {
+fn pipe_device_or_folder_is_unchanged() {
     let (home, _) = home(None);
     let pipe = home.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

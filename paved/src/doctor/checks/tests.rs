@@ -175,7 +175,7 @@ fn unreadable_component_is_red_and_not_hidden() {
 }
 
 #[test]
-fn a_cluster_without_crossplane_says_only_that() {
+fn cluster_without_crossplane_reports_only_crossplane() {
     let world = World { definitions: Seen::NoSuchKind, kinds: Vec::new(), ..world() };
     assert_eq!(
         told(&world),

@@ -54,7 +54,7 @@ fn new_version_of_the_kind_is_a_change() {
 }
 
 #[test]
-fn another_of_the_same_name_is_another() {
+fn object_recreated_with_the_same_name_is_another_object() {
     let live = Live::new("e".into());
     live.put(&object("ada", "u", "1"), &kind());
     live.put(&object("ada", "v", "2"), &kind());
@@ -105,7 +105,7 @@ fn every_change_can_be_taken_back() {
 }
 
 #[test]
-fn two_replicas_come_to_the_same() {
+fn two_replicas_compute_the_same_state() {
     let both = [object("ada", "u", "1"), object("bob", "v", "2")];
     let (one, other) = (Live::new("e".into()), Live::new("f".into()));
     for object in &both {
