@@ -1,4 +1,4 @@
-//! RunFunction: find the API by the composite's kind, run it, answer.
+//! RunFunction: find the API of the composite's kind, run it, return the response.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -20,29 +20,31 @@ use crate::reason::Reason;
 use crate::settings::Settings;
 use crate::value::{self, Object};
 
-/// The condition that tells the owner of a claim, in one sentence, how far the environment is.
+/// The condition that describes the environment's progress to the owner of a claim, in one
+/// sentence.
 pub const CONDITION: &str = "Provisioned";
 
-/// The name under which we ask for the EnvironmentConfig that `settingsFrom` names.
+/// The name of our requirement for the EnvironmentConfig that `settingsFrom` names.
 pub const SETTINGS_REQUIREMENT: &str = "settings";
 
-/// The name under which our namespaced Compositions ask Crossplane for the EnvironmentConfig, so that
-/// it comes with the first request.
+/// The name of the requirement in our namespaced Compositions for the EnvironmentConfig. Crossplane
+/// then sends the EnvironmentConfig with the first request.
 pub const SETTINGS_AT_FIRST: &str = "settings-at-first";
 
-/// What composing may know besides the request: one clock reading and one source of randomness.
+/// The inputs of composing besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
-    /// The time of this call; it dates changes in status.
+    /// The time of this call. It dates changes in status.
     pub now: Timestamp,
-    /// Fills a buffer with random bytes; passwords are made of them.
+    /// Fills a buffer with random bytes for passwords.
     pub random: &'a mut dyn FnMut(&mut [u8]),
 }
 
 /// Answers one request: a pure function of the request and `outside`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a malformed request: no observed composite, or one without a kind.
-/// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
+/// `INVALID_ARGUMENT` for a malformed request, which has no observed composite or a composite
+/// without a kind. Mistakes of users and of the platform team become FATAL results in the response
+/// instead.
 pub fn run(
     request: RunFunctionRequest,
     outside: &mut Outside<'_>,
@@ -50,7 +52,7 @@ pub fn run(
     run_with(apis::find, request, outside)
 }
 
-/// The same with other APIs than ours: `find` gives the one that serves a kind.
+/// Like [`run`], with other APIs than ours. `find` returns the API that serves a kind.
 ///
 /// # Errors
 /// As [`run`].
@@ -83,7 +85,8 @@ pub fn run_with(
                 let mut cx = composition(api, xr, observed.resources, found, &settings, outside);
                 hide(credentials, &mut cx);
                 let status = api.compose(&settings, &mut cx);
-                // Also of a refusal: Crossplane calls again when what it looked up changes.
+                // A rejection also asks. Crossplane then calls again when an object that was looked
+                // up changes.
                 for (requirement, lookup) in cx.lookups() {
                     ask(&request, &mut response, requirement, selector(lookup));
                 }
@@ -100,7 +103,7 @@ pub fn run_with(
     Ok(response)
 }
 
-/// A response that carries on what earlier steps desired, and the context.
+/// A response with the context and with the desired state of earlier steps.
 fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
     let tag = request.meta.as_mut().map(|meta| std::mem::take(&mut meta.tag)).unwrap_or_default();
     RunFunctionResponse {
@@ -111,8 +114,8 @@ fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
     }
 }
 
-/// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to
-/// be asked for first.
+/// The step's input, with the EnvironmentConfig that it names merged over it. `None` if the
+/// EnvironmentConfig has to be requested first.
 fn settings(
     request: &mut RunFunctionRequest,
     response: &mut RunFunctionResponse,
@@ -128,7 +131,7 @@ fn settings(
         name: from.name.clone(),
     };
     let at_first = request.required_resources.remove(SETTINGS_AT_FIRST);
-    // A Composition may ask for another object than its Settings name.
+    // The requirement of a Composition may name another object than its Settings.
     let at_first = at_first.filter(|found| found_name(found) == Some(&from.name));
     let found = at_first.or_else(|| {
         ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
@@ -144,7 +147,7 @@ fn settings(
              Create it, or remove settingsFrom",
             from.name
         );
-        // For the platform team alone: the claim's owner cannot mend it.
+        // For the platform team only: the claim's owner cannot fix it.
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
             target,
@@ -158,8 +161,8 @@ fn settings(
     Settings::read(whole, &sections).map(Some)
 }
 
-/// Asks Crossplane for objects. A Crossplane that does not tell its capabilities may be 1.20, which
-/// knows only the older field.
+/// Asks Crossplane for objects. A Crossplane that sends no capabilities may be 1.20, which knows
+/// only the older field.
 fn ask(
     request: &RunFunctionRequest,
     response: &mut RunFunctionResponse,
@@ -186,7 +189,8 @@ fn selector(lookup: &Lookup) -> ResourceSelector {
     }
 }
 
-/// What Crossplane found of everything that earlier answers asked for, by the requirement's name.
+/// The objects that Crossplane found for the requirements of earlier answers, by the requirement's
+/// name.
 fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
     let extra = std::mem::take(&mut request.extra_resources);
     let required = std::mem::take(&mut request.required_resources);
@@ -223,7 +227,7 @@ fn environment_config(found: Resources) -> Option<Object> {
     }
 }
 
-/// A composition for a request, with nothing composed yet.
+/// A composition for a request, without composed resources.
 fn composition<'r>(
     api: &dyn AnyApi,
     xr: Composite,
@@ -249,7 +253,7 @@ fn composition<'r>(
     composition
 }
 
-/// Strikes credentials from everything that the composition says.
+/// Makes the composition remove credentials from all its texts.
 fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition<'_>) {
     for Credentials { source } in credentials.into_values() {
         let Some(Source::CredentialData(secret)) = source else { continue };
@@ -257,7 +261,8 @@ fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition
     }
 }
 
-/// What earlier steps desired passes through untouched: a name that they took is never ours.
+/// Rejects slots that earlier steps use. The desired resources of earlier steps pass through
+/// unchanged.
 fn leave_to_others(
     response: &RunFunctionResponse,
     answer: &CompositionResult,
@@ -272,7 +277,7 @@ fn leave_to_others(
     if taken.is_empty() { Ok(()) } else { Err(Error::SlotTaken(taken)) }
 }
 
-/// Puts an answer into the response, beside what earlier steps desired.
+/// Adds an answer to the desired state of earlier steps.
 fn fill(response: &mut RunFunctionResponse, answer: CompositionResult) {
     tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
     let desired = response.desired.get_or_insert_default();
@@ -309,8 +314,8 @@ fn fill(response: &mut RunFunctionResponse, answer: CompositionResult) {
     }
 }
 
-/// The composite's status. What waits to be asked for keeps the composite unready: core counts only
-/// what was asked for.
+/// Sets the composite's status. `ready` is false while resources are not desired yet, because
+/// Crossplane counts only desired resources.
 fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     let composite = desired.composite.get_or_insert_default();
     let mut object = value::take_object(composite);
@@ -326,9 +331,8 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     }
 }
 
-/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the
-/// conditions. Nothing changes before somebody mends it, so that the environment is stalled at
-/// once.
+/// Adds FATAL results, one for each wrong field. Crossplane then changes only the conditions. The
+/// environment is stalled at once, because it cannot progress before a person fixes the field.
 fn refuse(response: &mut RunFunctionResponse, error: &Error) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = %error.code(), sentence, "refused");

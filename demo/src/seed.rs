@@ -19,14 +19,14 @@ use crate::recipes::Recipes;
 /// The annotation with the owner for the portal.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";
 
-/// The longest time until an environment comes to rest, in seconds at pace 1.
+/// The maximum seconds until an environment is settled, at pace 1.
 const MAX_SETTLE_SECONDS: f64 = 120.0;
 
 /// An environment that was created some time ago, from an example.
 pub struct Seed {
     /// The example's folder.
     pub api: &'static str,
-    /// Its flavour.
+    /// The claims API or the namespaced API.
     pub flavour: Flavour,
     /// Its namespace.
     pub namespace: &'static str,

@@ -1,13 +1,13 @@
-//! What only the control plane can do, for a browser's specifications: they ask for it by HTTP, on
+//! The control plane's actions for a browser's specifications, which request them by HTTP on
 //! loopback.
 //!
-//! | request | what it does |
+//! | request | action |
 //! |---|---|
-//! | `PUT /rules/{environment}/{kind}` | from here on clouds treat the environment's parts of that kind by this [`Rule`] |
-//! | `DELETE /rules/{environment}/{kind}` | … and from here on as usual |
+//! | `PUT /rules/{environment}/{kind}` | sets a [`Rule`] for an environment's resources of a kind |
+//! | `DELETE /rules/{environment}/{kind}` | removes this rule |
 //! | `DELETE`, `PUT /processes/{name}` | stops a process of the control plane, and starts it again |
-//! | `PUT /environments/{name}` | waits until Crossplane hears what becomes of it |
-//! | `GET /environments` | the names of those that there are in the stage's namespace |
+//! | `PUT /environments/{name}` | waits until Crossplane receives events of the environment |
+//! | `GET /environments` | the names of the environments in the stage's namespace |
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -28,15 +28,15 @@ use crate::eventually::TIMEOUT;
 use crate::fake_providers::faults::Rule;
 use crate::fixture::Fixture;
 
-/// Answers for as long as it is held.
+/// An HTTP server, which runs until it is dropped.
 pub struct ControlApi {
-    /// Where it is asked.
+    /// Its URL.
     pub url: String,
     task: JoinHandle<()>,
 }
 
 impl ControlApi {
-    /// Begins to answer, for this stage.
+    /// Starts the server for this stage.
     pub async fn start(fixture: Fixture) -> Result<Self> {
         let routes = Router::new()
             .route("/rules/{environment}/{kind}", put(set_rule).delete(withdraw_rule))
@@ -61,7 +61,7 @@ impl Drop for ControlApi {
     }
 }
 
-/// Why something was not done, as whoever asked for it is told.
+/// An action's error, as its client receives it.
 struct Failure(Error);
 
 impl From<Error> for Failure {
@@ -104,18 +104,18 @@ async fn withdraw_rule(
     Ok(())
 }
 
-/// A rule for each flavour: they label what is composed otherwise.
+/// A rule for claims and a rule for namespaced composites, which label their resources differently.
 fn rule_names(environment: &str, kind: &str) -> [String; 2] {
     ["claims", "direct"].map(|flavour| format!("{environment}-{kind}-{flavour}"))
 }
 
-/// Whatever it was that was started again: when this answers, the API server does.
+/// Returns when the API server answers, after the start of any process.
 async fn start(State(fixture): State<Fixture>, Path(name): Path<String>) -> Result<(), Failure> {
     fixture.plane.process(&name)?.start_again()?;
     let end = Instant::now() + TIMEOUT;
     while fixture.plane.client().apiserver_version().await.is_err() {
         if Instant::now() > end {
-            return Err(anyhow!("the API server does not answer again").into());
+            return Err(anyhow!("the API server did not respond again").into());
         }
         sleep(Duration::from_millis(500)).await;
     }
@@ -128,13 +128,13 @@ async fn stop(State(fixture): State<Fixture>, Path(name): Path<String>) -> Resul
 }
 
 async fn heard(State(fixture): State<Fixture>, Path(name): Path<String>) -> Result<(), Failure> {
-    // Whatever waits for something to be so borrows it, and stays in its thread.
+    // A wait for a condition borrows this condition, so it must stay in its thread.
     let here = Handle::current();
     let heard = move || {
         here.block_on(async {
             let all = fixture.environments().await?;
             let found = all.iter().find(|environment| environment.name() == name);
-            found.with_context(|| format!("there is no {name}"))?.heard(&fixture.admin).await
+            found.with_context(|| format!("{name} does not exist"))?.heard(&fixture.admin).await
         })
     };
     Ok(spawn_blocking(heard).await.map_err(Error::from)??)

@@ -1,7 +1,7 @@
-"""AWS as a pipeline finds it, on loopback: the APIs of S3 and CloudFront, and an edge that serves the site over TLS.
+"""AWS as a pipeline sees it, on loopback: the APIs of S3 and CloudFront, and an edge that serves the site over TLS.
 
-The stand-in makes nothing in here, so a bucket or a distribution is made when somebody first asks for it.
-Started with a folder, a certificate and its key. Prints the port of the APIs, then that of the edge.
+The fake providers create no resources here, so the first request for a bucket or a distribution creates it.
+Arguments: a folder, a certificate and its key. Prints the port of the APIs, then the port of the edge.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-//! AWS as a pipeline finds it: moto's S3 and CloudFront, and an edge that serves the site under its
+//! AWS as a pipeline sees it: moto's S3 and CloudFront, and an edge that serves the site under its
 //! CloudFront address.
 
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use xtask::workspace;
 
 use crate::control_plane::pki::Authority;
 
-/// Runs for as long as it is held.
+/// Runs until it is dropped.
 pub struct FakeCdn {
     _process: Child,
     folder: TempDir,
@@ -21,7 +21,8 @@ pub struct FakeCdn {
 }
 
 impl FakeCdn {
-    /// Starts one, for one site. Its folder tells curl to find CloudFront here, and whom to trust.
+    /// Starts an edge for one site. Its folder makes curl connect to this edge as CloudFront, and
+    /// trust its certificate.
     pub async fn start() -> Result<Self> {
         let folder = tempfile::tempdir().context("making a folder")?;
         let certificate = Authority::new("edge")?.sign(["*.cloudfront.net"])?;
@@ -44,11 +45,11 @@ impl FakeCdn {
         let authority = folder.path().join("ca.crt");
         let curl =
             format!("connect-to = \"::127.0.0.1:{edge}\"\ncacert = \"{}\"\n", authority.display());
-        fs::write(folder.path().join(".curlrc"), curl).await.context("telling curl")?;
+        fs::write(folder.path().join(".curlrc"), curl).await.context("writing to curl")?;
         Ok(Self { apis: format!("http://127.0.0.1:{apis}"), _process: process, folder })
     }
 
-    /// What makes the AWS SDK and curl find it.
+    /// The variables that point the AWS SDK and curl to it.
     pub fn variables(&self) -> [(&'static str, String); 6] {
         [
             ("AWS_ENDPOINT_URL", self.apis.clone()),

@@ -1,10 +1,10 @@
-//! The stand-in for providers whose clouds cannot run here: it answers for their managed resources
-//! as they do.
+//! The fake providers for clouds that cannot run here. They treat managed resources as the real
+//! providers do.
 //!
-//! Clouds are pretended ([`state`]), PostgreSQL is a real server beside it. How each kind answers
-//! comes from the simulator's model, which previews use too: its ids, status, secrets, references
-//! and refusals. Here are time, and what exists. It keeps nothing but what is in the cluster, so
-//! that it may be killed and started at any moment.
+//! The clouds are fake ([`state`]). PostgreSQL is a real server. The simulator's models, which
+//! previews also use, define each kind: its ids, status, secrets, references and refusals. This
+//! module adds time and existing resources. All its state is in the cluster, so it may be killed
+//! and started at any moment.
 
 pub mod configs;
 mod controllers;
@@ -36,29 +36,28 @@ use tokio::sync::watch;
 use faults::{Faults, Rule};
 use state::Cloud;
 
-/// The namespace of everything that is the stand-in's own: what exists in the clouds, and how they
-/// behave.
+/// The namespace of the fake providers' own objects: external resources, and rules for the clouds.
 pub const NAMESPACE: &str = "fake-providers-system";
 
-/// The variable that names the PostgreSQL server with its password: a command line is everybody's
-/// to read.
+/// The variable with the URL of the PostgreSQL server, including its password. Every user can read
+/// a command line.
 pub const POSTGRES: &str = "STAND_IN_POSTGRES";
 
-/// How the stand-in works.
+/// Options of the fake providers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long the clouds take for one round of a kind's model; a cluster takes four. Zero:
-    /// everything at once.
+    /// Duration of one round of a kind's model. A cluster takes four rounds. With zero, all
+    /// resources are ready at once.
     pub round: Duration,
-    /// How often a resource is looked at that nothing happened to.
+    /// How often a resource without changes is checked.
     pub poll: Duration,
-    /// How soon what failed, or waits, is tried again.
+    /// How soon a failed or waiting resource is retried.
     pub retry: Duration,
-    /// The PostgreSQL server, as a connection string with a superuser; none: its kinds are not
-    /// played.
+    /// The PostgreSQL server, as a superuser's connection string. Without it, its kinds have no
+    /// provider.
     pub postgres: Option<String>,
-    /// The kubeconfig, without an address, of the cluster that is behind all of EKS'; none: nothing
-    /// is behind them.
+    /// The kubeconfig, without an address, of the cluster behind all EKS clusters. Without it, EKS
+    /// clusters have no API server.
     pub clusters: Option<Value>,
 }
 
@@ -85,27 +84,27 @@ pub struct Args {
     pub clusters: Option<PathBuf>,
 }
 
-/// What keeps a resource from going further.
+/// An obstacle in the reconciliation of a resource.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    /// The outside said no, in these words.
+    /// The external system refused, with this message.
     #[error("{0}")]
     Refused(String),
-    /// The provider writes nothing to the object.
+    /// The provider does not write to the object.
     #[error("the provider is silent")]
     Silent,
-    /// The provider is at something else with the same resource.
+    /// The provider is busy with another operation on the same resource.
     #[error("{0}")]
     Busy(String),
-    /// The API server did not do what it was asked.
+    /// A request to the API server failed.
     #[error(transparent)]
     Api(#[from] kube::Error),
-    /// Anything else.
+    /// Any other error.
     #[error(transparent)]
     Broken(#[from] anyhow::Error),
 }
 
-/// Runs the stand-in as the command line says, until it is interrupted.
+/// Runs the fake providers with the flags of the command line, until an interrupt.
 pub async fn main(args: Args) -> anyhow::Result<()> {
     let kubeconfig = Kubeconfig::read_from(&args.kubeconfig)
         .with_context(|| format!("cannot read {}", args.kubeconfig.display()))?;
@@ -125,18 +124,19 @@ pub async fn main(args: Args) -> anyhow::Result<()> {
 
 fn json_file(path: &Path) -> anyhow::Result<Value> {
     let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_slice(&content).with_context(|| format!("{} is no JSON", path.display()))
+    serde_json::from_slice(&content)
+        .with_context(|| format!("{} is not valid JSON", path.display()))
 }
 
-/// Plays every managed resource of ours, in both flavours, until the future is dropped. A kind is
-/// played from when its CRD is there.
+/// Runs the providers of all our managed resources, cluster-scoped and namespaced, until the future
+/// is dropped. The provider of a kind starts when the kind's CRD exists.
 pub async fn run(client: Client, options: Options) -> anyhow::Result<()> {
     make_namespace(&client).await?;
     let cloud = Arc::new(Cloud::open(client.clone()).await?);
     let (rules, faults) = watch::channel(Faults::default());
     tokio::select! {
-        () = cloud.follow() => bail!("what exists in the clouds can no longer be followed"),
-        () = faults::follow(client.clone(), rules) => bail!("the rules can no longer be followed"),
+        () = cloud.follow() => bail!("the watch of the clouds has ended"),
+        () = faults::follow(client.clone(), rules) => bail!("the watch of the rules has ended"),
         ended = controllers::run(client.clone(), options, cloud.clone(), faults) => ended,
     }
 }
@@ -164,10 +164,10 @@ impl Default for Options {
     }
 }
 
-/// Who writes, as the API server notes it.
+/// The field manager of all writes.
 const MANAGER: &str = "fake-providers";
 
-/// How objects are written.
+/// The parameters of all writes.
 fn written() -> PostParams {
     PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() }
 }
@@ -176,7 +176,7 @@ fn written() -> PostParams {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("{text:?} is no number of seconds from 0 to 86400")),
+        _ => Err(format!("found {text:?}; allowed: 0 to 86400 seconds")),
     }
 }
 

@@ -1,5 +1,4 @@
-//! What a scenario plays on: a namespace of its own, people with the rights that we ship, and the
-//! clouds.
+//! The stage of a scenario: its own namespace, people with our roles, and the clouds.
 
 mod add_ons;
 mod shared_fixtures;
@@ -29,31 +28,30 @@ use crate::fake_providers::state::External;
 use crate::kubectl::Kubectl;
 use crate::objects::Objects;
 
-/// The platform team's Settings, as kubectl finds them.
+/// The platform team's Settings, as arguments for kubectl.
 const SETTINGS: [&str; 2] = ["environmentconfigs.apiextensions.crossplane.io", "paved-road"];
 
-/// What a scenario has.
+/// The stage of a scenario.
 #[derive(Clone)]
 pub struct Fixture {
-    /// Everything that runs.
+    /// The control plane.
     pub plane: Arc<ControlPlane>,
     /// The scenario's own namespace.
     pub namespace: String,
-    /// The administrator's kubectl, for what is no user's business.
+    /// The administrator's kubectl, for actions that no user may do.
     pub admin: Kubectl,
-    /// Somebody with the role `paved-road-user` in the namespace.
+    /// A user with the role `paved-road-user` in the namespace.
     pub user: Kubectl,
-    /// Any object, as it stands.
+    /// Any object of the cluster.
     pub objects: Objects,
-    /// How many parts of what was deleted half-made somebody had to delete by hand.
+    /// How many resources of half-made environments were deleted by hand.
     freed: Arc<AtomicUsize>,
-    /// Whether the environments that stand were asked for.
+    /// Whether the scenario uses the shared environments.
     uses_shared: Arc<AtomicBool>,
 }
 
 impl Fixture {
-    /// A stage for the scenario of that name: makes the namespace, and gives its people their
-    /// roles.
+    /// Creates the stage for the scenario of that name: the namespace, and its people's roles.
     pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
         let namespace = format!("e2e-{}", name.replace([':', '_'], "-"));
         let admin = Kubectl {
@@ -84,7 +82,7 @@ impl Fixture {
         })
     }
 
-    /// Waits until everybody's role is in force, where our packages are installed.
+    /// Waits until all roles are in force. Our packages must be installed.
     pub async fn with_rights(self) -> Result<Self> {
         let environments = format!("stockpools.{}", Flavour::Namespaced.default_group());
         for who in [&self.user, &self.viewer(), &self.operator()] {
@@ -97,18 +95,18 @@ impl Fixture {
     /// packages.
     pub async fn has_roles_of(&self, group: &str) -> Result<()> {
         let environments = format!("stockpools.{group}");
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         self.objects
             .apply(&binding(&self.namespace, &format!("paved-road-user-{group}"), user))
             .await?;
         self.may(&self.user, "get", &environments).await?;
         let (operator, role) = (self.operator(), format!("paved-road-operator-{group}"));
-        let person = operator.person.as_deref().context("the operator is nobody")?;
+        let person = operator.person.as_deref().context("the operator has no name")?;
         self.objects.apply(&cluster_binding(&self.namespace, &role, person)).await?;
         self.may(&operator, "get", &environments).await
     }
 
-    /// What the API server says of somebody's rights in the namespace; `kind` is `plural.group`.
+    /// Whether the API server allows a person's action in the namespace. `kind` is `plural.group`.
     pub async fn can(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<bool> {
         let (resource, group) = kind.split_once('.').unwrap_or((kind, ""));
         let review = SubjectAccessReview {
@@ -129,8 +127,7 @@ impl Fixture {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// Waits until a right that was just given is in force: the API server hears of bindings by a
-    /// watch of its own.
+    /// Waits until a new right is in force. The API server receives bindings through its own watch.
     async fn may(&self, who: &Kubectl, verb: &str, kind: &str) -> Result<()> {
         eventually("rights are in force", async || {
             Ok(self.can(who, verb, kind).await?.then_some(()))
@@ -138,45 +135,45 @@ impl Fixture {
         .await
     }
 
-    /// Objects, as the user of the namespace may read and write them.
+    /// Objects, with the rights of the namespace's user.
     pub async fn user_objects(&self) -> Result<Objects> {
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         Ok(Objects::new(self.plane.outer.person(user).await?))
     }
 
-    /// Somebody with the role `paved-road-operator` in the cluster.
+    /// A person with the role `paved-road-operator` in the cluster.
     pub fn operator(&self) -> Kubectl {
         self.admin.for_person(&format!("operator@{}", self.namespace))
     }
 
-    /// Gives the user of the namespace the role `paved-road-catalogue`, too.
+    /// Also gives the namespace's user the role `paved-road-catalogue`.
     pub async fn show_catalogue(&self) -> Result<()> {
-        let user = self.user.person.as_deref().context("the user is nobody")?;
+        let user = self.user.person.as_deref().context("the user has no name")?;
         self.objects.apply(&cluster_binding(&self.namespace, "paved-road-catalogue", user)).await?;
         self.may(&self.user, "list", "compositions.apiextensions.crossplane.io").await
     }
 
-    /// Somebody with the role `paved-road-viewer` in the namespace.
+    /// A person with the role `paved-road-viewer` in the namespace.
     pub fn viewer(&self) -> Kubectl {
         self.admin.for_person(&format!("viewer@{}", self.namespace))
     }
 
-    /// Somebody whom nobody gave a role.
+    /// A person without a role.
     pub fn stranger(&self) -> Kubectl {
         self.admin.for_person("stranger")
     }
 
-    /// The flavours that this Crossplane serves.
+    /// The kinds of APIs that this Crossplane serves.
     pub fn flavours(&self) -> Vec<Flavour> {
         self.plane.args().flavours()
     }
 
-    /// Every API in these flavours.
+    /// Every API of these kinds.
     pub fn apis(&self) -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> + use<> {
         examples::all(self.flavours())
     }
 
-    /// The managed clusters that a virtual environment can be on, in these flavours.
+    /// The managed clusters that a virtual environment can be on, for each kind of API.
     pub fn clusters(&self) -> impl Iterator<Item = (&'static str, Flavour)> + use<> {
         examples::clusters(self.flavours())
     }
@@ -186,10 +183,10 @@ impl Fixture {
         examples::example(self.plane.sources(), api, flavour, &self.namespace)
     }
 
-    /// An API's example in this namespace, not applied yet; `change` is merged into it.
+    /// An API's example in this namespace, not applied yet. `change` is merged into it.
     ///
-    /// All virtual clusters are one behind the scenes: each app has a namespace of its own in
-    /// there, and there are no add-ons but for those who have their turn.
+    /// All virtual clusters share one cluster. So each app has its own namespace there, and only
+    /// the holder of the lock has add-ons.
     pub fn example(&self, api: &str, flavour: Flavour, change: Value) -> Result<Environment> {
         let mut manifest = self.manifest(api, flavour)?;
         if api == "virtual-environment" {
@@ -207,8 +204,8 @@ impl Fixture {
         Ok(self.environment(manifest))
     }
 
-    /// A virtual environment on a managed cluster, not applied yet. On EKS the app is inside; a way
-    /// into the others takes an identity of their clouds.
+    /// A virtual environment on a managed cluster, not applied yet. On EKS, the app is inside.
+    /// Access to the other clusters needs an identity of their clouds.
     pub fn cluster(&self, cluster: &str, flavour: Flavour) -> Result<Environment> {
         let mut change =
             json!({"metadata": {"name": cluster}, "spec": {"parameters": {"type": cluster}}});
@@ -222,8 +219,8 @@ impl Fixture {
         self.example("virtual-environment", flavour, change)
     }
 
-    /// Waits for the turn to have add-ons: Argo CD and Knative would be installed twice in what all
-    /// virtual clusters share.
+    /// Waits for the lock for add-ons. Without it, Argo CD and Knative would be installed twice in
+    /// the cluster that all virtual clusters share.
     pub async fn add_ons(&self) -> Result<AddOns> {
         let turn = self.plane.add_ons.clone().lock_owned().await;
         let example = self.manifest("virtual-environment", Flavour::Claims)?;
@@ -232,26 +229,26 @@ impl Fixture {
         Ok(AddOns { parameters, _turn: turn })
     }
 
-    /// The same, in another namespace.
+    /// The same stage, in another namespace.
     pub fn in_namespace(&self, namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), ..self.clone() }
     }
 
-    /// Waits until an environment is gone that was deleted while it was being made; parts that were
-    /// overlooked are deleted by hand, and counted. The parts that were.
+    /// Waits for the end of an environment that was deleted during its creation. Overlooked
+    /// resources are deleted by hand, counted and returned.
     pub async fn gone_or_freed(&self, environment: &Environment) -> Result<Vec<Value>> {
         let freed = environment.gone_or_freed(&self.operator()).await?;
         self.freed.fetch_add(freed.len(), Ordering::Relaxed);
         Ok(freed)
     }
 
-    /// How many parts were overlooked, and deleted by hand.
+    /// How many overlooked resources were deleted by hand.
     pub fn freed(&self) -> usize {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Deletes every environment of the namespace, and what the clouds were told; waits until all
-    /// are gone. Those that are not ready may be half-made.
+    /// Removes the rules for the clouds, deletes every environment of the namespace, and waits
+    /// until all are gone. Environments that are not ready may be half-made.
     pub async fn clear(&self) -> Result<()> {
         faults::clear(&self.plane.client(), &self.rule_name("")).await?;
         let left = self.environments().await?;
@@ -281,7 +278,7 @@ impl Fixture {
         Ok(found)
     }
 
-    /// An environment of this manifest, not applied yet.
+    /// An environment with this manifest, not applied yet.
     pub fn environment(&self, manifest: Value) -> Environment {
         Environment::new(self.user.clone(), self.objects.clone(), manifest)
     }
@@ -294,12 +291,12 @@ impl Fixture {
         Ok(environment)
     }
 
-    /// From here on the clouds behave so.
+    /// Sets a rule for the clouds' behaviour.
     pub async fn rule(&self, name: &str, rule: &Rule) -> Result<()> {
         faults::set(&self.plane.client(), &self.rule_name(name), Some(rule)).await
     }
 
-    /// The rule of this name no longer holds.
+    /// Removes the rule of this name.
     pub async fn no_rule(&self, name: &str) -> Result<()> {
         faults::set(&self.plane.client(), &self.rule_name(name), None).await
     }
@@ -308,7 +305,7 @@ impl Fixture {
         format!("{}-{name}", self.namespace)
     }
 
-    /// What a managed resource stands for is no longer in its cloud, and nobody has told
+    /// Removes the external resource of a managed resource from its cloud, without notice to
     /// Kubernetes.
     pub async fn vanishes(&self, managed: &Value) -> Result<()> {
         let all = self.objects.list("v1", "ConfigMap", fake_providers::NAMESPACE).await?;
@@ -316,12 +313,12 @@ impl Fixture {
         let held =
             all.iter().find(|map| owner(map).is_some_and(|uid| managed["metadata"]["uid"] == *uid));
         let held = held.with_context(|| {
-            format!("nothing is in a cloud for {}", managed["metadata"]["name"])
+            format!("found no external resource of {}", managed["metadata"]["name"])
         })?;
         self.admin.delete(held).await
     }
 
-    /// What exists in the clouds for a composite: kinds and names.
+    /// The external resources of a composite in the clouds: kinds and names.
     pub async fn in_the_clouds(&self, composite: &Value) -> Result<Vec<String>> {
         let metadata = &composite["metadata"];
         let mut left = Vec::new();
@@ -344,8 +341,8 @@ impl Fixture {
         inside.list("apps/v1", "Deployment", namespace).await
     }
 
-    /// The environments that the scenario has made or looked at, with what they composed: for
-    /// whoever must find out what went wrong.
+    /// The environments that the scenario created or used, with their resources, to diagnose a
+    /// failure.
     pub async fn portrait(&self) -> String {
         let own = self.portrait_of_own().await;
         if !self.uses_shared.load(Ordering::Relaxed) {
@@ -353,15 +350,15 @@ impl Fixture {
         }
         match self.shared_fixture().await {
             Ok(standing) => own + &standing.portrait_of_own().await,
-            Err(error) => format!("{own}nothing is to be seen of those that stand: {error:#}\n"),
+            Err(error) => format!("{own}the shared environments cannot be read: {error:#}\n"),
         }
     }
 
-    /// Every environment of the namespace, of whatever group.
+    /// Every environment of the namespace, in any group.
     async fn portrait_of_own(&self) -> String {
         let all = match self.admin.get(&["paved", "-A"]).await {
             Ok(list) => list["items"].as_array().cloned().unwrap_or_default(),
-            Err(error) => return format!("nothing is to be seen of {}: {error:#}", self.namespace),
+            Err(error) => return format!("cannot read {}: {error:#}", self.namespace),
         };
         let mut text = format!("environments in {}:\n", self.namespace);
         for object in all.into_iter().filter(|one| one["metadata"]["namespace"] == *self.namespace)
@@ -371,7 +368,7 @@ impl Fixture {
         text
     }
 
-    /// Changes the platform team's Settings, for everybody.
+    /// Changes the platform team's Settings, for all environments.
     pub async fn patch_settings(&self, patch: &Value) -> Result<()> {
         let patch = patch.to_string();
         self.operator()
@@ -380,12 +377,12 @@ impl Fixture {
             .map(drop)
     }
 
-    /// The Settings as they stand, to be put back.
+    /// The current Settings, to restore them later.
     pub async fn settings(&self) -> Result<Value> {
         Ok(self.operator().get(&SETTINGS).await?["data"].clone())
     }
 
-    /// Puts Settings back, whatever was added to them.
+    /// Restores Settings, without any additions.
     pub async fn put_settings(&self, data: &Value) -> Result<()> {
         let patch = json!([{"op": "replace", "path": "/data", "value": data}]).to_string();
         self.operator()
@@ -409,7 +406,8 @@ fn cluster_binding(namespace: &str, role: &str, person: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        // Not called like ours: a scenario looks whether any of those is left.
+        // The name has no `paved-road` in it, because a scenario checks that no binding of ours is
+        // left.
         "metadata": {"name": format!("{namespace}-{}", role.strip_prefix("paved-road-").unwrap_or(role))},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person}],

@@ -1,5 +1,5 @@
-//! The product on a real control plane: what starts one, the stand-in for clouds that cannot run
-//! there, and the scenarios that prove the product on both.
+//! The product on a real control plane. Contains the control plane, fake providers for clouds that
+//! cannot run there, and the scenarios that test the product on both.
 
 pub mod control_api;
 pub mod control_plane;

@@ -1,5 +1,5 @@
-//! A release to come, as far as upgrades are concerned: every API says one thing more in its
-//! status, and makes what is new otherwise.
+//! A later release, for tests of upgrades. Every API has one more status field, and decides
+//! differently about new environments.
 
 use std::sync::LazyLock;
 
@@ -16,17 +16,17 @@ use serde_json::{Value, json};
 /// The revision of its status schemas.
 pub const REVISION: u32 = SCHEMA_REVISION + 1;
 
-/// The status field that the revision brought.
+/// The status field that the revision adds.
 pub const FIELD: &str = "later";
 
 /// What the revision added to the status of every API.
 const ADDITIONS: &[Addition] = &[Addition::field(FIELD, REVISION)];
 
-/// The image of its workspaces' machines in us-east-1.
+/// The machine image of its workspaces in us-east-1.
 pub const IMAGE: &str = "ami-0fedcba9876543210";
 
-/// What it decides otherwise than today's. What runs keeps what it was made with: where it follows
-/// any of this, an upgrade has changed it.
+/// Its decisions that differ from today's. Existing resources keep their values. If a resource
+/// follows one of these decisions, an upgrade has changed it.
 fn decisions() -> Value {
     json!({
         "gpuWorkspace": {"amis": {"us-east-1": {"default": IMAGE}}},
@@ -52,9 +52,9 @@ fn decisions() -> Value {
     })
 }
 
-/// An API's section of Settings with these decisions. They win over the platform team's, which on
-/// our control planes are mostly today's defaults, written out. What all APIs share the composition
-/// has already.
+/// An API's section of Settings with these decisions. They override the platform team's Settings,
+/// which on our control planes are mostly today's defaults, written out. The composition already
+/// has the settings that all APIs share.
 fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error> {
     let own: Object = settings.section(section)?;
     let mut body = Object::from_iter([(section.to_owned(), Value::Object(own))]);
@@ -64,7 +64,7 @@ fn decided(settings: &Settings, section: &'static str) -> Result<Settings, Error
     Settings::read(body, &sections())
 }
 
-/// Its APIs.
+/// The APIs of the later release.
 static LATER: LazyLock<Vec<Later>> =
     LazyLock::new(|| APIS.iter().map(|api| Later::new(*api)).collect());
 
@@ -75,7 +75,7 @@ pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     Some(found)
 }
 
-/// An API as it is today, with the field and the decisions.
+/// An API of today with the additional field and the decisions.
 struct Later {
     today: &'static dyn AnyApi,
     info: &'static Info,
@@ -84,7 +84,7 @@ struct Later {
 impl Later {
     fn new(today: &'static dyn AnyApi) -> Self {
         let info = Info { since_revision: ADDITIONS, ..*today.info() };
-        // As long-lived as those of the other APIs, which are constants.
+        // Leaked, to live as long as the other APIs, which are constants.
         Self { today, info: Box::leak(Box::new(info)) }
     }
 }
@@ -96,7 +96,7 @@ impl AnyApi for Later {
 
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error> {
         let mut status = self.today.compose(&decided(settings, self.info.settings)?, cx)?;
-        status.insert(FIELD.to_owned(), "what the later release says".into());
+        status.insert(FIELD.to_owned(), "a value of the later release".into());
         Ok(status)
     }
 
@@ -130,9 +130,9 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by it")]
     use super::*;
 
-    /// That an upgrade changes nothing is shown only by what is otherwise.
+    /// Only differing decisions can prove that an upgrade changes no existing resource.
     #[test]
-    fn every_api_is_decided_otherwise() {
+    fn later_settings_differ_for_every_api() {
         for api in APIS {
             let section = api.info().settings;
             let body = Object::from_iter([(section.to_owned(), api.example_settings())]);

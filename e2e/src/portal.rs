@@ -1,5 +1,5 @@
-//! The portal as a team runs it: installed from its chart, and two replicas with the rights of the
-//! chart's service account, as the chart's own pods run nowhere.
+//! The portal as a team runs it, installed from its chart. The chart's own pods run no programs, so
+//! two replicas have the rights of the chart's service account.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -21,10 +21,10 @@ use crate::openid::{Browser, Provider};
 /// The chart's release.
 const RELEASE: &str = "paved-portal";
 
-/// Where provider-helm's kinds are.
+/// The API version of provider-helm's kinds.
 const HELM: &str = "helm.m.crossplane.io/v1beta1";
 
-/// Two replicas, for as long as this is held.
+/// Two replicas, which run until this is dropped.
 pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
@@ -33,28 +33,32 @@ pub struct Portal {
     pub replicas: Vec<Replica>,
 }
 
-/// The URL that the replicas take for the portal's own.
+/// The URL that a replica uses as the portal's public URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PublicUrl {
-    /// The first replica's. Sessions are valid at both replicas, and requests have to name this
+    /// The first replica's URL. Sessions are valid at both replicas. Requests must have this
     /// origin.
     Shared,
-    /// Each replica's own, for browsers that open its pages. Sessions are valid at one replica
+    /// Each replica's own URL, for browsers that open its pages. Sessions are valid at one replica
     /// only.
     Own,
 }
 
-/// One process.
+/// One process of the portal.
 pub struct Replica {
     process: Child,
-    /// How it is reached.
+    /// Its URL.
     pub url: String,
 }
 
 impl Portal {
-    /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces
-    /// that are theirs.
-    pub async fn start(fixture: &Fixture, people: &[String], public_url: PublicUrl) -> Result<Self> {
+    /// Starts the replicas for these people, each named `NAME.GROUP`. Each group has the name of
+    /// its namespace.
+    pub async fn start(
+        fixture: &Fixture,
+        people: &[String],
+        public_url: PublicUrl,
+    ) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
         let first = urls[0].clone();
@@ -97,7 +101,7 @@ impl Portal {
         Ok(portal)
     }
 
-    /// Uninstalls the chart; all that it made goes.
+    /// Uninstalls the chart, and waits until its objects are gone.
     pub async fn uninstall(self, fixture: &Fixture) -> Result<()> {
         fixture.objects.delete(&self.release).await?;
         eventually("the portal's chart is uninstalled", async || {
@@ -113,7 +117,7 @@ impl Portal {
 }
 
 impl Replica {
-    /// Ends it at once, as `kill -9` does: nobody is told.
+    /// Kills it at once, as `kill -9` does, without notice to its clients.
     pub fn kill(&self) -> Result<()> {
         let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         kill_process(pid.context("the portal has ended")?, Signal::KILL).context("killing a portal")
@@ -129,8 +133,8 @@ impl Replica {
     }
 }
 
-/// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the
-/// release.
+/// Installs the chart with provider-helm, as an administrator, and waits for its replicas. Returns
+/// the release.
 async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
     let namespace = fixture.namespace.as_str();
     let kubeconfig =
@@ -176,8 +180,11 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
         fixture.objects.apply(object).await?;
     }
     eventually("the portal's chart is installed", async || {
-        let release =
-            fixture.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
+        let release = fixture
+            .objects
+            .get(HELM, "Release", namespace, RELEASE)
+            .await?
+            .context("no release")?;
         Ok((conditions::get(&release, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
@@ -196,11 +203,12 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
     Ok(release)
 }
 
-/// How the portal reaches the cluster: by a token of its service account.
+/// The portal's kubeconfig, with a token of its service account.
 async fn kubeconfig(fixture: &Fixture, folder: &TempDir) -> Result<PathBuf> {
     let token = ["create", "token", RELEASE, "--duration=2h", "-n", &fixture.namespace];
     let token = fixture.admin.run(&token).await?;
-    let text = std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
+    let text =
+        std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
     kubeconfig["users"][0]["user"]["token"] = token.trim().into();
     kubeconfig["contexts"][0]["context"]["namespace"] = fixture.namespace.as_str().into();

@@ -1,4 +1,4 @@
-//! `paved apply`: claims from files to the cluster, all of them or none.
+//! `paved apply`: applies claims from files to the cluster, all of them or none.
 
 mod composition;
 mod diff;
@@ -133,7 +133,7 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
     Failure::combine(failures)
 }
 
-/// The API server's answer to a step.
+/// Sends a step to the API server, and returns the answer.
 async fn attempt(
     cluster: &Cluster,
     step: &Step,
@@ -153,7 +153,7 @@ async fn attempt(
     Ok(request.send(cluster).await?)
 }
 
-/// Applies all documents. Ctrl-C completes the current document, and then ends the command.
+/// Applies all documents. After Ctrl-C, the command completes the current document and ends.
 async fn perform(
     cluster: &Cluster,
     steps: &[Step],
@@ -195,7 +195,7 @@ async fn perform(
     Ok(applied)
 }
 
-/// The past or planned change: created, configured or unchanged.
+/// Prints the past or planned change: created, configured or unchanged.
 fn tell(
     step: &Step,
     after: Option<&DynamicObject>,

@@ -34,7 +34,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// All flags. Of `apply`, the flags `--timeout` and `--patience` require `--wait`.
+    /// All flags. For `apply`, the flags `--timeout` and `--patience` require `--wait`.
     pub(crate) fn whole() -> clap::Command {
         let waits = |flag: Arg| match flag.get_id().as_str() {
             "timeout" | "patience" => flag.requires("wait"),

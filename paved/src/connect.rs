@@ -1,5 +1,5 @@
-//! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the
-//! kubeconfig, the way to its database.
+//! `paved connect`: opens a shell on a machine, adds a cluster to the kubeconfig, or prints the
+//! command for a database.
 
 mod cloud_cluster;
 mod connection_secret;
@@ -27,7 +27,7 @@ use crate::wait;
 use crate::{Console, Stream};
 use connection_secret::ConnectionSecret;
 
-/// Connects to what the flags name.
+/// Connects to the environment that the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
     let end = Instant::now() + args.patience.timeout;
     let cluster = args.access.connect().await?;
@@ -44,9 +44,8 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     }
 }
 
-/// What was found, as it is once it is ready. How that goes is no output: where nobody looks at a
-/// terminal, it is told on standard error, and standard output is left to what a program reads
-/// there.
+/// Waits until the environment is ready, and returns its object. Without a terminal, the progress
+/// appears on standard error, because a program may read standard output.
 async fn ready(
     cluster: &Cluster,
     found: Found,
@@ -73,12 +72,12 @@ async fn ready(
         };
         wait::until(cluster, found, &goal, patience, &mut aside).await?;
     }
-    // Others have written to it meanwhile, its spec as well.
+    // Other clients may have changed the object meanwhile, including its spec.
     let act = || format!("read {}", environment.title());
     Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
 }
 
-/// The part of an environment of this kind to connect to. Flags for another part are an error.
+/// The target in an environment of this kind. Flags for another target are an error.
 fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
     use ConnectionTarget::{Cluster, Database, Machine};
     let targets =
@@ -106,33 +105,33 @@ fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
     Ok(aim)
 }
 
-/// What is connected to.
+/// The environment to connect to.
 struct Target {
-    /// The cluster that made it.
+    /// The platform's cluster, which has the environment's object.
     cluster: Cluster,
     object: DynamicObject,
     environment: Environment,
-    /// Until when it may be waited for, in all.
+    /// The end of the time limit for all waits together.
     end: Instant,
 }
 
 impl Target {
-    /// The longest to wait from now on.
+    /// The remaining time of the limit.
     fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// A text of its status.
+    /// A text of the environment's status.
     fn field(&self, name: &str) -> Option<&str> {
         self.environment.fields.get(name)?.as_str()
     }
 
-    /// A text of its spec.
+    /// A text of the environment's spec.
     fn spec(&self, path: &str) -> Option<&str> {
         self.object.data.pointer(&format!("/spec/{path}")).and_then(Value::as_str)
     }
 
-    /// The id that the cloud knows a part by.
+    /// The cloud's ID of the resource in a slot.
     fn part(&self, slot: &str) -> Option<&str> {
         self.environment.parts.iter().find(|part| part.slot == slot)?.external_name.as_deref()
     }

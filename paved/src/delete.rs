@@ -1,4 +1,4 @@
-//! `paved delete`: environments go, and with them all that they made.
+//! `paved delete`: deletes environments with all their resources.
 
 mod plan;
 
@@ -22,14 +22,15 @@ use crate::live_view::LiveView;
 use crate::signals::{self, Stop};
 use crate::style::{self, BOLD, Leaf, one_line};
 
-/// How often the parts are looked at while they go: functions do not run then, so that the status
-/// says nothing of them.
+/// Interval of the reads during a deletion. Functions do not run then, so the status does not show
+/// the progress.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The longest that one environment's parts are asked for at a time.
+/// Time limit for one read of one environment's resources.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
+/// Asks for confirmation on a terminal and deletes. With `--wait`, waits until all environments are
+/// deleted.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -74,7 +75,7 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     signals::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
 }
 
-/// Deletes one after another. Who wants it to end is heard between two.
+/// Deletes the environments one after another. A signal ends the command between two environments.
 async fn delete_all(
     cluster: &Cluster,
     found: &[Found],
@@ -119,7 +120,7 @@ async fn delete_all(
     Ok(())
 }
 
-/// Says what stays of environments that were deleted.
+/// Prints the resources that remain after the deletion.
 fn kept(
     deleted: impl Iterator<Item = Environment>,
     console: &mut Console<'_>,
@@ -130,7 +131,7 @@ fn kept(
     Ok(())
 }
 
-/// What is deleted here is deleted in the cloud: on a terminal, the user is asked.
+/// A deletion also deletes resources in the cloud, so the user must confirm it on a terminal.
 fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
     if console.answer.is_none() {
         return Ok(true);
@@ -147,7 +148,7 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
     let Some(answer) = &mut console.answer else { return Ok(true) };
     let line = answer()?;
     if !line.ends_with('\n') {
-        // Whoever closed it has not ended the line.
+        // A user who closes the input has not ended the line.
         writeln!(console.err)?;
     }
     if line.is_empty() {
@@ -171,7 +172,7 @@ async fn until_gone(
     let found = found.into_iter().map(|one| one.read(|object| Environment::from_object(&object)));
     let mut watched = WatchSet::new(found.collect());
     let mut events = watched.events(cluster);
-    // Beside the rest: what answers late, or not at all, holds up nothing.
+    // Reads run beside the other events, so that a late or missing answer does not delay them.
     let mut looking = pin!(looked(parts.clone(), Duration::ZERO));
     let mut show = Show::default();
     let mut tick = interval(Duration::from_secs(1));
@@ -214,17 +215,17 @@ async fn until_gone(
     }
 }
 
-/// The parts as they are after a pause.
+/// Reads the resources again after a pause.
 async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
     sleep(pause).await;
     for one in &mut parts {
-        // What was not told in time stays as it was.
+        // After a timeout, the earlier result stays.
         _ = timeout(READ_TIMEOUT, one.look()).await;
     }
     parts
 }
 
-/// The line of a resource that is left.
+/// The line of a remaining resource.
 fn leaf(left: &Remaining<'_>, now: Timestamp) -> Leaf {
     let state = if left.deleted.is_some() { "Deleting" } else { "There" };
     let cells =
@@ -236,7 +237,7 @@ fn are(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// A tree that shrinks on a terminal, a line for each change elsewhere.
+/// A shrinking tree on a terminal, or else a line for each change.
 #[derive(Default)]
 struct Show {
     live: LiveView,

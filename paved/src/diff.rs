@@ -1,4 +1,4 @@
-//! What changes from one text to another, for people.
+//! Differences between two texts, for the terminal.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::style::{DIM, GREEN, RED};
 /// Lines around a change that are shown with it.
 const CONTEXT: usize = 3;
 
-/// Removed lines with `-`, added ones with `+`, and some lines around them.
+/// Marks removed lines with `-` and added lines with `+`, among some unchanged lines.
 pub(crate) fn between(title: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut told = String::new();
@@ -33,7 +33,7 @@ pub(crate) fn between(title: &str, before: &str, after: &str) -> String {
     told
 }
 
-/// `1 new, 2 changed, 0 gone`, and the changes line by line; `None` where there are none.
+/// `1 new, 2 changed, 0 gone`, and the changes line by line. `None` if nothing changes.
 pub(crate) fn compare(before: &Slots, after: &Slots) -> Result<Option<String>, Failure> {
     let slots: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let text = |slots: &Slots, slot| slots.get(slot).map_or_else(|| Ok(String::new()), yaml);

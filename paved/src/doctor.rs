@@ -1,5 +1,5 @@
-//! `paved doctor`: whether a cluster can serve environments, and the caller may ask for them. A
-//! line each; red ones say what to do.
+//! `paved doctor`: checks whether a cluster can serve environments, and whether the caller may
+//! create them. Each check is one line. A failed check has a remediation.
 
 mod check;
 mod checks;
@@ -25,12 +25,12 @@ use crate::style::{self, Leaf, Mark};
 use check::Check;
 use snapshot::take;
 
-/// Looks at everything that an environment needs.
+/// Checks all requirements of an environment.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
-    let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;
+    let version = version.map_err(|error| cluster.explain(&error, "read the version"))?;
     let mut all = vec![Check::good(
         "Kubernetes",
         format!("{} at {}", one_line(&version.git_version), cluster.server),

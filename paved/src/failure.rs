@@ -221,7 +221,7 @@ impl From<&Ending> for Failure {
     }
 }
 
-/// Removes control sequences from a message, and indents all lines after the first. So no line
+/// Removes control sequences from a message, and indents all lines after the first, so that no line
 /// looks like a separate message.
 fn indented(message: &str) -> String {
     let lines = style::harmless(message);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn message_of_others_neither_moves_the_cursor_nor_begins_a_line() {
+    fn foreign_message_cannot_move_the_cursor_or_start_a_line() {
         let words = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\n::error::y".to_owned();
         let violation = Violation { path: words.clone(), message: words.clone() };
         let failures = [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_are_those_of_the_table() {
+    fn exit_codes_match_the_table() {
         let given: BTreeSet<u8> = all().iter().map(Failure::code).chain([0]).collect();
         assert_eq!(given, CODES.iter().map(|(code, _)| *code).collect());
     }

@@ -82,7 +82,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             0
         }
         Err(failure) => {
-            // Whoever cannot be told still gets the exit code.
+            // The caller gets the exit code even if the message cannot be written.
             let _ = failure.print(&mut console.err);
             failure.code()
         }
@@ -146,7 +146,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             | Command::Completions { .. } => Ok(()),
         }
     });
-    // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
+    // The process need not wait for pending DNS lookups and credential plugins.
     runtime.shutdown_background();
     done
 }
@@ -160,7 +160,7 @@ fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> 
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(paved_portal::run(&args.flags, &(&args.access).into()));
-    // Background tasks hold nothing that the process must wait for.
+    // The process need not wait for background tasks.
     runtime.shutdown_background();
     Ok(done?)
 }

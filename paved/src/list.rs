@@ -1,4 +1,4 @@
-//! `paved list`: environments of every kind, a row each.
+//! `paved list`: lists environments of all kinds, one row each.
 
 mod follow;
 mod rows;
@@ -19,10 +19,10 @@ use crate::failure::Failure;
 pub(crate) use rows::name;
 use rows::{Line, Table};
 
-/// How many kinds are listed at once.
+/// The number of kinds that are listed at once.
 const CONCURRENCY: usize = 4;
 
-/// Lists what there is; with `--watch` every change too.
+/// Lists all environments. With `--watch`, also prints every change.
 pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -56,17 +56,17 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
     }
 }
 
-/// What is looked at.
+/// The kinds and the namespace to list.
 struct Place {
     cluster: Cluster,
     kinds: Vec<Kind>,
-    /// All namespaces where none is named.
+    /// `None` for all namespaces.
     namespace: Option<String>,
 }
 
 impl Place {
-    /// Everything there, in the form that is asked for. Kinds that the caller may not list are
-    /// named, and left out.
+    /// All environments, each converted with `form`. Kinds that the caller may not list are skipped
+    /// with a note.
     async fn all<T>(
         &self,
         console: &mut Console<'_>,
@@ -90,7 +90,7 @@ impl Place {
         Ok(all)
     }
 
-    /// Lists a kind's environments page by page, and converts each with `form`.
+    /// Lists a kind's environments page by page, and converts each environment with `form`.
     async fn list_kind<T>(
         &self,
         kind: &Kind,
@@ -104,7 +104,7 @@ impl Place {
         Ok(all)
     }
 
-    /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
+    /// A failure if the caller may list no kind. Otherwise, prints a note for each hidden kind.
     fn tell_denied(
         &self,
         denied: &[(&Kind, kube::Error)],
@@ -119,7 +119,7 @@ impl Place {
         Ok(())
     }
 
-    /// That there are none.
+    /// The message for an empty list.
     fn nothing(&self) -> String {
         let place = self
             .namespace
@@ -132,7 +132,7 @@ impl Place {
         self.cluster.explain(error, &self.act("list", kind)).into()
     }
 
-    /// What is done with a kind, and where.
+    /// An action on a kind, with its namespace, for error messages.
     fn act(&self, verb: &str, kind: &Kind) -> String {
         let place = match &self.namespace {
             Some(namespace) => format!("namespace {namespace}"),

@@ -1,4 +1,4 @@
-//! A picture on a terminal that is drawn over and over in the same place.
+//! A text on a terminal that is redrawn in the same place.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,16 +6,16 @@ use std::io;
 use crate::Console;
 use crate::style::{Mark, sign_of};
 
-/// What stands on the terminal now.
+/// The last frame on the terminal.
 #[derive(Default)]
 pub(crate) struct LiveView {
     lines: usize,
 }
 
 impl LiveView {
-    /// Draws a frame in place of the last one. Lines are cut to the terminal's width, and a frame
-    /// that is too high to its height, as what has scrolled away cannot be drawn over: there what
-    /// is awaited has its place before what is ready. Without a terminal frames follow each other.
+    /// Draws a frame in place of the last frame. Lines are cut to the terminal's width and frames
+    /// to its height, because scrolled lines cannot be overwritten. Lines of ready resources are
+    /// dropped first. Without a terminal, frames follow each other.
     pub(crate) fn draw(&mut self, frame: &[u8], console: &mut Console<'_>) -> io::Result<()> {
         let text = String::from_utf8_lossy(frame);
         let Some(terminal) = &mut console.terminal else {
@@ -26,7 +26,7 @@ impl LiveView {
         let lines = fit(&text, rows, columns);
         console.out.flush()?;
         if self.lines > 0 {
-            // Up to the first line of the last frame, and everything from there on away.
+            // Moves up to the first line of the last frame, and clears the screen from there.
             write!(terminal.controls, "\u{1b}[{}A\u{1b}[J", self.lines)?;
             terminal.controls.flush()?;
         }
@@ -37,7 +37,7 @@ impl LiveView {
         console.out.flush()
     }
 
-    /// Leaves the frame where it is: what is printed from here on stands below.
+    /// Keeps the current frame. Later output appears below it.
     pub(crate) fn leave(&mut self) {
         self.lines = 0;
     }
@@ -45,7 +45,7 @@ impl LiveView {
 
 /// The lines that a terminal of this size shows without wrapping or scrolling.
 fn fit(text: &str, rows: usize, columns: usize) -> Vec<String> {
-    // The last row is the cursor's, the last column may wrap.
+    // The cursor needs the last row, and the last column may wrap.
     let (rows, columns) = (rows.max(4) - 1, columns.max(20) - 1);
     let all: Vec<&str> = text.lines().collect();
     let shown = if all.len() > rows { give_way(&all, rows - 1) } else { all.clone() };
@@ -57,7 +57,7 @@ fn fit(text: &str, rows: usize, columns: usize) -> Vec<String> {
     lines
 }
 
-/// So many lines: what is as it should be gives way to what is awaited, the last first.
+/// At most `rows` lines. Lines of ready resources are dropped first, from the last one.
 fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
     let is_good = |line: &&&str| {
         let plain = console::strip_ansi_codes(line);
@@ -79,8 +79,7 @@ fn give_way<'l>(all: &[&'l str], rows: usize) -> Vec<&'l str> {
     shown
 }
 
-/// A line that takes no more columns. A last cell of which hardly anything would be left goes
-/// whole.
+/// A line of at most `columns` columns. A last cell that would be cut too short is dropped.
 fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     const LEAST: usize = 8;
     let plain = console::strip_ansi_codes(line);
@@ -124,7 +123,7 @@ mod tests {
         assert_eq!(
             [22, 23, 24].map(shown),
             ["├─ ✓ egress  Ready  6s"; 3],
-            "what ends at the edge is whole"
+            "a cell that ends at the edge is whole"
         );
         assert_eq!(shown(21), "├─ ✓ egress  Ready");
         assert_eq!(shown(34), "├─ ✓ egress  Ready  6s  sgr-01234…");
@@ -148,6 +147,6 @@ mod tests {
     #[test]
     fn short_text_is_shown_whole() {
         assert_eq!(plain(&fit("a\nb\n", 24, 80)), ["a", "b"]);
-        assert_eq!(plain(&fit("a\nb\n", 0, 0)), ["a", "b"], "a size that is not known");
+        assert_eq!(plain(&fit("a\nb\n", 0, 0)), ["a", "b"], "unknown size");
     }
 }

@@ -1,7 +1,8 @@
-//! `paved publish`: a site's build becomes what its environment serves.
+//! `paved publish`: uploads a site's build to its environment.
 //!
-//! What the bucket has is compared by checksums, so that a run after a failure does the rest. No
-//! page is there before what it names, and nothing goes before the pages that named it have.
+//! A run compares files with the bucket by checksums, so that a run after a failure uploads the
+//! rest. A page is uploaded after the files that it refers to. Stale files are deleted after the
+//! pages that referred to them have changed.
 
 mod bucket;
 mod cloudfront;
@@ -36,10 +37,10 @@ use folder::Folder;
 use headers::Rules;
 use plan::Plan;
 
-/// What has become of it where somebody ends it before it begins.
+/// The state in the message of an early interruption.
 const NOTHING: &str = "nothing was uploaded";
 
-/// Publishes what the flags name.
+/// Publishes the folder to the environment that the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
     let hashes = Fingerprints::among(folder.files.iter().map(|file| file.key.as_str()));
@@ -65,7 +66,7 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     if args.dry_run {
         return plan.print(console);
     }
-    // One for all that follows: a new one would not hear what came in between.
+    // One signal listener for all following steps, because a new one would miss earlier signals.
     let mut interrupt = std::pin::pin!(signals::asked());
     upload::all(&plan, &folder, &bucket, interrupt.as_mut(), console).await?;
     tokio::select! {
@@ -79,9 +80,9 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     plan.summary(&site, console)
 }
 
-/// What comes once the files are there: the edges serve them, asked for `always` or where they were
-/// not told of what is there, and waited for no longer than that; and what nobody names any more
-/// goes.
+/// Finishes after the upload. Invalidates the edges if `always`, after uploads, or if no
+/// invalidation followed the newest object. Waits for the edges at most `longest`. Then deletes
+/// stale files.
 async fn finish(
     plan: &Plan,
     site: &Site,
@@ -104,13 +105,13 @@ async fn finish(
     Ok(())
 }
 
-/// Where an environment's site lies.
+/// The location of an environment's site.
 struct Site {
     /// Kind, namespace and name of the environment, for messages.
     environment: String,
     bucket: String,
     region: String,
-    /// The CloudFront distribution in front of it.
+    /// The CloudFront distribution of the bucket.
     distribution: Option<String>,
     url: Option<String>,
 }
@@ -126,7 +127,7 @@ impl Site {
             return Err(no_site(&environment));
         }
         if !(environment.is_ready() && environment.is_current()) {
-            // Whoever has none need not wait for it.
+            // Without credentials, the command fails before the wait.
             Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
             let found = vec![found.read(|_| environment.clone())];
             let mut ready =
@@ -148,15 +149,15 @@ impl Site {
     }
 }
 
-/// Whether it will have a bucket for a site, or has one.
+/// Whether the environment has a bucket for a site, or will have one.
 fn has_site(object: &DynamicObject) -> bool {
     ["/spec/frontend", "/status/frontendBucketName"]
         .iter()
         .any(|path| object.data.pointer(path).is_some())
 }
 
-/// The region that it says, while it is made; else AWS' first one: whose credentials they are does
-/// not depend on it.
+/// The environment's region, or else AWS's first region. The region does not affect the check for
+/// credentials.
 fn region(object: &DynamicObject) -> &str {
     let said = ["/status/region", "/spec/region"]
         .iter()
@@ -164,7 +165,7 @@ fn region(object: &DynamicObject) -> &str {
     said.unwrap_or("us-east-1")
 }
 
-/// A name of a file or of an object as a line shows it.
+/// The name of a file or an object, in one line.
 fn shown(name: &str) -> String {
     harmless(name).replace('\n', " ")
 }

@@ -22,7 +22,8 @@ pub(crate) async fn asked() {
     }
 }
 
-/// Works until the request to stop. `told` is the state at that time, if there is one.
+/// Runs `work` until a request to stop. `told` is the message's text about the state at that time,
+/// or empty.
 pub(crate) async fn unless_asked<T>(
     work: Pin<Box<impl Future<Output = Result<T, Failure>>>>,
     told: &str,

@@ -1,4 +1,4 @@
-//! `paved status`: an environment with every part, from what it says of itself.
+//! `paved status`: shows an environment with all its resources, from its own status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,8 +58,8 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Draws it again whenever it changes, for as long as it exists and the caller looks. That the
-/// cluster does not answer is said: what stands there is what it was.
+/// Redraws the environment after each change, until it is deleted or the command is stopped. A note
+/// says when the cluster does not answer, because the tree is then outdated.
 async fn follow(
     cluster: &Cluster,
     found: Found,
@@ -71,7 +71,7 @@ async fn follow(
     let mut live = LiveView::default();
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Without a terminal a tree is printed for each change, not for each second.
+    // Without a terminal, a tree is printed for each change, and not each second.
     let ticking = console.terminal.is_some();
     let mut drawn: Option<Arc<Environment>> = None;
     loop {

@@ -1,5 +1,4 @@
-//! How things look on a terminal: colours, a line per part, tables. Without colours everything
-//! still reads.
+//! Terminal output: colours, trees and tables. The output is also readable without colours.
 
 mod table;
 
@@ -43,9 +42,9 @@ pub(crate) fn sign_of(mark: Mark) -> char {
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     pub(crate) mark: Mark,
-    /// Stand under those of the other leaves.
+    /// Columns, aligned with the cells of the other lines.
     pub(crate) cells: Vec<String>,
-    /// What there is to say of it.
+    /// A text after the cells.
     pub(crate) note: String,
 }
 
@@ -56,7 +55,8 @@ impl Leaf {
     }
 }
 
-/// Prints leaves as branches, cells below cells. A leaf is one line, whatever is in its texts.
+/// Prints the lines of a tree with aligned cells. Each takes one line, even if its texts have line
+/// breaks.
 pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
     let leaves: Vec<Leaf> = leaves.iter().map(Leaf::harmless).collect();
     let widths = widths(leaves.iter().map(|leaf| leaf.cells.as_slice()));
@@ -74,7 +74,7 @@ pub(crate) fn tree(leaves: &[Leaf], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Cells side by side, two spaces between.
+/// Cells side by side, with two spaces between them.
 fn aligned(cells: &[String], widths: &[usize]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, wide)| {
         let gap = wide.saturating_sub(width(cell));
@@ -92,12 +92,13 @@ fn widths<'a>(rows: impl Iterator<Item = &'a [String]>) -> Vec<usize> {
     widths
 }
 
-/// Columns of a terminal that a text takes.
+/// The number of terminal columns of a text.
 fn width(text: &str) -> usize {
     console::measure_text_width(text)
 }
 
-/// Characters of a message that one line shows; elsewhere there is all of it.
+/// The maximum length of a message in one line, in characters. Other outputs have the whole
+/// message.
 const MAX_MESSAGE_CHARS: usize = 140;
 
 /// A provider's message in one line.

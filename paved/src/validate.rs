@@ -1,4 +1,4 @@
-//! `paved validate`: everything that is wrong with claims, XRs and Settings, without a cluster.
+//! `paved validate`: reports all errors in claims, XRs and Settings, without a cluster.
 
 mod classify;
 mod environment;
@@ -26,7 +26,7 @@ use classify::DocumentClass;
 use report::Report;
 pub(crate) use settings::violations;
 
-/// Checks every document of every file, and prints all that is wrong.
+/// Checks every document of every file, and prints all errors.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::from_flags(&args.sources);
     let mut named = Report::default();
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
     found.into_result()
 }
 
-/// Refuses a file of Settings with everything that is wrong with it.
+/// Rejects a file of Settings with all its errors.
 pub(crate) fn settings(
     path: &Path,
     inputs: &Inputs,
@@ -58,7 +58,7 @@ pub(crate) fn settings(
     found.into_result()
 }
 
-/// Refuses a text that was just made, as it would be refused in a file.
+/// Checks a generated text like a file, and rejects it with all its errors.
 pub(crate) fn generated(
     file: PathBuf,
     text: &str,
@@ -73,34 +73,34 @@ pub(crate) fn generated(
     found.into_result()
 }
 
-/// One thing that is wrong.
+/// An error in a document.
 struct Problem {
-    /// Which of the sources it is in.
+    /// The index of the source.
     source: usize,
     spot: Spot,
     grade: Grade,
     /// Kind and name of the document.
     document: String,
-    /// The field, as `spec.parameters.diskGB`; empty for a whole document.
+    /// The field, for example `spec.parameters.diskGB`. Empty for a whole document.
     path: String,
     /// What was found and what is allowed.
     message: String,
 }
 
-/// A document that nothing is wrong with.
+/// A document without errors.
 struct Valid {
     source: usize,
     document: String,
 }
 
-/// A document that is none of ours.
+/// A document of another kind.
 struct Skipped {
     source: usize,
     document: String,
 }
 
 impl Problem {
-    /// The field and what is wrong with it.
+    /// The field and its error.
     fn sentence(&self) -> String {
         if self.path.is_empty() {
             self.message.clone()
@@ -118,7 +118,7 @@ fn settings_problems(index: usize, source: &Source, document: &Located) -> Vec<P
     }
 }
 
-/// A violation at its place: that of the name where the name is what is wrong.
+/// An error at the position of the field's value, or of its name if the name is wrong.
 fn problem(
     index: usize,
     source: &Source,
@@ -132,12 +132,12 @@ fn problem(
     Problem { source: index, spot, grade, document: title(&document.value), path, message }
 }
 
-/// Whether a message speaks of a field's name: the schema's words, and the function's.
+/// Whether a message is about a field's name, from the schema or the function.
 fn names_are_wrong(message: &str) -> bool {
-    message.starts_with("unknown field") || message.starts_with("unknown field")
+    message.starts_with("unknown field")
 }
 
-/// Whether one of two fields is, or holds, the other.
+/// Whether one of two fields is the other, or contains it.
 fn overlap(one: &str, other: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner
@@ -156,7 +156,7 @@ fn title(document: &Value) -> String {
     }
 }
 
-/// Adds a failure to read a file, unless the same failure is there already.
+/// Adds a failure to read a file, unless the list already has it.
 fn add_failure(unread: &mut Vec<Failure>, failure: Failure) {
     if unread.iter().all(|known| known.to_string() != failure.to_string()) {
         unread.push(failure);

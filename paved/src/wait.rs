@@ -1,5 +1,5 @@
-//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing
-//! is asked again and again.
+//! `paved wait`: waits until environments are ready, have failed permanently, or are deleted. It
+//! watches the environments instead of polling them.
 
 mod report;
 
@@ -19,10 +19,10 @@ use crate::failure::Failure;
 use crate::outputs;
 use report::Report;
 
-/// The least that the search for what is to be waited for may take.
+/// The minimum time limit of the search for the environments.
 const SEARCH: Duration = Duration::from_secs(10);
 
-/// Waits for what the flags name, and leaves what it has become for the next step.
+/// Waits for the environments that the flags name, and writes outputs for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
     let leaves_outputs = args.goal == Goal::Ready;
     if leaves_outputs {
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
 }
 
-/// The environments that the names mean, or why there is none.
+/// The environment of each name, or the reason why it was not found.
 async fn search(
     cluster: &Cluster,
     names: &[String],
@@ -75,8 +75,8 @@ async fn search(
     Ok(find_each(cluster, &kinds, names, |object| Environment::from_object(&object)).await?)
 }
 
-/// Waits until all are as they should be, and gives them back as they are then; the first that
-/// fails for good ends it.
+/// Waits until all environments reach the goal, and returns them in that state. The first permanent
+/// failure ends the wait.
 pub(crate) async fn until(
     cluster: &Cluster,
     targets: Vec<Found<Environment>>,
@@ -98,7 +98,7 @@ pub(crate) async fn until(
                 for note in watched.take(changes, cluster)? {
                     report.note(&note, console)?;
                 }
-                // What has arrived together is shown together.
+                // Changes that arrive together are shown together.
                 if watched.is_listing() {
                     continue;
                 }
@@ -135,12 +135,12 @@ pub(crate) async fn until(
     }
 }
 
-/// What was waited for in vain, and what it still does.
+/// The failure of a wait that timed out, with the current state of each late environment.
 fn timed_out(watched: &WatchSet, trackers: &Trackers, goal: &Goal, after: Duration) -> Failure {
     let late = watched.seen.iter().enumerate().filter(|(place, _)| !trackers.is_done(*place));
     let what = match goal {
         Goal::Ready => "not ready".to_owned(),
-        Goal::Deleted => "still there".to_owned(),
+        Goal::Deleted => "not deleted".to_owned(),
         Goal::Condition { kind, status } => format!("not {kind}={status}"),
     };
     let told: Vec<String> = late

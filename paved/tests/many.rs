@@ -1,5 +1,5 @@
-//! What many environments cost the API server: a list and a watch of their kind, and nothing for
-//! each of them.
+//! The requests for many environments: a list and a watch of their kind, and no request for a
+//! single environment.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 const ALL: &str = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools";
 
-/// So many are ready, and `shop` is not.
+/// The number of ready environments. `shop` is not ready.
 const COUNT: usize = 12;
 
 fn pool() -> Value {
@@ -45,7 +45,7 @@ fn command(cluster: &Cluster, args: &[&str]) -> Command {
     command
 }
 
-/// The lists and the watches of all that were asked for, and what else was asked of environments.
+/// The lists and watches of all environments, and the other requests for environments.
 fn asked(cluster: &Cluster) -> (usize, usize, Vec<String>) {
     let all = cluster.asked().into_iter().filter(|asked| asked.contains("/stockpools"));
     let (of_all, rest): (Vec<_>, Vec<_>) =
@@ -76,7 +76,7 @@ async fn a_list_is_one_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_goes_on_is_a_list_and_a_watch() {
+async fn continuing_list_is_a_list_and_a_watch() {
     let cluster = many().await;
     let _run = command(&cluster, &["list", "-w"]).spawn().unwrap();
     until_watched(&cluster).await;
@@ -105,6 +105,6 @@ async fn a_wait_for_many_is_a_list_and_a_watch() {
     assert_eq!(asked(&cluster), (1, 1, Vec::new()));
     assert!(
         cluster.asked().iter().any(|asked| asked.contains("resourceVersion=7")),
-        "from the list on"
+        "the watch starts at the list's version"
     );
 }

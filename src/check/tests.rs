@@ -1,4 +1,4 @@
-//! What is accepted, what is refused, and what the refusal says.
+//! Accepted values, rejected values and the texts of the errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-// Made for these tests with ssh-keygen; their private halves are gone.
+// Created for these tests with ssh-keygen. Their private keys were deleted.
 const ED25519: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs";
 const ECDSA_256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBJK6zUJVTojMbBQ/Z/\
@@ -178,7 +178,7 @@ fn a_private_key_is_never_shown() {
         assert!(refused.allowed.contains("Replace this private key"), "{refused}");
         assert!(!refused.to_string().contains("b3Blbn"), "{refused}");
     }
-    // One line of its body, as an item of a list of its own.
+    // A line of the key's body, as a separate item of a list.
     let line = "QyNTUxOQAAACCOyjOfAApRXGze1NHu9gD5ifz9w4bfLL6vYfQ";
     let refused = ssh_public_key(line).unwrap_err();
     assert!(!refused.to_string().contains("QyNTUxOQ"), "{refused}");
@@ -254,7 +254,7 @@ fn value_is_quoted_on_one_line_with_visible_characters() {
     assert_eq!(quoted(&"é".repeat(300)), format!("\"{}\"… (300 characters)", "é".repeat(80)));
 }
 
-/// Any text, and texts close to what is meant.
+/// Any text, and texts that are similar to valid values.
 fn anything() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),

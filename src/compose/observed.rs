@@ -18,7 +18,7 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    /// Whether it carries our mark: what other steps compose is not ours to miss.
+    /// Whether it has our label. Resources of other steps do not have it.
     pub fn is_ours(&self) -> bool {
         text(&self.object, &["metadata", "labels", OWNED_LABEL]) == Some("true")
     }
@@ -46,7 +46,7 @@ impl Resource {
     }
 }
 
-/// What a slot gives back: nothing where the resource was not observed yet.
+/// The observed values of a slot. Empty if the resource was not observed yet.
 #[derive(Clone, Debug)]
 pub struct Observed<S> {
     status: Option<S>,
@@ -62,12 +62,12 @@ impl<S: DeserializeOwned> Observed<S> {
         Self { status, connection: resource.connection.clone() }
     }
 
-    /// A value of the status, where it is known.
+    /// A value of the status, if it is known.
     pub fn get<T>(&self, read: impl FnOnce(&S) -> Option<T>) -> Option<T> {
         self.status.as_ref().and_then(read)
     }
 
-    /// A text of the status, where it is known and not empty.
+    /// A text of the status, if it is known and not empty.
     pub fn text(&self, read: impl FnOnce(&S) -> Option<String>) -> Option<String> {
         self.get(read).filter(|text| !text.is_empty())
     }
@@ -78,7 +78,7 @@ impl<S: DeserializeOwned> Observed<S> {
     }
 }
 
-/// Reads a value; a malformed field is left out instead of costing the others.
+/// Reads a value. A malformed field is left out, and the other fields are kept.
 pub(super) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
     if let Ok(value) = T::deserialize(source) {
         return Some(value);

@@ -1,4 +1,4 @@
-//! Pinned values: what a running resource has, it keeps, unless the field is the user's to change.
+//! Preserved values: a field of an observed resource keeps its value, unless users may change it.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use super::observed::lenient;
 use crate::models;
 use crate::value::{Object, at, put, text};
 
-/// The `forProvider` to ask for when `observed` already runs: the fields of the model as observed,
-/// and those at the paths in `updatable` as wanted now. A field of the model that is absent there
-/// stays absent.
+/// The `forProvider` to request if `observed` exists: the model's fields as observed, and the
+/// fields at the paths in `updatable` as wanted. A field of the model that was not observed stays
+/// absent.
 pub(super) fn for_provider<M: models::Managed>(
     wanted: &Object,
     observed: &Value,
@@ -27,16 +27,16 @@ pub(super) fn for_provider<M: models::Managed>(
     preserved
 }
 
-/// The fields of the model as observed, where the model can read them.
+/// The model's fields as observed, if the model can read them.
 pub(super) fn observed_fields<M: models::Managed>(observed: &Value) -> Option<Object> {
     let mut preserved = fields_of::<M>(observed)?;
     keep_entries(&mut preserved, observed.as_object()?);
     Some(preserved)
 }
 
-/// A list is one value to server-side apply: who asks for it owns all of it. So its entries are
-/// kept with what the provider wrote into them, such as what a selector found; or provider and
-/// composite would take it from each other for ever.
+/// Server-side apply treats a list as one value: a client that applies it owns all of it. The
+/// entries therefore keep the provider's additions, for example the result of a selector. Otherwise
+/// provider and composite would overwrite each other permanently.
 fn keep_entries(preserved: &mut Object, running: &Object) {
     for (key, preserved) in preserved {
         match (preserved, running.get(key)) {
@@ -53,21 +53,21 @@ fn keep_entries(preserved: &mut Object, running: &Object) {
     }
 }
 
-/// The native object to ask for when `running` is there: our fields, which are those of `wanted`,
-/// as they run. What others put into the object is theirs.
+/// The native object to request if `running` exists: the fields of `wanted`, with their observed
+/// values. Fields of other clients are left out.
 pub(super) fn native(wanted: &Object, running: &Object, updatable: &[&str]) -> Object {
     let preserved = fields_like(wanted, running);
     finished(wanted, preserved, updatable)
 }
 
-/// The manifest to wrap when `running` is wrapped already: nobody else writes there, so all of it
-/// is ours.
+/// The manifest to wrap if `running` is already wrapped. We are its only writer, so all of it is
+/// preserved.
 pub(super) fn wrapped(wanted: &Object, running: &Object, updatable: &[&str]) -> Object {
     finished(wanted, running.clone(), updatable)
 }
 
-/// A pinned object with what is live as wanted now. It is of the wanted kind, whatever was
-/// observed, and has a name.
+/// A preserved object with its updatable fields as wanted. It always has the wanted kind and a
+/// name.
 fn finished(wanted: &Object, mut preserved: Object, updatable: &[&str]) -> Object {
     for path in updatable {
         let path: Vec<&str> = path.split('.').collect();
@@ -83,7 +83,7 @@ fn finished(wanted: &Object, mut preserved: Object, updatable: &[&str]) -> Objec
     preserved
 }
 
-/// The fields of `running` that `wanted` has too.
+/// The fields of `running` that `wanted` also has.
 fn fields_like(wanted: &Object, running: &Object) -> Object {
     let both = wanted.iter().filter_map(|(key, wanted)| Some((key, wanted, running.get(key)?)));
     both.map(|(key, wanted, running)| (key.clone(), like(wanted, running))).collect()
@@ -98,7 +98,7 @@ fn like(wanted: &Value, running: &Value) -> Value {
                     Some(name) => wanted.iter().find(|wanted| self::name(wanted) == Some(name)),
                     None => wanted.get(index),
                 };
-                // What stands in a list under a name that is none of ours is somebody else's.
+                // A named entry that is not in our list belongs to another client.
                 twin.map_or_else(
                     || name(running).is_none().then(|| running.clone()),
                     |twin| Some(like(twin, running)),
@@ -110,8 +110,8 @@ fn like(wanted: &Value, running: &Value) -> Value {
     }
 }
 
-/// Puts the wanted value at a path into a pinned object. An entry of a list is found by its name in
-/// both.
+/// Sets the wanted value at a path of a preserved object. An entry of a list is selected by its
+/// name in both.
 fn replace(preserved: &mut Object, wanted: &Object, path: &[&str]) {
     let [first, rest @ ..] = path else { return };
     match (preserved.get_mut(*first), wanted.get(*first)) {
@@ -143,7 +143,7 @@ fn replace_entry(preserved: &mut [Value], wanted: &[Value], path: &[&str]) {
     }
 }
 
-/// The value at a path. An entry of a list is found by its name.
+/// The value at a path. An entry of a list is selected by its name.
 pub(super) fn find<'v>(source: &'v Object, path: &str) -> Option<&'v Value> {
     let mut parts = path.split('.');
     let mut here = source.get(parts.next()?)?;
@@ -161,7 +161,7 @@ pub(super) fn name(entry: &Value) -> Option<&str> {
     entry.get("name")?.as_str()
 }
 
-/// The model's fields of what was observed.
+/// The model's fields of an observed object.
 fn fields_of<M: models::Managed>(observed: &Value) -> Option<Object> {
     let model = M::deserialize(observed).ok()?;
     match serde_json::to_value(model) {
@@ -170,8 +170,8 @@ fn fields_of<M: models::Managed>(observed: &Value) -> Option<Object> {
     }
 }
 
-/// For what the model cannot read as a whole: each field that it can as observed, each other that
-/// is there as wanted.
+/// The fields of an object that the model cannot read as a whole. Readable fields are as observed,
+/// and other existing fields are as wanted.
 fn legible<M: models::Managed>(wanted: &Object, running: &Object, observed: &Value) -> Object {
     let fields = lenient::<M>(observed).map(serde_json::to_value);
     let mut fields = match fields {

@@ -12,18 +12,17 @@ use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
 impl Composition<'_> {
-    /// Lets a resource that exists go, and the Usages by it: the only way in which one ever
-    /// vanishes.
+    /// Removes an existing resource, and the Usages by it. No resource is removed in another way.
     ///
     /// # Errors
-    /// A Usage protects the slot: its order would not hold in a living composite.
+    /// A Usage protects the slot. The removal would violate its deletion order.
     pub fn remove(&mut self, slot: &str) -> Result<(), Error> {
         self.mark_removed(slot)?;
         self.remove_usages_by(slot);
         Ok(())
     }
 
-    /// Lets a resource go, and keeps the Usages by it.
+    /// Removes a resource, and keeps the Usages by it.
     fn mark_removed(&mut self, slot: &str) -> Result<(), Error> {
         if self.protected.contains(slot) || self.is_used(slot) {
             return Err(Error::Defect(format!(
@@ -35,14 +34,14 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Lets the Usages by a slot go, which needs nothing any more in order to be deleted.
+    /// Removes the Usages by a slot that no longer needs other resources for its deletion.
     pub fn remove_usages_by(&mut self, slot: &str) {
         let usages = self.usages_by(slot);
         self.removed.extend(usages);
     }
 
-    /// Retires every resource of ours whose slot begins with `prefix` and that this call does not
-    /// ask for: for lists that the user may shorten.
+    /// Removes our resources in slots with `prefix` that this call does not compose. For lists that
+    /// users may shorten.
     pub fn remove_rest(&mut self, prefix: &str) -> Result<(), Error> {
         let gone: Vec<String> = self
             .slots(prefix)
@@ -52,12 +51,13 @@ impl Composition<'_> {
         gone.iter().try_for_each(|slot| self.remove(slot))
     }
 
-    /// Lets what the user no longer asks for go, step by step; [`is_gone`](Self::is_gone) says when
-    /// nothing is left of it.
+    /// Removes a resource that the user no longer wants, in order. This takes several calls, until
+    /// [`is_gone`](Self::is_gone) is true.
     ///
-    /// What would be left behind in its cluster (`Orphan`) is made to be deleted once Usages keep
-    /// what it `needs` for that, and all beneath, in case somebody deletes the whole environment
-    /// meanwhile. These go after its provider has let go of it.
+    /// An orphan would stay in its cluster, so it is first made deletable. This waits until Usages
+    /// protect the resources that its deletion `needs`, and all resources beneath. A user may
+    /// delete the whole environment meanwhile. The needed resources are removed after its provider
+    /// has finished.
     pub fn remove_ordered<M: models::Managed>(
         &mut self,
         slot: &str,
@@ -66,9 +66,9 @@ impl Composition<'_> {
         self.removal_step::<M>(slot, needs, false)
     }
 
-    /// The same for an object inside a cluster that we made, where somebody may hold its deletion
-    /// up. Core forgets a resource as soon as nobody asks for it, so another one looks on until the
-    /// object is gone from its cluster: slot `<slot>-leaving`.
+    /// Like [`dismiss`](Self::dismiss), for an object inside a cluster of the environment, where
+    /// other clients may delay the deletion. Crossplane forgets a resource as soon as it is not
+    /// desired. A resource in slot `<slot>-leaving` therefore observes the object until it is gone.
     pub fn remove_ordered_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         let watch = format!("{slot}-leaving");
         let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
@@ -95,8 +95,7 @@ impl Composition<'_> {
         )
     }
 
-    /// One step of a resource on its way out, or none where it has to `stay` as it is for another
-    /// call.
+    /// One step of a removal in order. With `stay`, the resource is preserved for another call.
     fn removal_step<M: models::Managed>(
         &mut self,
         slot: &str,
@@ -121,32 +120,32 @@ impl Composition<'_> {
         }
     }
 
-    /// Whether nothing is left of what was dismissed: neither it, nor who looks on, nor what keeps
-    /// what it needs.
+    /// Whether a removal in order is complete: the resource, its observing resource and its Usages
+    /// are gone.
     pub fn is_gone(&self, slot: &str) -> bool {
         !self.exists(slot)
             && !self.exists(&format!("{slot}-leaving"))
             && self.usages_by(slot).is_empty()
     }
 
-    /// Whether deleting the object in a slot deletes what it stands for: as it runs, or as this
-    /// call asks for it.
+    /// Whether the observed or the desired state of a slot's object deletes the resource in the
+    /// cloud together with the object.
     pub fn is_deleted_with(&self, slot: &str) -> bool {
         let running = self.observed.get(slot).map(|running| &running.object);
         let asked = self.desired.get(slot).map(|desired| &desired.object);
         running.into_iter().chain(asked).any(|object| !is_orphan(object, self.xr.scope))
     }
 
-    /// The slots of the Usages of ours by a slot that were observed.
+    /// The observed slots of our Usages by a slot.
     pub(super) fn usages_by(&self, slot: &str) -> Vec<String> {
         let by = format!("-by-{slot}");
         self.slots("usage-").filter(|usage| usage.ends_with(&by)).map(str::to_owned).collect()
     }
 
-    /// Whether Usages keep what a slot `needs` until its resource is gone: those by the slot are in
-    /// force, and so is every Usage by what they keep, down to what needs nothing. Usages that this
-    /// call has not asked for yet, and that were never there, are not known here: what is beneath
-    /// is composed first.
+    /// Whether Usages protect the resources that a slot `needs` until its own resource is gone. The
+    /// Usages by the slot must be in force, and likewise the Usages by all resources beneath. A
+    /// Usage that this call has not composed yet, and that never existed, is unknown here. Compose
+    /// the resources beneath first.
     pub fn is_secured<'c>(&'c self, slot: &'c str, needs: &[&'c str]) -> bool {
         let mut seen = BTreeSet::new();
         let mut left: Vec<(&str, &str)> = needs.iter().map(|of| (*of, slot)).collect();
@@ -155,7 +154,7 @@ impl Composition<'_> {
             if !usage.is_some_and(|usage| usage.health().ready) {
                 return false;
             }
-            // What was observed may be anything, and go round in a circle.
+            // Observed Usages may be arbitrary, even circular.
             if seen.insert(of) {
                 left.extend(self.needs(of).map(|beneath| (beneath, of)));
             }
@@ -163,8 +162,8 @@ impl Composition<'_> {
         true
     }
 
-    /// What the Usages of ours by a slot keep: those that were observed, that this call asks for,
-    /// and that have to wait.
+    /// The slots that our Usages by a slot protect. These are the observed Usages, the Usages of
+    /// this call, and the waiting Usages.
     fn needs(&self, slot: &str) -> impl Iterator<Item = &str> {
         let by = format!("-by-{slot}");
         let asked = self.desired.keys().chain(self.waiting.keys()).map(String::as_str);
@@ -173,9 +172,9 @@ impl Composition<'_> {
             .filter_map(move |usage| usage.strip_prefix("usage-")?.strip_suffix(&by))
     }
 
-    /// Whether a resource that nobody asks for any more is still on its way out, which core does
-    /// not show us. A Usage by it does: Crossplane makes the user an owner of its Usages, and
-    /// Kubernetes takes owners that are gone out of them.
+    /// Whether a resource that is no longer desired is still being deleted. Crossplane does not
+    /// send it to us, but a Usage by it shows it. Crossplane makes the resource an owner of the
+    /// Usage, and Kubernetes removes deleted owners from the Usage.
     fn is_being_deleted(&self, slot: &str) -> bool {
         self.usages_by(slot)
             .iter()
@@ -183,7 +182,7 @@ impl Composition<'_> {
             .any(|usage| is_owned(&usage.object))
     }
 
-    /// Keeps the Usages by a slot as they are, but for those that this call asked for already.
+    /// Preserves the Usages by a slot, except Usages that this call already composed.
     fn retain_usages_by(&mut self, slot: &str) -> Result<(), Error> {
         for usage in self.usages_by(slot) {
             let of = usage
@@ -201,14 +200,13 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Ends what [`remove_ordered_inside`](Self::remove_ordered_inside) began: the object is wanted
-    /// again.
+    /// Cancels [`remove_ordered_inside`](Self::dismiss_inside), because the object is wanted again.
     pub fn cancel_removal(&mut self, slot: &str) -> Result<(), Error> {
         self.remove(&format!("{slot}-leaving"))
     }
 
-    /// Keeps what exists in a slot as it is, although the user no longer asks for it: something
-    /// else has to go first.
+    /// Preserves an existing resource that the user no longer wants, because another resource has
+    /// to be removed first.
     pub fn retain<M: models::Managed>(&mut self, slot: &str) -> Result<(), Error> {
         match self.observed.get(slot) {
             Some(running) => self.retain_with::<M>(slot, is_orphan(&running.object, self.xr.scope)),
@@ -216,7 +214,7 @@ impl Composition<'_> {
         }
     }
 
-    /// Asks for what runs: a model that wants nothing takes every value that is there.
+    /// Composes the observed state. An empty model accepts all observed values.
     fn retain_with<M: models::Managed>(&mut self, slot: &str, orphan: bool) -> Result<(), Error> {
         let publishes = self.observed.get(slot).is_some_and(|running| {
             at(&running.object, &["spec", "writeConnectionSecretToRef"]).is_some()
@@ -232,7 +230,7 @@ impl Composition<'_> {
         if publishes { kept.publishes() } else { kept }.add().map(|_| ())
     }
 
-    /// Whether an observed Usage protects what was observed in a slot.
+    /// Whether an observed Usage protects the observed resource in a slot.
     fn is_used(&self, slot: &str) -> bool {
         let Some(resource) = self.observed.get(slot) else { return false };
         self.observed.values().any(|usage| {
@@ -246,8 +244,7 @@ impl Composition<'_> {
     }
 }
 
-/// The provider config by which a wrapped object is reached, and of the object what tells it from
-/// others.
+/// The provider config of a wrapped object, and the fields that identify the object.
 fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
     let spec = at(&wrapper.object, &["spec"])?.as_object()?;
     let manifest = at(spec, &["forProvider", "manifest"])?.as_object()?;
@@ -262,7 +259,7 @@ fn identity(wrapper: &observed::Resource) -> Option<(String, Value)> {
     Some((text(spec, &["providerConfigRef", "name"])?.to_owned(), object))
 }
 
-/// Whether somebody who only looks on sees nothing, in the words of Crossplane's runtime.
+/// Whether the observed object does not exist, according to the message of Crossplane's runtime.
 fn is_missing(watch: &observed::Resource) -> bool {
     let conditions = at(&watch.object, &["status", "conditions"]).and_then(Value::as_array);
     conditions.into_iter().flatten().any(|condition| {
@@ -272,10 +269,10 @@ fn is_missing(watch: &observed::Resource) -> bool {
     })
 }
 
-/// What is said of an object on its way out.
+/// The message for an object that is being deleted.
 const IS_LEAVING: &str = "is being deleted";
 
-/// The same with what somebody inside has to say of why it takes so long.
+/// The message for an object that is being deleted, with the object's reason for a delay.
 fn leaving(watch: &observed::Resource) -> String {
     let mut object = watch.object.clone();
     let inner = object
@@ -291,7 +288,7 @@ fn leaving(watch: &observed::Resource) -> String {
     }
 }
 
-/// Whether the user of a Usage is among its owners.
+/// Whether the using resource of a Usage is among the Usage's owners.
 fn is_owned(usage: &Object) -> bool {
     let user = |path: &[&str]| text(usage, &[&["spec", "by"], path].concat());
     let Some((kind, name)) = user(&["kind"]).zip(user(&["resourceRef", "name"])) else {
@@ -301,7 +298,7 @@ fn is_owned(usage: &Object) -> bool {
     owners.into_iter().flatten().any(|owner| owner["kind"] == kind && owner["name"] == name)
 }
 
-/// Whether deleting a resource's object leaves what it stands for where it is.
+/// Whether the resource in the cloud stays when its object is deleted.
 pub(super) fn is_orphan(object: &Object, scope: Scope) -> bool {
     match scope {
         Scope::LegacyCluster => text(object, &["spec", "deletionPolicy"]) == Some("Orphan"),

@@ -1,4 +1,4 @@
-//! The answer: what the composition amounts to, once the API has said all it wants.
+//! The answer: the result of a composition, after the API has added all resources.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,49 +13,49 @@ use crate::error::Error;
 use crate::reason::Reason;
 use crate::value::Object;
 
-/// How soon core should ask again.
+/// Time until Crossplane calls again.
 mod requeue {
     use std::time::Duration;
-    /// Everything is ready: changes arrive by watches, this is for what has none.
+    /// All resources are ready. Watches report changes. This time is for changes without a watch.
     pub const READY: Duration = Duration::from_mins(10);
-    /// Something is being made, waits or fails. Soon enough for what a time decides: that a failure
-    /// has lasted, for example.
+    /// A resource is being created, waits or has failed. Short enough for states that depend on
+    /// time, for example a failure that lasts.
     pub const BUSY: Duration = Duration::from_secs(30);
-    /// A secret was made, and core publishes it right after this answer.
+    /// A secret was generated, and Crossplane publishes it right after this answer.
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
 
-/// What goes into the response.
+/// The content of the response.
 pub struct CompositionResult {
     /// Every resource by slot, and whether it is ready.
     pub resources: BTreeMap<String, (Object, bool)>,
     /// The composite's status.
     pub status: Object,
-    /// The composite's connection details (claims flavour; empty in the other).
+    /// The composite's connection details. Empty in the namespaced API.
     pub connection: BTreeMap<String, Vec<u8>>,
-    /// Where the environment stands.
+    /// The environment's phase.
     pub phase: Phase,
-    /// Whether everything is ready, what is not asked for yet included.
+    /// Whether all resources are ready, including resources that are not desired yet.
     pub ready: bool,
-    /// `Provisioned`: its reason.
+    /// The reason of `Provisioned`.
     pub reason: Reason,
-    /// `Provisioned`: its sentence.
+    /// The sentence of `Provisioned`.
     pub message: String,
-    /// The condition `Stalled`, where it has to be written.
+    /// The condition `Stalled`, if it has to be written.
     pub stalled: Option<Stalled>,
-    /// Whether that sentence is news.
+    /// Whether the reason or the sentence of `Provisioned` changed.
     pub changed: bool,
-    /// When to ask again.
+    /// Time until the next call.
     pub requeue: Duration,
 }
 
 impl Composition<'_> {
-    /// Ends the composition. `status` is the API's own part, and `additions` is what later schema
-    /// revisions added to that.
+    /// Ends the composition. `status` is the API's own status, and `additions` are its additions of
+    /// later schema revisions.
     ///
     /// # Errors
-    /// [`Error::WouldDelete`] where a resource of ours exists that was neither asked for nor
-    /// retired.
+    /// [`Error::WouldDelete`] if an existing resource of ours was neither composed nor removed by
+    /// name.
     pub fn build(
         mut self,
         status: Object,
@@ -67,7 +67,7 @@ impl Composition<'_> {
         let resources = self.composed_resources();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&resources, exists);
-        // Where nothing is stored nobody waits for it.
+        // Without a generation the spec is not stored, so no client waits for its hash.
         common.spec_hash = self.xr.generation.map(|_| spec_hash(&self.xr.spec));
         common.on_deletion = Some(self.on_deletion());
         let phase = common.phase;
@@ -78,7 +78,7 @@ impl Composition<'_> {
         revision::hold_back(&mut whole, known, additions);
         if let Ok(Value::Object(mut common)) = serde_json::to_value(common) {
             revision::hold_back(&mut common, known, COMMON_ADDITIONS);
-            // An API may have words of its own for one of these.
+            // An API may set a common field itself.
             for (field, value) in common {
                 whole.entry(field).or_insert(value);
             }
@@ -107,7 +107,7 @@ impl Composition<'_> {
         })
     }
 
-    /// Sets the status field that tells when any other changed last.
+    /// Sets the status field with the time of the last change of any other field.
     fn date(&self, status: &mut Object) {
         let Some(field) = self.dated else { return };
         let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
@@ -120,7 +120,7 @@ impl Composition<'_> {
         status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
     }
 
-    /// Nothing that exists vanishes by accident.
+    /// Rejects a composition that would delete existing resources by accident.
     fn account_for_everything(&self) -> Result<(), Error> {
         let missed = |(slot, resource): (&String, &observed::Resource)| {
             let dropped = resource.is_ours()
@@ -132,7 +132,7 @@ impl Composition<'_> {
         if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
     }
 
-    /// Whether `Provisioned` said something else before.
+    /// Whether the reason or the message of `Provisioned` changed.
     fn is_news(&self, reason: Reason, message: &str) -> bool {
         let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
         let before = conditions
@@ -144,8 +144,9 @@ impl Composition<'_> {
     }
 }
 
-/// Reason and sentence of the condition `Provisioned`: what failed first, else what everything
-/// waits for.
+/// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a
+/// failure, they describe a rejected resource, a resource in creation or a waiting resource, in
+/// this order.
 fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
     let failed = resources.iter().filter(|resource| resource.state == State::Failed);
     if let Some(first) = failed

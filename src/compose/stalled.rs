@@ -1,4 +1,4 @@
-//! The condition `Stalled`: whether an environment waits for people.
+//! The condition `Stalled`: whether an environment waits for a person.
 //!
 //! Flux, Helm 4 and other clients of kstatus wait until an object is ready, and give up once it is
 //! `Stalled`. Conditions are part of every XRD, so `Stalled` belongs to no schema revision.
@@ -17,11 +17,11 @@ use crate::value::Object;
 /// The condition's type.
 pub const STALLED: &str = "Stalled";
 
-/// How long a resource stays failed before the environment is stalled: clouds often recover, and
-/// providers try again.
+/// Time after which a failed resource stalls the environment. Clouds often recover, and providers
+/// retry.
 const STALLED_AFTER: Duration = Duration::from_mins(15);
 
-/// The condition `Stalled`, where it has to be written.
+/// The condition `Stalled`, if it has to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
     /// Its status.
@@ -33,9 +33,9 @@ pub struct Stalled {
 }
 
 impl Stalled {
-    /// True where a resource has failed for a while; which one, and why. False where the stored
-    /// condition has to be taken back. None where there is nothing to say: an environment that
-    /// never stalled gets no condition, and no write because of it.
+    /// True if a resource has failed for a while, with the resource and its message. False if the
+    /// stored condition has to be withdrawn. `None` otherwise: an environment that never stalled
+    /// gets no condition, and no write for it.
     pub(super) fn from_resources(
         resources: &[ComposedResource],
         stored: &Object,
@@ -65,7 +65,7 @@ impl Stalled {
     }
 }
 
-/// Whether a resource has been what it is for so long that nobody expects a change.
+/// Whether a resource has been in its state for so long that no change is expected.
 fn has_lasted(resource: &ComposedResource, now: Timestamp) -> bool {
     let since: Option<Timestamp> = resource.status.since.parse().ok();
     since.is_some_and(|since| {
@@ -73,7 +73,7 @@ fn has_lasted(resource: &ComposedResource, now: Timestamp) -> bool {
     })
 }
 
-/// Whether a status has the condition, whatever it says: Crossplane makes it Unknown when another
+/// Whether a status has the condition, with any value. Crossplane sets it to Unknown if another
 /// step fails.
 fn was_stalled(status: &Object) -> bool {
     let conditions = status.get("conditions").and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! The status that every API has: phase, progress and a line per resource.
+//! The status of every API: phase, progress and an entry for each resource.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ impl CommonStatus {
     pub const FIELDS: [&str; 5] = ["phase", "progress", "resources", "specHash", "onDeletion"];
 }
 
-/// Whether a status field does not belong to an API: one of every environment, or Crossplane's own.
+/// Whether a status field belongs to every environment or to Crossplane, and not to one API.
 pub fn is_common(field: &str) -> bool {
     CommonStatus::FIELDS.contains(&field) || crossplane::status::FIELDS.contains(&field)
 }
@@ -97,7 +97,7 @@ pub struct ResourceStatus {
 }
 
 impl ResourceStatus {
-    /// The resource as the diagnosis looks at it.
+    /// The resource in the diagnosis's form.
     pub fn line(&self) -> Line<'_> {
         Line {
             slot: &self.slot,
@@ -111,7 +111,7 @@ impl ResourceStatus {
     }
 }
 
-/// A resource's line, with what status does not show.
+/// A resource's entry in the status, and internal data.
 pub(super) struct ComposedResource {
     pub status: ResourceStatus,
     pub state: State,
@@ -119,7 +119,7 @@ pub(super) struct ComposedResource {
 }
 
 impl Composition<'_> {
-    /// A leaf per slot, asked for or not yet, sorted by slot.
+    /// An entry for each slot, composed or waiting, sorted by slot.
     pub(super) fn composed_resources(&self) -> Vec<ComposedResource> {
         let before = self.xr.status.get("resources").and_then(|list| list.as_array());
         let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
@@ -152,9 +152,9 @@ impl Composition<'_> {
         resources
     }
 
-    /// The cause of a cloud's resource that exists for a minute, and to which its provider has
-    /// written nothing at all: the providers of the clouds do not say that a provider config is
-    /// missing, they are silent. Reason and time stay as they are.
+    /// The cause of a cloud resource that has existed for a minute without any condition from its
+    /// provider. The providers of the clouds do not report a missing provider config. Reason and
+    /// time stay the same.
     fn unanswered(&self, resource: &ComposedResource) -> Option<Cause> {
         const UNANSWERED_AFTER: SignedDuration = SignedDuration::from_mins(1);
         let object = &self.observed.get(&resource.status.slot)?.object;
@@ -199,7 +199,7 @@ impl Composition<'_> {
 
     fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> ComposedResource {
         let observed = self.observed.get(slot);
-        // Of a wrapper people want to know what it wraps.
+        // For a wrapper, users want the name of the wrapped object.
         let wrapped = self.desired.get(slot).and_then(|desired| {
             text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
         });
@@ -231,7 +231,8 @@ impl Composition<'_> {
         ComposedResource { status, state: health.state, counted }
     }
 
-    /// Kinds of which core set out to create as many as are missing: the API server refused those.
+    /// Kinds with as many missing objects as unseen slots. Crossplane set out to create these
+    /// objects, so the API server must have rejected them.
     fn refused_kinds(&self) -> BTreeSet<&str> {
         let seen: BTreeSet<(&str, &str)> = self
             .observed
@@ -252,18 +253,17 @@ impl Composition<'_> {
     }
 }
 
-/// How often each stands there.
+/// The number of occurrences of each kind.
 fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
     let mut counts = BTreeMap::new();
     kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
     counts
 }
 
-/// A resource that was refused because something is missing merely waits, as long as another
-/// resource is not ready: a name that we gave is known, and referred to, before the resource
-/// exists.
+/// A resource that was rejected because of a missing object waits while another resource is not
+/// ready. A name that we chose can be referred to before its resource exists.
 fn excuse(resources: &mut [ComposedResource]) {
-    // A chart or a repository that Helm or Argo CD do not find is not a resource of ours.
+    // A chart or a repository that Helm or Argo CD does not find is not our resource.
     let named = |resource: &ComposedResource| {
         !["Release", "Application"].contains(&resource.status.kind.as_str())
     };
@@ -280,7 +280,7 @@ fn excuse(resources: &mut [ComposedResource]) {
     }
 }
 
-/// Writes the cause of each resource into its line, if the engine did not know it.
+/// Adds the cause of each resource, if the engine did not set it.
 fn diagnose(resources: &mut [ComposedResource], api: &str) {
     let lines: Vec<Line<'_>> = resources.iter().map(|resource| resource.status.line()).collect();
     let causes = diagnosis::causes(&lines, Some(api));
@@ -289,7 +289,7 @@ fn diagnose(resources: &mut [ComposedResource], api: &str) {
     }
 }
 
-/// A time changes only when what it dates does: readiness or its reason.
+/// The time of the last change of readiness or reason.
 fn since(now: &ResourceStatus, before: Option<&ResourceStatus>, clock: Timestamp) -> String {
     let same = |before: &&ResourceStatus| {
         before.ready == now.ready && before.reason == now.reason && !before.since.is_empty()
@@ -302,7 +302,7 @@ pub(super) fn seconds(clock: Timestamp) -> String {
     Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }
 
-/// The common status; `exists` says whether anything was observed.
+/// The common status. `exists` is true if a resource was observed.
 pub(super) fn common(resources: &[ComposedResource], exists: bool) -> CommonStatus {
     let counted = || resources.iter().filter(|resource| resource.counted);
     let ready = counted().filter(|resource| resource.status.ready).count();
@@ -324,7 +324,7 @@ pub(super) fn common(resources: &[ComposedResource], exists: bool) -> CommonStat
     }
 }
 
-/// An object without nulls and empty strings: a field that is not known is absent.
+/// An object without nulls and empty strings. Unknown fields are absent.
 pub(super) fn known(mut object: Object) -> Object {
     object.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
     object
@@ -362,7 +362,7 @@ mod tests {
         let profile = "Invalid IAM Instance Profile name";
         for (ready, message, sibling, state) in [
             (false, profile, false, State::Waiting),
-            // A change of what is ready, that names what is made just now.
+            // A ready resource with a change that refers to a resource in creation.
             (true, profile, false, State::Waiting),
             (false, profile, true, State::Failed),
             (
@@ -381,7 +381,7 @@ mod tests {
         ] {
             let mut resources = [resource("a", ready, Some(message)), resource("b", sibling, None)];
             excuse(&mut resources);
-            assert!(resources[0].state == state, "{message}, beside what is ready: {sibling}");
+            assert!(resources[0].state == state, "{message}, sibling is ready: {sibling}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The engine with an API of its own: a disk, a machine that needs it, and what else a test wants.
+//! Tests of the engine with a small API: a disk, a machine that needs it, and resources of single
+//! tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -27,7 +28,7 @@ use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::settings::Common;
 
-/// A managed resource as small as they come.
+/// A minimal managed resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Disk {
@@ -66,7 +67,7 @@ fn disk(region: &str) -> Disk {
     Disk { region: Some(region.to_owned()), ..Disk::default() }
 }
 
-/// A composite and what was observed of it.
+/// A composite and its observed resources.
 struct Test {
     xr: Value,
     details: BTreeMap<String, Vec<u8>>,
@@ -94,7 +95,7 @@ fn legacy() -> Test {
     }
 }
 
-/// The same in the namespaced flavour.
+/// A composite of the namespaced API.
 fn namespaced() -> Test {
     let xr = json!({
         "apiVersion": "m.example.org/v1", "kind": "Thing",
@@ -105,7 +106,7 @@ fn namespaced() -> Test {
 }
 
 impl Test {
-    /// With a resource of ours, as it was observed.
+    /// Adds an observed resource with our label.
     fn with(mut self, slot: &str, mut object: Value) -> Self {
         object["metadata"]["labels"][OWNED_LABEL] = json!("true");
         if object["metadata"]["name"].is_null() {
@@ -120,13 +121,13 @@ impl Test {
         api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
     ) -> Result<CompositionResult, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
-            panic!("an object")
+            panic!("not an object")
         };
         let xr = Composite::read(xr, self.details.clone())?;
         let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
         let observed = observed.into_iter().map(|(slot, object, details)| match object {
             Value::Object(object) => (slot, object, details),
-            _ => panic!("an object"),
+            _ => panic!("not an object"),
         });
         let now = "2026-11-21T09:00:00Z".parse().unwrap();
         let mut composition =
@@ -139,7 +140,7 @@ impl Test {
     }
 }
 
-/// A managed resource that was observed, with these conditions: type, status, reason, message.
+/// An observed managed resource with these conditions: type, status, reason, message.
 fn observed(conditions: &[(&str, &str, &str, &str)]) -> Value {
     let condition = |(kind, status, reason, message): &(&str, &str, &str, &str)| json!({"type": kind, "status": status, "reason": reason, "message": message});
     json!({

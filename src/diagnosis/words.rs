@@ -1,4 +1,4 @@
-//! What each cause is called, and what helps.
+//! The headline and the remediation of each cause.
 
 use super::{Cause, Code};
 
@@ -78,7 +78,7 @@ impl Cause {
         }
     }
 
-    /// What to do about it, in whole sentences.
+    /// The remediation, in whole sentences.
     pub fn remediation(&self) -> &'static str {
         match self.code {
             Code::QuotaExceeded => {
@@ -168,7 +168,7 @@ impl Cause {
     }
 }
 
-/// A slot in words, if its dashes stand between words: `security-group`, not `ssh-192.0.2.0/24`.
+/// A slot in words, if its dashes separate words: `security-group`, not `ssh-192.0.2.0/24`.
 fn readable(slot: &str) -> String {
     let is_words = slot.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     if is_words { slot.replace('-', " ") } else { slot.to_owned() }

@@ -1,4 +1,4 @@
-//! Settings from an EnvironmentConfig: asked for, awaited, laid over the input.
+//! Settings from an EnvironmentConfig: requested, awaited, merged over the input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,7 +9,7 @@ use super::*;
 
 const XR: &str = "GpuDevWorkspace";
 
-/// A workspace whose input names an EnvironmentConfig; `capabilities` are what core says of itself.
+/// A workspace with an input that names an EnvironmentConfig. Crossplane sends `capabilities`.
 fn request(capabilities: &[Capability]) -> RunFunctionRequest {
     let xr = json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": XR, "metadata": {"name": "ada", "uid": "abcde"},
@@ -145,7 +145,7 @@ fn environment_config_is_merged_over_the_input() {
         assert!(!slots.contains_key("ssh-10.0.0.0/8"), "lists replace");
         assert!(
             response.requirements.is_some(),
-            "core takes an answer that no longer asks for one that changed its mind"
+            "Crossplane takes a dropped requirement for a changed requirement"
         );
     }
 }
@@ -219,7 +219,7 @@ fn resource_of_an_earlier_step_is_never_replaced() {
     assert_eq!(response.desired, Some(theirs));
 }
 
-/// A virtual environment of the claims API, whose Composition looks up the namespace.
+/// A virtual environment of the claims API. Its Composition looks up the namespace.
 fn virtual_environment(settings_from: bool) -> RunFunctionRequest {
     let xr = json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": "XEnvironment",
@@ -270,7 +270,7 @@ fn crossplane_1_20_is_asked_for_an_extra_resource() {
     assert!(second.desired.as_ref().unwrap().resources.contains_key("host-namespace"));
     assert_eq!(
         second.requirements, first.requirements,
-        "Crossplane takes an answer that asks for the same"
+        "Crossplane accepts an answer with the same requirements"
     );
 }
 
@@ -304,7 +304,7 @@ fn namespace_of_another_composite_is_fatal() {
         assert_eq!(condition.status(), ConditionStatus::ConditionFalse);
         assert!(
             response.requirements.unwrap().resources.contains_key(NAMESPACE),
-            "Crossplane watches it"
+            "Crossplane keeps watching the namespace"
         );
     }
 }

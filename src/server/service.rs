@@ -23,8 +23,9 @@ use crate::metrics::{Metrics, RUN_FUNCTION};
 use crate::outcome::{Outcome, Subject, reason};
 use crate::wire;
 
-/// From this size on, in bytes, a request is worked on outside the threads that serve connections:
-/// 4 MiB take tens of milliseconds, and a pod with one CPU must answer its probes meanwhile.
+/// Requests from this size on, in bytes, are processed outside the threads that serve connections.
+/// A request of 4 MiB takes tens of milliseconds, and a pod with one CPU must answer its probes
+/// meanwhile.
 const LARGE: usize = 256 * 1024;
 
 /// The FunctionRunnerService.
@@ -105,7 +106,7 @@ impl<F: Function> Inner<F> {
         self.permits.clone().acquire_owned().await.map(Arc::new)
     }
 
-    /// The permit goes where the work is: a caller that hangs up does not stop what has begun.
+    /// Moves the permit to the work. A caller that hangs up does not stop work that has begun.
     async fn answer_under(
         self: Arc<Self>,
         permit: Arc<OwnedSemaphorePermit>,
@@ -147,7 +148,7 @@ impl<F: Function> Inner<F> {
         bytes
     }
 
-    /// Runs the function; what it traces at debug level carries the composite's identity.
+    /// Runs the function. Its traces at debug level carry the composite's identity.
     fn compose(
         &self,
         subject: &Subject,
@@ -162,8 +163,8 @@ impl<F: Function> Inner<F> {
     }
 }
 
-/// Completes when a request has not arrived in time; never once it has, however long the answer
-/// takes.
+/// Completes if a request does not arrive in time. Once the request has arrived, it never
+/// completes.
 async fn stalled(arrived: &Notify) {
     if tokio::time::timeout(BODY_PATIENCE, arrived.notified()).await.is_ok() {
         std::future::pending::<()>().await;

@@ -1,4 +1,5 @@
-//! What is not ours: other steps' resources, the rest of the composite, the context.
+//! Data of others passes through: resources of other steps, other fields of the composite, the
+//! context.
 
 use std::collections::HashMap;
 
@@ -88,7 +89,7 @@ proptest! {
     }
 }
 
-/// What earlier steps desire.
+/// The desired state of earlier steps.
 fn state() -> impl Strategy<Value = State> {
     let composite = (option::of(composite()), details(), ready());
     let composite = composite.prop_map(|(resource, connection_details, ready)| Resource {
@@ -106,7 +107,7 @@ fn state() -> impl Strategy<Value = State> {
         .prop_map(|(composite, resources)| State { composite, resources })
 }
 
-/// A composite with a status of theirs.
+/// A composite with a status from an earlier step.
 fn composite() -> impl Strategy<Value = Struct> {
     (document(), option::of(document())).prop_map(|(mut composite, status)| {
         let status = status.map(|status| Struct {

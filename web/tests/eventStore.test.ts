@@ -9,7 +9,7 @@ const sorted = (entries: Iterable<Environment>) =>
 
 describe('the event store', () => {
   it.each([1, 2, 3, 4, 5])(
-    'ends in the truth after a storm of 10,000 changes, late, doubled and with breaks amid (seed %i)',
+    'equals the cluster after 10,000 late or repeated changes with interruptions (seed %i)',
     (seed) => {
       const eventStore = new EventStore();
       const portal = storm(random(seed), (messages) =>
@@ -33,7 +33,7 @@ describe('the event store', () => {
     eventStore.apply({ type: 'added', environment: env('new', 2) });
     expect([...eventStore.entries.keys()]).toEqual([keyOf(old)]);
     eventStore.apply({ type: 'opened' });
-    // The next line goes on after 1: what was missed comes with ids, and no snapshot.
+    // The next connection resumes after 1. The missed changes have ids, without a snapshot.
     eventStore.apply({ type: 'modified', id: id(2), environment: env('old', 5) });
     expect(eventStore.apply({ type: 'synced', id: id(2) })).toEqual([]);
     expect([...eventStore.entries.values()]).toEqual([env('old', 5)]);
@@ -62,7 +62,7 @@ describe('the event store', () => {
     expect(eventStore.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
     expect(eventStore.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
     expect(eventStore.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
-    // What is older than the same told again stays old.
+    // A change older than the repeated one is still ignored.
     expect(eventStore.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
     expect(eventStore.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
     expect(eventStore.entries.get(key)).toEqual(env('a', 2));
@@ -81,7 +81,7 @@ describe('the event store', () => {
     expect(eventStore.read([env('stays', 5), env('new', 4)]).sort()).toEqual(
       ['goes', 'new', 'stays'].map((name) => keyOf(env(name, 1))).sort(),
     );
-    // The line goes on after 1, and tells all of it in its order.
+    // The stream resumes after 1, and sends all changes in order.
     const missed: Message[] = [
       { type: 'modified', id: id(2), environment: env('stays', 3) },
       { type: 'added', id: id(3), environment: env('new', 4) },

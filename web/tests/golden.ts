@@ -19,7 +19,7 @@ interface Document extends Fields {
   conditions?: { message: string }[];
 }
 
-/** A part as the status has it: its cause has no words. */
+/** A resource as the status reports it, without texts for its cause. */
 type StatusPart = Omit<Part, 'cause'> & { cause?: Pick<Cause, 'code' | 'params'> };
 
 /** The answer of the claims API at a stage, from its golden files. */
@@ -38,7 +38,7 @@ export function goldenOf(api: Api, stage: Stage): Golden {
   });
 }
 
-/** A part as the portal reports it. A failed part always has a cause. */
+/** A resource as the portal reports it. A failed resource always has a cause. */
 function worded({ cause, ...part }: StatusPart): Part {
   if (cause) return { ...part, cause: causeOf(cause.code, cause.params) };
   return toneOfPart(part) === 'bad'

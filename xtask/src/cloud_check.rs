@@ -125,7 +125,7 @@ fn chosen(names: &[String]) -> Result<Vec<Check>> {
     if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|check| check.name != **name))
     {
         let known: Vec<_> = CHECKS.iter().map(|check| check.name).collect();
-        bail!("no check is called {unknown:?}; there are: {}", known.join(", "));
+        bail!("unknown checks: {unknown:?}; allowed: {}", known.join(", "));
     }
     let is_chosen =
         |check: &&Check| names.is_empty() || names.iter().any(|name| name == check.name);
@@ -150,7 +150,7 @@ impl Args {
         let output = kubectl.output().context("could not run kubectl")?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "kubectl {}: {}", args.join(" "), error.trim());
-        String::from_utf8(output.stdout).context("kubectl printed no text")
+        String::from_utf8(output.stdout).context("the output of kubectl is not UTF-8")
     }
 
     /// The environments in the namespace.

@@ -89,7 +89,7 @@ fn check(folder: &Path, files: &BTreeMap<String, String>) -> Result<()> {
         drifted.is_empty(),
         "run `cargo xtask schemas --crds DIR`: these slices drifted: {drifted:?}"
     );
-    println!("{} slices are true to their CRDs", files.len());
+    println!("{} slices match their CRDs", files.len());
     Ok(())
 }
 
@@ -145,7 +145,7 @@ fn both_flavours(snapshot: &Snapshot, model: &KindInfo) -> Result<[(String, Stri
     Ok([cluster, namespaced])
 }
 
-/// A CRD with one version, whose schema `cut` has reduced.
+/// A CRD with one version and the schema that `cut` returns.
 fn slice(
     snapshot: &Snapshot,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! Deleting environments, and the resources that are left of a deleted one.
+//! Deletes environments, and lists the remaining resources of a deleted one.
 
 mod parts;
 
@@ -9,8 +9,8 @@ use crate::cluster::{Cluster, Found};
 use crate::environment::Environment;
 pub use parts::{Parts, Remaining};
 
-/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all
-/// that it made is gone.
+/// Deletes this object only, not a newer one with the same name. The object remains until all its
+/// resources are deleted.
 pub async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
     let metadata = &found.object.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();

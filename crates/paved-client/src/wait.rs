@@ -1,4 +1,4 @@
-//! Waiting for environments: the watches that show them, and the judgement of their states.
+//! Waits for environments: watches them, and judges their states.
 
 mod remediation;
 mod tracker;

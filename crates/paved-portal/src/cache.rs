@@ -101,7 +101,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_mins(1);
 
-    /// Asks fifty times at once; how often that came to be asked, and how many were answered.
+    /// Asks fifty times at once. Returns the number of requests and of answers.
     async fn at_once(
         answers: &TtlCache<&str, bool>,
         answer: Result<bool, Problem>,
@@ -122,13 +122,13 @@ mod tests {
     async fn simultaneous_questions_are_asked_once() {
         let answers = TtlCache::new(LONG, LONG, 10);
         assert_eq!(at_once(&answers, Ok(false)).await, (1, 50));
-        assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "it is known");
+        assert_eq!(at_once(&answers, Ok(false)).await, (0, 50), "the answer is cached");
         let old = TtlCache::new(Duration::ZERO, LONG, 10);
         assert_eq!(at_once(&old, Ok(true)).await, (50, 50), "expired answers are not returned");
     }
 
     #[tokio::test]
-    async fn a_failure_is_no_answer() {
+    async fn failure_is_not_cached() {
         let failure = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "Not now.");
         assert_eq!(at_once(&TtlCache::new(LONG, LONG, 10), Err(failure)).await, (50, 0));
     }

@@ -1,4 +1,4 @@
-//! Whether a request comes from the portal's own pages. A browser also sends the session with
+//! Checks whether a request is from the portal's own pages. A browser also sends the session with
 //! requests that other sites cause.
 
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
@@ -33,7 +33,7 @@ impl Origins {
         if config::is_loopback(url) {
             for host in ["localhost", "127.0.0.1", "[::1]"] {
                 let mut same = url.clone();
-                // A host of these always fits.
+                // These hosts are always valid.
                 let _ = same.set_host(Some(host));
                 own.push(same.origin().ascii_serialization());
             }
@@ -56,7 +56,7 @@ impl Origins {
     ) -> Result<(), Problem> {
         self.host(uri, headers)?;
         let path = uri.path();
-        // A browser never adds the token of a script on its own.
+        // Browsers do not add tokens automatically.
         let has_token = headers.get(header::AUTHORIZATION).is_some_and(|value| {
             value.as_bytes().get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer "))
         });
@@ -164,7 +164,7 @@ mod tests {
         assert!(!write(&[SESSION]));
         assert!(
             !write(&[SESSION, ("authorization", "Basic YTpi")]),
-            "a browser may add this by itself"
+            "browsers may add this automatically"
         );
     }
 
@@ -182,7 +182,7 @@ mod tests {
         };
         let (evil, upgrade) = (("origin", "https://evil.example.org"), ("upgrade", "websocket"));
         assert!(!read("/api/v1/watch", &[SESSION, evil]));
-        assert!(read("/api/v1/watch", &[SESSION]), "a browser says nothing of a read of its own");
+        assert!(read("/api/v1/watch", &[SESSION]), "a browser may omit the source of a read");
         assert!(!read("/ws/status/", &[upgrade, evil]), "with or without a session");
         assert!(!read("/ws/status/", &[upgrade, SESSION]));
         assert!(!read("/ws/status/", &[upgrade, evil, ("authorization", "Bearer abc")]));
@@ -206,7 +206,7 @@ mod tests {
         assert!(read("/", &[b"127.0.0.1:8080"]) && read("http://127.0.0.1:8080/", &[]));
         assert!(!read("/", &[b"evil.example.org:8080"]));
         assert!(!read("/", &[b"127.0.0.1:8080", b"evil.example.org:8080"]), "one of two");
-        assert!(!read("/", &[b"\xe9vil"]), "what is no text");
-        assert!(!read("http://evil.example.org/", &[]), "HTTP/2 tells it so");
+        assert!(!read("/", &[b"\xe9vil"]), "not a text");
+        assert!(!read("http://evil.example.org/", &[]), "HTTP/2 has it in the URI");
     }
 }

@@ -1,4 +1,4 @@
-//! The user of a request, as Kubernetes knows them, and their credential.
+//! The user of a request, with the name in Kubernetes, and the credential.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use paved_client::owner::{KUBERNETES, Owner};
 use sha2::{Digest, Sha256};
 
-/// Prefix of Kubernetes' own names. No user from outside may have such a name or group.
+/// Prefix of Kubernetes' own names. Users from outside must not have such a name or group.
 const RESERVED: &str = "system:";
 
-/// The names that Kubernetes gives to users of the OpenID provider. A user is one owner, with a
-/// session and with a token.
+/// The Kubernetes names of the OpenID provider's users. A user is the same owner with a session and
+/// with a token.
 #[derive(Clone, Debug)]
 pub(super) struct Naming {
     issuer: String,
@@ -23,8 +23,8 @@ impl Naming {
         Self { issuer, username_prefix, groups_prefix }
     }
 
-    /// Login and issuer of a Kubernetes user. A name without the prefix is not of the provider, and
-    /// neither is a name of Kubernetes' own.
+    /// Login and issuer of a Kubernetes user. A name without the prefix does not belong to the
+    /// provider. The same applies to Kubernetes' own names.
     pub(super) fn login<'n>(&'n self, username: &'n str) -> (&'n str, &'n str) {
         let login = username.strip_prefix(&self.username_prefix);
         let login = login.filter(|login| !login.is_empty() && !username.starts_with(RESERVED));
@@ -53,7 +53,7 @@ impl Default for Naming {
 pub(super) struct Person {
     /// The name in Kubernetes.
     username: String,
-    /// The name that the user knows: without the prefix.
+    /// The login, without the prefix.
     login: String,
     /// The issuer: the URL of the OpenID provider, or `kubernetes`.
     issuer: String,
@@ -70,14 +70,14 @@ pub(super) struct Person {
 pub(super) enum Credential {
     /// The kubeconfig's own user, on loopback.
     Own,
-    /// A session of the portal: requests are made under the person by impersonation.
+    /// A session of the portal. Requests impersonate the user.
     Session {
-        /// The hash of the session's id.
+        /// The hash of the session's ID.
         id: String,
-        /// When it ends.
+        /// The expiry.
         expires: Timestamp,
     },
-    /// A token of Kubernetes, which is passed on.
+    /// A Kubernetes token. The portal passes it on.
     Bearer(Token),
 }
 
@@ -157,7 +157,7 @@ impl Person {
         &self.username
     }
 
-    /// The name that the user knows.
+    /// The login, without the prefix.
     pub(super) fn login(&self) -> &str {
         &self.login
     }
@@ -193,7 +193,7 @@ impl Person {
         self.key
     }
 
-    /// Whether a text means this user: the username, the login, or the part of the login before the
+    /// Whether a text names this user: the username, the login, or the part of the login before the
     /// @.
     pub(super) fn is_called(&self, text: &str) -> bool {
         let short = self.login.split('@').next().unwrap_or_default();
@@ -207,8 +207,8 @@ impl Person {
     }
 }
 
-/// Whether a user from outside may have this name: not empty, not a name of Kubernetes' own, and
-/// valid in a header.
+/// Whether a user from outside may have this name. It must not be empty or one of Kubernetes' own
+/// names, and must be valid in a header.
 pub(super) fn may_be_named(name: &str) -> bool {
     let visible = !name.chars().any(char::is_control) && name.trim() == name;
     !name.is_empty() && visible && name.len() <= 1024 && !name.starts_with(RESERVED)

@@ -1,6 +1,6 @@
-//! The groups that the portal may impersonate. Kubernetes rejects a whole request for one group that
-//! the portal's role does not list. Such groups are left out, so their members have the rights of
-//! their other groups only.
+//! The groups that the portal may impersonate. Kubernetes rejects a whole request for one group
+//! that the portal's role does not list. Such groups are left out, so their members have the rights
+//! of their other groups only.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,22 +11,22 @@ use super::access::{Access, Groups};
 use super::identity::Person;
 use super::problem::Problem;
 
-/// How many of somebody's groups are asked about one by one, where the portal's rules do not list
+/// The maximum number of a user's groups reviewed one by one, if the portal's rules do not list
 /// them.
 const ASKED: usize = 200;
 
-/// How many groups are told of.
+/// The maximum number of logged groups.
 const MAX_LOGGED_GROUPS: usize = 1000;
 
-/// Knows which groups were told of: the log names each once.
+/// The groups that were logged. The log names each once.
 #[derive(Default)]
 pub(super) struct Impersonation {
     told: Mutex<BTreeSet<String>>,
 }
 
 impl Impersonation {
-    /// Somebody with a session, in those of their groups that the portal may act for. Whether it
-    /// may says the API server; while that does not answer nobody is let through.
+    /// The user of a session with only the groups that the portal may act for. The API server
+    /// decides this right. Without its answer, the request fails.
     pub(super) async fn narrowed(
         &self,
         access: &Access,
@@ -47,7 +47,7 @@ impl Impersonation {
         Ok(Arc::new(person.in_groups(groups)))
     }
 
-    /// Those of some groups that the portal may act for.
+    /// The subset of groups that the portal may act for.
     pub(super) async fn groups(
         &self,
         access: &Access,
@@ -83,7 +83,7 @@ impl Impersonation {
             if told.len() < MAX_LOGGED_GROUPS && told.insert(group.clone()) {
                 tracing::warn!(
                     group,
-                    "a group is left out: the portal's role may not impersonate it"
+                    "the portal omits a group, because its role may not impersonate the group"
                 );
             }
         }

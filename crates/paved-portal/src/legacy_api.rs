@@ -1,4 +1,4 @@
-//! Three HTTP shapes that clients know from before: their words, names and codes, on the same
+//! Three HTTP APIs for existing clients: their messages, names and codes, for the same
 //! environments.
 
 pub(super) mod environments;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::live::Entry;
 use super::problem::Problem;
 
-/// A text of a body; empty is none.
+/// A text in a body. An empty text counts as missing.
 fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>, Problem> {
     match body.get(field) {
         None | Some(Value::Null) => Ok(None),
@@ -24,8 +24,8 @@ fn text<'b>(body: &'b Map<String, Value>, field: &str) -> Result<Option<&'b str>
     }
 }
 
-/// The phase as older clients know it: what was ready, and cannot be changed for the moment, still
-/// is to them.
+/// The phase for older clients. An environment that works but cannot be changed at the moment is
+/// still ready for them.
 fn phase(entry: &Entry) -> String {
     let own =
         || entry.view.status.get("phase").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -36,7 +36,7 @@ fn phase(entry: &Entry) -> String {
     }
 }
 
-/// Only these fields stand in a body.
+/// Rejects unknown fields in a body.
 fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     match body.keys().find(|field| !known.contains(&field.as_str())) {
         Some(field) => {
@@ -46,8 +46,7 @@ fn only(body: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
     }
 }
 
-/// What goes wrong on our side, wherever it does, keeps the words that older clients expect, and
-/// the status 500 that they know.
+/// Gives server errors the message and the status 500 that older clients expect.
 pub(super) async fn failing(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let words = path.and_then(|path| failure(request.method(), path));
@@ -60,7 +59,7 @@ pub(super) async fn failing(request: Request, next: Next) -> Response {
     problem.with_status(StatusCode::INTERNAL_SERVER_ERROR).called(words).into_response()
 }
 
-/// What older clients are told of an operation that fails.
+/// The message for older clients if an operation fails.
 fn failure(method: &Method, path: &str) -> Option<&'static str> {
     match (method.as_str(), path) {
         ("POST", "/api/workspaces") => Some("Failed to create workspace."),

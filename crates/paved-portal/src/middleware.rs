@@ -1,5 +1,5 @@
-//! The layers of every request: its id, its log line, the check of its origin, and the headers of
-//! its answer.
+//! The layers of every request: its ID, its log line, the check of its origin, and the headers of
+//! its response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use super::problem::Problem;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers of every answer. Pages load only files of the portal, without inline scripts, and appear
-/// in no frame.
+/// Headers of every response. Pages load only files of the portal, without inline scripts, and
+/// appear in no frame.
 const ALWAYS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -49,8 +49,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) fn router(portal: &Portal) -> Router {
     openapi::routes()
         .0
-        // Pages are compressed, and few other answers. The events of a stream would wait for each
-        // other, and a secret must not share a compressed answer with a value of the request.
+        // Pages are compressed, and few other responses. Compression would delay the events of a
+        // stream. A secret must not share a compressed response with a value of the request.
         .fallback(super::pages::serve.layer(CompressionLayer::new()))
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(from_fn_with_state((Arc::clone(&portal.origins), portal.limits), admit))
@@ -105,7 +105,7 @@ fn check(origins: &Origins, request: &Request) -> Result<(), Problem> {
     origins.check(request.method(), request.uri(), headers)
 }
 
-/// Gives a request its id and its line in the log, and writes problems out.
+/// Gives a request its ID and its log line, and serializes problems.
 async fn finish(
     State((config, metrics)): State<(Arc<Config>, Arc<Metrics>)>,
     mut request: Request,
@@ -160,14 +160,14 @@ fn told(method: &Method, path: &str, status: StatusCode, took: Duration, client:
     }
 }
 
-/// Whether a browser navigates, and not a program.
+/// Whether the client is a navigating browser, not a program.
 fn accepts_pages(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
     accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
-/// A problem as the body; an error of a library as a problem. A browser gets a page, if there are
-/// pages.
+/// Serializes a problem, and converts an error of a library to a problem. A browser gets a page
+/// instead, if pages exist.
 fn written(response: Response, path: &str, id: &str, reads_pages: bool) -> Response {
     if let Some(problem) = response.extensions().get::<Problem>() {
         let problem = problem.clone().at(path, id);
@@ -205,7 +205,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|media_type| media_type.contains("json"))
 }
 
-/// The id of the request if a log can have it, otherwise a new one.
+/// The ID of the request if it is safe in a log, otherwise a new one.
 fn id(headers: &HeaderMap) -> String {
     let sent = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
     let fits = |id: &&str| {

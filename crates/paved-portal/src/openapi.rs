@@ -1,5 +1,4 @@
-//! The API's description, made from the very list of routes that are served: what is served is
-//! described.
+//! The API's description, generated from the list of served routes, so that both always match.
 
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
@@ -19,7 +18,7 @@ use super::problem::{FieldError, ProblemDetails};
 use super::session::COOKIE;
 use super::sign_in;
 
-/// What stands above the operations.
+/// The general part of the description.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -43,7 +42,7 @@ use super::sign_in;
 )]
 struct Head;
 
-/// How somebody says who they are. A portal with `--auth none` asks for neither.
+/// The credentials of a user. A portal with `--auth none` requires none.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -66,7 +65,7 @@ impl Modify for Credentials {
     }
 }
 
-/// Every route, and the description of each.
+/// All routes, and their descriptions.
 pub(super) fn routes() -> (axum::Router<Portal>, Description) {
     OpenApiRouter::with_openapi(Head::openapi())
         .routes(routes!(health::alive))
@@ -77,7 +76,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(sign_in::finish))
         .routes(routes!(sign_in::sign_out))
         .routes(routes!(me::get))
-        // Every form waits for the schemas, and nothing in them is secret.
+        // Every form needs the schemas first. They contain no secrets, so compression is safe.
         .routes(routes!(kinds::list).layer(CompressionLayer::new()))
         .routes(routes!(kinds::get))
         .routes(routes!(environments::list, changes::create))
@@ -97,7 +96,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .split_for_parts()
 }
 
-/// The description alone.
+/// The description only.
 pub(super) fn description() -> Description {
     routes().1
 }

@@ -1,4 +1,4 @@
-//! The streams that are open: how many each person has, and when they end.
+//! The open streams: the number for each user, and their ends.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,21 +13,21 @@ use super::limits::Limits;
 use super::problem::Problem;
 use super::session::Revoked;
 
-/// How many streams people have, by who says who they are, and their name: many tokens of one are
-/// still one.
+/// The number of streams of each user, by issuer and username. A user with several tokens counts as
+/// one user.
 type Counts = HashMap<(String, String), usize>;
 
 /// The streams of one process.
 pub(super) struct Streams {
     counts: Arc<Mutex<Counts>>,
-    /// The largest number of streams of one person, and of all people.
+    /// The maximum number of streams of one user, and of all users.
     most: (usize, usize),
     strangers: Arc<Semaphore>,
     stop: watch::Sender<bool>,
     pub(super) open: Gauge,
 }
 
-/// A place for a socket of which nobody knows yet whose it is, for as long as it is held.
+/// A permit for a socket without a known user. Dropping it frees the place.
 pub(super) struct Stranger(#[allow(dead_code)] OwnedSemaphorePermit);
 
 /// A permit for one stream. Dropping the permit frees its place.
@@ -35,7 +35,7 @@ pub(super) struct StreamPermit {
     counts: Arc<Mutex<Counts>>,
     person: (String, String),
     open: Gauge,
-    /// While somebody may hear of a stop, there are streams.
+    /// [`Streams::closed`] waits until all receivers are dropped.
     _stop: watch::Receiver<bool>,
 }
 
@@ -52,17 +52,17 @@ impl Drop for StreamPermit {
     }
 }
 
-/// Why a stream ends. The reader is told, and comes back if it may.
+/// The reason why a stream ends. The client receives it, and reconnects if it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It was too slow.
+    /// The client was too slow.
     Slow,
-    /// The person may see more or less than before.
+    /// The user's rights have changed.
     AccessChanged,
-    /// The API server does not say what the person may see.
+    /// The API server does not confirm the user's rights.
     Unavailable,
     SignedOut,
-    /// The session's time is over.
+    /// The session has expired.
     Expired,
     /// The portal is shutting down.
     Shutdown,
@@ -92,15 +92,15 @@ impl Streams {
         }
     }
 
-    /// A place for a socket that comes without a credential.
+    /// A permit for a socket without a credential.
     pub(super) fn admit(&self) -> Result<Stranger, Problem> {
         Arc::clone(&self.strangers).try_acquire_owned().map(Stranger).map_err(|_| {
-            let detail = "Too many connections wait to say whose they are: try again in a moment.";
+            let detail = "Too many connections wait for authentication. Try again in a moment.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })
     }
 
-    /// Takes a permit for one more stream of this person.
+    /// Takes a permit for one more stream of this user.
     pub(super) fn take(&self, person: &Person) -> Result<StreamPermit, Problem> {
         let (each, all) = self.most;
         let crowded = |detail: String| Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
@@ -125,22 +125,22 @@ impl Streams {
         })
     }
 
-    /// Ends all of them.
+    /// Ends all streams.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Waits until there are none.
+    /// Waits until all streams have ended.
     pub(super) async fn closed(&self) {
         self.stop.closed().await;
     }
 
-    /// Waits until a person's streams end: the portal stops, they sign out, or their session's time
-    /// is over.
+    /// Waits until a user's streams end: the portal stops, the user signs out, or the session
+    /// expires.
     pub(super) async fn ended(&self, revoked: Option<&Revoked>, person: &Person) -> End {
         let mut stop = self.stop.subscribe();
         let stopped = async {
-            // The sender lives as long as the portal.
+            // The sender exists as long as the portal.
             let _ = stop.wait_for(|stop| *stop).await;
             End::Shutdown
         };

@@ -20,10 +20,10 @@ use super::identity::{Credential, Naming, Person, Token};
 use super::limits::Limits;
 use super::problem::Problem;
 
-/// How many reviews of tokens run at once. The senders may be unknown.
+/// The maximum number of concurrent token reviews. The senders may be unknown.
 const CONCURRENCY: usize = 16;
 
-/// How many answers are kept.
+/// The maximum number of cached answers.
 const CACHE_CAPACITY: usize = 4096;
 
 /// The users of tokens.
@@ -92,14 +92,14 @@ impl TokenAuth {
         let answer =
             answered(self.patience, reviews.create(&params, &review)).await.map_err(|problem| {
                 if problem.status() == 401 {
-                    return Problem::unauthorized("The Kubernetes API does not take this token.");
+                    return Problem::unauthorized("The Kubernetes API rejects this token.");
                 }
                 problem
             })?;
         let user = answer.status.and_then(|status| status.user_info).unwrap_or_default();
         let username = user.username.filter(|name| !name.is_empty() && name != "system:anonymous");
         let username = username.ok_or_else(|| {
-            Problem::unauthorized("The Kubernetes API does not say whose token it is.")
+            Problem::unauthorized("The Kubernetes API returned no username for this token.")
         })?;
         let mut groups = user.groups.unwrap_or_default();
         groups.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a refusal shows of a value: nothing that may be a secret.
+//! Removes possible secrets from the message of a violation.
 
 use crossplane::secrets::struck;
 use function_paved_road::check::{Refused, location};
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::Written;
 
-/// The same violation of `object`. A URL of a chart or of a Git repository is refused in the
-/// function's words, which say why; of any other URL neither what stands before its @ nor its query
-/// is shown.
+/// The same violation of `object` without secrets. For a URL of a chart or of a Git repository, the
+/// message is the function's own, which gives the reason. Any other URL is shown without the user
+/// before its @ and without its query.
 pub fn redacted(violation: Violation, object: &Value) -> Violation {
     let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
     let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
@@ -20,7 +20,7 @@ pub fn redacted(violation: Violation, object: &Value) -> Violation {
     Violation { message, ..violation }
 }
 
-/// A fatal result's field, and what is said of it.
+/// The field and the message of a fatal result.
 pub fn fatal_violation(message: &str) -> Violation {
     let is_path = |path: &str| {
         !path.contains(' ')
@@ -31,8 +31,8 @@ pub fn fatal_violation(message: &str) -> Violation {
     Violation { path: path.to_owned(), message: message.to_owned() }
 }
 
-/// A violation that quotes a number, or another plain value, as it is written in its file: `4.10`
-/// and not 4.1.
+/// The same violation with a number or another plain value quoted as written in its file: `4.10`,
+/// not 4.1.
 pub fn as_written(violation: Violation, written: &Written) -> Violation {
     const IN_QUOTES: &str = ", in quotes";
     let Some(text) = written.get(&violation.path) else { return violation };
@@ -48,7 +48,7 @@ pub fn as_written(violation: Violation, written: &Written) -> Violation {
     Violation { message, ..violation }
 }
 
-/// An object without the values of Secrets, its own or those of a Secret that it wraps.
+/// Replaces the values in a Secret, or in a Secret that the object wraps.
 pub fn without_secrets(object: &mut Value) {
     if let Some(wrapped) = object.pointer_mut("/spec/forProvider/manifest") {
         without_secrets(wrapped);
@@ -62,7 +62,7 @@ pub fn without_secrets(object: &mut Value) {
     }
 }
 
-/// What the function says of a URL whose pattern is in the message.
+/// The function's message about a URL, if the violation is of a URL pattern.
 fn location(message: &str, value: &str) -> Option<Refused> {
     if message.contains(location::GIT_REPOSITORY) {
         location::git_repository(value).err()
@@ -73,7 +73,7 @@ fn location(message: &str, value: &str) -> Option<Refused> {
     }
 }
 
-/// A value as the schema's check quotes it.
+/// A value as quoted by the schema's check.
 fn shown(value: &str) -> String {
     const SHOWN: usize = 80;
     let text = Value::from(value).to_string();

@@ -1,9 +1,8 @@
-//! How the providers, and the cluster itself, answer: round after round each resource comes closer
-//! to Ready.
+//! Simulates the providers and the cluster. In each round, every resource comes closer to Ready.
 //!
-//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource,
-//! ready after one round. Nothing is random: ids, addresses and passwords follow from a resource's
-//! identity.
+//! A kind's manner describes its behavior. A kind without one behaves like an ordinary managed
+//! resource, ready after one round. All results are deterministic: IDs, addresses and passwords are
+//! derived from a resource's identity.
 
 mod aws;
 mod azure;
@@ -40,70 +39,71 @@ use writes::{as_identified, finish, name, write_secret};
 
 pub use clouds::External;
 
-/// How fast the clouds are.
+/// The speed of the clouds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// What can become ready does so at once.
+    /// Resources become ready as soon as they can.
     Instant,
-    /// Each kind takes its rounds.
+    /// Each kind needs its number of rounds.
     #[default]
     Rounds,
 }
 
-/// What a resource came to in a round.
+/// The state of a resource after a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Ready.
     Ready,
-    /// Being made; it takes its time.
+    /// Being created, which takes time.
     Creating,
-    /// Waiting for something else: an unresolved reference, a secret, a connection.
+    /// Waiting for an unresolved reference, a Secret or a connection.
     Waiting(String),
-    /// Refused by the cloud.
+    /// Rejected by the cloud.
     Failed(String),
 }
 
-/// A resource that a round changed.
+/// A resource that changed in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The resource's slot.
     pub slot: String,
-    /// What it came to.
+    /// Its state after the round.
     pub state: State,
 }
 
-/// The providers of all kinds together.
+/// The providers of all kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Provider {
     pace: Pace,
     failing: BTreeMap<String, String>,
-    /// Slots for which the clouds take longer than providers wait.
+    /// Slots with a creation that exceeds the providers' timeout.
     stalled: BTreeSet<String>,
-    /// How long each slot has been worked on without waiting.
+    /// The work on each slot, without the time spent waiting.
     work: BTreeMap<String, Work>,
-    /// The last look at each slot, if the providers poll.
+    /// The last observation of each slot, if the providers poll.
     looks: Option<BTreeMap<String, Look>>,
-    /// What exists in the clouds.
+    /// The external resources in the clouds.
     clouds: Clouds,
     /// The names of provider configs that do not exist.
     missing_configs: BTreeSet<String>,
 }
 
 impl Provider {
-    /// Providers of a pace.
+    /// Providers with this pace.
     pub fn new(pace: Pace) -> Self {
         Self { pace, ..Self::default() }
     }
 
-    /// Has the providers look at a ready resource every ten minutes, and after a change of its
-    /// labels, annotations or spec. Otherwise they look at all resources in each answer.
+    /// Makes the providers observe a ready resource only every ten minutes, and after a change of
+    /// its labels, annotations or spec. Otherwise they observe all resources in each call of
+    /// `answer`.
     pub fn polling(mut self) -> Self {
         self.looks = Some(BTreeMap::new());
         self
     }
 
-    /// Answers once for every composed resource and says which of them changed. At the instant
-    /// pace, what waits for another resource gets it within the same answer.
+    /// Works once on every composed resource and returns the changes. At the instant pace, a
+    /// resource that waits for another is finished in the same call.
     pub fn answer(&mut self, world: &mut World) -> Vec<Change> {
         self.work.retain(|slot, _| world.resources().contains_key(slot));
         self.clouds.retain(|slot| world.resources().contains_key(slot));
@@ -118,8 +118,8 @@ impl Provider {
         }
     }
 
-    /// Whether a cloud has begun something that it will finish by itself: the next answer can
-    /// differ although nothing else changed.
+    /// Whether a cloud is still creating a resource. The next answer may then differ without any
+    /// other change.
     pub fn is_at_work(&self, world: &World) -> bool {
         self.work.iter().any(|(slot, work)| {
             let object = world.resources().get(slot).filter(|object| !is_ready(object));
@@ -144,7 +144,7 @@ impl Provider {
         changes
     }
 
-    /// Works on one resource: of the others it sees what they were when the round began.
+    /// Works on one resource. It sees the other resources in their state at the start of the round.
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
         let behaviour = registry::for_object(&object);
@@ -162,7 +162,7 @@ impl Provider {
                     finish(&behaviour, object, before, world);
                     self.clouds.show(slot, &behaviour, object);
                 }
-                // The Secret is there, empty, before the resource is.
+                // The Secret exists, empty, before the resource.
                 State::Creating if behaviour.mirrors => {
                     write_secret(object, &BTreeMap::new(), world);
                 }
@@ -171,7 +171,7 @@ impl Provider {
             state
         });
         (behaviour.set_status)(&mut object, &state, before, &behaviour);
-        // An Object is made before what it holds is ready.
+        // An Object is created before the wrapped object is ready.
         let made_not_ready =
             state == State::Ready && condition(&object, "Ready").is_some() && !is_ready(&object);
         if let Some(looks) = &mut self.looks {
@@ -220,7 +220,7 @@ impl Provider {
         self.create(slot, behaviour, object, world)
     }
 
-    /// Whether a resource names a provider config that was deleted; one that names none means
+    /// Whether a resource names a deleted provider config. A resource without a reference uses
     /// `default`.
     fn lacks_config(&self, behaviour: &KindBehaviour, object: &Value) -> bool {
         let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
@@ -237,12 +237,13 @@ impl Provider {
     }
 }
 
-/// What a provider says of a provider config that does not exist, where it is not silent.
+/// The error for a missing provider config, from providers that report it.
 pub fn missing_config(kind: &str, name: &str) -> String {
     format!("connect failed: cannot get referenced ProviderConfig: {kind} {name:?} not found")
 }
 
-/// An object without its labels: those that a Usage leaves on what it protects are no answer.
+/// An object without its labels. A Usage labels the resources that it protects, which is not a
+/// change by a provider.
 fn unlabelled(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, &["metadata", "labels"]);

@@ -1,5 +1,5 @@
-//! The deletion of an environment: all parts without a Usage are deleted at once, and vanish one
-//! after another.
+//! The deletion of an environment. All resources without a Usage are deleted at once, and disappear
+//! one after another.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::cloud::lasting;
 /// The finalizer of a managed resource until its cloud has deleted it.
 const MANAGED: &str = "finalizer.managedresource.crossplane.io";
 
-/// The minimum seconds of a part's deletion.
+/// The minimum seconds of a resource's deletion.
 const GOING: f64 = 3.0;
 
-/// The parts with a requested deletion.
+/// The resources with a requested deletion.
 pub struct Deletion {
     asked: BTreeMap<String, Timestamp>,
     pace: f64,
@@ -29,8 +29,8 @@ impl Deletion {
         Self { asked: BTreeMap::new(), pace }
     }
 
-    /// Requests the possible deletions, and removes parts after their time. Returns whether a part
-    /// is left.
+    /// Requests the possible deletions, and removes resources after their time. Returns whether a
+    /// resource remains.
     pub fn reconcile(&mut self, world: &mut World, now: Timestamp) -> bool {
         let date = world.now().to_string();
         let free: Vec<String> =
@@ -57,7 +57,7 @@ impl Deletion {
         !world.resources().is_empty()
     }
 
-    /// Whether a Usage blocks the deletion of a part.
+    /// Whether a Usage blocks the deletion of a resource.
     fn is_kept(slot: &str, world: &World) -> bool {
         let Some(object) = world.resources().get(slot) else { return false };
         usages(world).any(|usage| refers(&usage["spec"]["of"], object))
@@ -73,7 +73,7 @@ fn refers(end: &Value, object: &Value) -> bool {
     end["kind"] == object["kind"] && end["resourceRef"]["name"] == object["metadata"]["name"]
 }
 
-/// A Usage stays until its user is gone.
+/// A Usage remains until its using resource is deleted.
 fn waits(slot: &str, world: &World) -> bool {
     let usage = world
         .resources()

@@ -1,4 +1,4 @@
-//! One environment: Crossplane's part, in Crossplane's order.
+//! One environment. The steps are in Crossplane's order.
 
 use crossplane::spec::WRITTEN;
 use fake_kube::json::{add_finalizer, remove, seconds, text};
@@ -99,7 +99,7 @@ impl Running {
         for own in ["managedFields", "resourceVersion"] {
             remove(&mut given["metadata"], own);
         }
-        // Lookups of the function: Settings, and whether a namespace exists.
+        // Objects that the function reads: Settings, and existing namespaces.
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
         let others = namespaces.chain([around.recipes.config.clone()]);
@@ -111,7 +111,7 @@ impl Running {
         Some(Self { world, cloud, publisher, deletion: Deletion::new(around.pace), composite })
     }
 
-    /// Takes over the present spec of the user.
+    /// Copies the current spec of the user.
     fn follow(&mut self, recipe: &Recipe, object: &Value, around: &Around) {
         let wanted = if recipe.is_claim() {
             composite_from_claim(object, &recipe.xrd).unwrap_or_else(|_| object.clone())
@@ -120,7 +120,7 @@ impl Running {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        // Crossplane's own fields, beside the fields of the user.
+        // Crossplane's own fields, in addition to the fields of the user.
         for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
@@ -174,7 +174,7 @@ impl Running {
         around.store.put(&self.composite, now, |there| {
             let mut object = there?.clone();
             add_finalizer(&mut object, FINALIZER);
-            // The spec belongs to the user, who may have written it again in the meantime.
+            // The spec belongs to the user, and may have changed in the meantime.
             let own: &[&str] = if recipe.is_claim() {
                 &["/spec", "/metadata/labels"]
             } else {
@@ -196,7 +196,8 @@ impl Running {
         changed
     }
 
-    /// Releases the parts, then the composite, then the claim. Returns whether more steps follow.
+    /// Deletes the resources, then the composite, then the claim. Returns whether more steps
+    /// follow.
     fn leave(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let left = self.deletion.reconcile(&mut self.world, now);
         self.publisher.show(&self.world, around, now);
@@ -223,7 +224,7 @@ impl Running {
     }
 }
 
-/// Writes at a JSON pointer whose parent is there.
+/// Writes a value at a JSON pointer with an existing parent.
 fn put(object: &mut Value, pointer: &str, new: Value) {
     let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
     if let Some(parent) = object.pointer_mut(parent) {

@@ -1,4 +1,4 @@
-//! What an environment is made of, as the API shows it.
+//! Copies an environment's resources to the API.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use simulator::core::World;
 
 use super::Around;
 
-/// The objects of one environment that the API shows.
+/// The copied objects of one environment.
 #[derive(Default)]
 pub struct Publisher {
     parts: BTreeSet<Key>,
@@ -17,8 +17,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Shows every part as it is, and every Secret that a provider or core has written; what is a
-    /// part no longer is gone.
+    /// Copies every resource, and every Secret that a provider or Crossplane has written. Deletes
+    /// the copies of removed resources.
     pub fn show(&mut self, world: &World, around: &Around, now: Timestamp) {
         let parts: BTreeSet<Key> =
             world.resources().values().filter_map(|one| put(one, around, now)).collect();
@@ -29,7 +29,7 @@ impl Publisher {
         self.secrets.extend(world.secrets().filter_map(|one| put(one, around, now)));
     }
 
-    /// Takes everything away.
+    /// Deletes all copies.
     pub fn clear(&mut self, around: &Around, now: Timestamp) {
         for key in
             std::mem::take(&mut self.parts).into_iter().chain(std::mem::take(&mut self.secrets))
@@ -39,7 +39,7 @@ impl Publisher {
     }
 }
 
-/// Shows an object, and says where.
+/// Copies an object, and returns its key.
 fn put(object: &Value, around: &Around, now: Timestamp) -> Option<Key> {
     let metadata = &object["metadata"];
     let namespace = metadata["namespace"].as_str().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Core's circuit breakers: while one is open, core does not listen to what it composed.
+//! Crossplane's circuit breakers. While a breaker is open, Crossplane ignores events of composed
+//! resources.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +7,25 @@ use anyhow::{Result, ensure};
 
 use super::{ControlPlane, CoreVersion};
 
-/// It has no samples before a breaker opens.
+/// Has no samples before a breaker opens.
 const OPENED: &str = "circuit_breaker_opens_total";
 
-/// What breakers hear; there are samples once they have heard anything.
+/// Counts the events that breakers receive. Has no samples before the first event.
 const HEARD: &str = "circuit_breaker_events_total";
 
 const RECONCILED: &str = "controller_runtime_reconcile_total";
 
-/// How often each has opened since core was started.
+/// How often each breaker has opened since Crossplane started.
 #[derive(Default)]
 pub struct CircuitBreakers {
-    /// Which core it was that counted.
+    /// The process id of the Crossplane that counted.
     core: Option<u32>,
     opened: BTreeMap<String, f64>,
 }
 
 impl CircuitBreakers {
-    /// As they are now. An error where core does not count: then nobody knows whether one has
-    /// opened.
+    /// Reads the current counts. Returns an error if Crossplane does not count, because open
+    /// breakers would then go unnoticed.
     pub async fn from_plane(plane: &ControlPlane) -> Result<Self> {
         if plane.options.core != CoreVersion::Old {
             do_count(plane).await?;
@@ -35,7 +36,7 @@ impl CircuitBreakers {
         })
     }
 
-    /// An error where one has opened since then; a core that was started again has counted from
+    /// Returns an error if a breaker has opened since `before`. A restarted Crossplane counts from
     /// zero.
     pub fn have_not_opened_since(&self, before: &Self) -> Result<()> {
         let nothing = BTreeMap::new();
@@ -43,20 +44,20 @@ impl CircuitBreakers {
         let count_before = |what: &String| before.get(what).copied().unwrap_or_default();
         let opened = self.opened.iter().filter(|(what, count)| count_before(what) < **count);
         let opened: Vec<_> = opened.map(|(what, count)| format!("{what}: {count}")).collect();
-        ensure!(opened.is_empty(), "circuit breakers of core have opened: {}", opened.join(", "));
+        ensure!(opened.is_empty(), "circuit breakers of Crossplane opened: {}", opened.join(", "));
         Ok(())
     }
 }
 
-/// Whether core counts at all: a composite is reconciled because a breaker has heard of it.
-/// Crossplane 1.20 has none.
+/// Checks that Crossplane counts at all. Each reconcile of a composite follows an event that a
+/// breaker counts. Crossplane 1.20 has no breakers.
 async fn do_count(plane: &ControlPlane) -> Result<()> {
-    // In this order: what is reconciled now was heard before.
+    // Read the reconciles first: each of them follows an event that is counted already.
     let reconciled = plane.metrics.sum(RECONCILED, "controller=\"composite/").await?;
     let heard = plane.metrics.samples(HEARD).await?;
     ensure!(
         reconciled < 1.0 || !heard.is_empty(),
-        "core has reconciled composites, and no {HEARD}"
+        "Crossplane has reconciled composites, but has no {HEARD}"
     );
     Ok(())
 }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_was_started_again_counts_from_zero() {
+    fn restarted_crossplane_counts_from_zero() {
         let before = breakers(1, 2.0);
         assert!(breakers(1, 2.0).have_not_opened_since(&before).is_ok());
         assert!(breakers(1, 3.0).have_not_opened_since(&before).is_err());

@@ -1,5 +1,4 @@
-//! The stand-in for providers whose clouds are not here, as a process and a service account of its
-//! own.
+//! The fake providers of clouds, as a process with its own service account.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -13,14 +12,14 @@ use super::{
 };
 use crate::fake_providers::{self, configs};
 
-/// Its service account, and its process.
+/// The name of the service account and of the process.
 const NAME: &str = "fake-providers";
 
-/// The longest that it may take until its clouds are there.
+/// The longest time until the fake clouds have started.
 const STARTING: Duration = Duration::from_mins(2);
 
-/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays,
-/// and those of test equipment; the kubeconfig `clusters` is the way into clusters of EKS.
+/// Starts the fake providers with the rights that the RBAC manager gives to the real ones, and with
+/// those of test equipment. The kubeconfig `clusters` leads to EKS clusters.
 pub async fn start(
     workdir: &Arc<Workdir>,
     cluster: &Cluster,
@@ -50,8 +49,8 @@ pub async fn start(
     Ok(())
 }
 
-/// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's
-/// kinds.
+/// Starts a PostgreSQL server. Returns none if its programs are missing. provider-sql's kinds then
+/// have no provider.
 pub async fn postgres(workdir: &Workdir) -> Result<Option<Postgres>> {
     let start = Instant::now();
     match Postgres::start(&workdir.logs()).await {
@@ -66,8 +65,8 @@ pub async fn postgres(workdir: &Workdir) -> Result<Option<Postgres>> {
     }
 }
 
-/// What it needs beyond a provider: a namespace for its clouds, and to know which kinds are
-/// installed.
+/// The rights that the fake providers need beyond those of real ones: to create the namespace of
+/// their clouds, and to read the installed CRDs.
 fn rights() -> [serde_json::Value; 2] {
     let group = "rbac.authorization.k8s.io";
     let role = json!({

@@ -26,21 +26,22 @@ use crate::kubectl;
 /// How long an API server may take until it is ready, on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long a token of a service account is good: longer than any control plane on a developer's
+/// Lifetime of a service account's token: longer than any control plane runs on a developer's
 /// machine.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 
 /// An API server with RBAC, and its controllers.
 pub struct Cluster {
-    /// What it is called: its processes, its folder, and its keys in etcd begin with it.
+    /// The name of its folder and of its prefix in etcd. Except for `outer`, it is also the suffix
+    /// of its processes' names.
     pub name: String,
-    /// Where it listens on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
     /// The administrator's client.
     pub client: Client,
-    /// The certificate of who signed its own.
+    /// The certificate of the authority that signed the API server's certificate.
     pub authority: String,
     /// The administrator's token.
     pub token: String,
@@ -48,7 +49,7 @@ pub struct Cluster {
     workdir: Arc<Workdir>,
 }
 
-/// Starts etcd, which can serve several clusters; its port.
+/// Starts etcd, which can serve several clusters, and returns its port.
 pub async fn etcd(workdir: &Workdir) -> Result<u16> {
     let start = Instant::now();
     let (port, peers) = (ports::free()?, ports::free()?);
@@ -68,7 +69,7 @@ pub async fn etcd(workdir: &Workdir) -> Result<u16> {
 }
 
 impl Cluster {
-    /// Starts an API server on an etcd, and the controllers that every cluster has.
+    /// Starts an API server on an etcd, with the controllers of every cluster.
     pub async fn start(workdir: &Arc<Workdir>, name: &str, etcd: u16) -> Result<Self> {
         let start = Instant::now();
         let folder = workdir.subfolder(name)?;
@@ -100,13 +101,13 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits until the API server answers again, after it was stopped and started.
+    /// Waits until the API server answers again after a restart.
     pub async fn ready(&self, process: &Process) -> Result<()> {
         let client = &self.client;
         process.ready(START_TIMEOUT, async || is_ok(client, "/readyz").await).await
     }
 
-    /// Writes a kubeconfig for a service account, which has to exist; its path.
+    /// Writes a kubeconfig for an existing service account and returns its path.
     pub async fn account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = self.account_token(namespace, name).await?;
         let folder = self.folder.join("accounts");
@@ -125,7 +126,7 @@ impl Cluster {
             .await
     }
 
-    /// A client in the hands of a person: the API server answers by that person's rights.
+    /// A client that impersonates a person. The API server applies this person's rights.
     pub async fn person(&self, name: &str) -> Result<Client> {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
         let mut config =
@@ -134,7 +135,7 @@ impl Cluster {
         Ok(Client::try_from(config)?)
     }
 
-    /// Runs kubectl as administrator; what it printed.
+    /// Runs kubectl as administrator and returns its output.
     pub async fn kubectl<I: IntoIterator<Item: Into<String>>>(&self, args: I) -> Result<String> {
         let program = Program::new("kubectl", &self.workdir.tools.kubectl)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
@@ -143,8 +144,9 @@ impl Cluster {
         self.workdir.run(program).await
     }
 
-    /// Applies manifests as administrator. kubectl does not validate them: it would download the
-    /// schemas of all kinds. After new CRDs, a busy API server needs half a minute for these.
+    /// Applies manifests as administrator. kubectl does not validate them, because it would
+    /// download the schemas of all kinds. After new CRDs, a busy API server needs half a minute for
+    /// these schemas.
     pub async fn apply(&self, manifests: &[Value]) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
@@ -161,7 +163,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A token of a service account, which has to exist.
+    /// A token of an existing service account.
     pub async fn account_token(&self, namespace: &str, name: &str) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
         let spec =
@@ -169,7 +171,7 @@ impl Cluster {
         let request = TokenRequest { spec, ..TokenRequest::default() };
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
         let answer = answer.with_context(|| format!("a token for {namespace}/{name}"))?;
-        answer.status.map(|status| status.token).context("no token was given")
+        answer.status.map(|status| status.token).context("the API server returned no token")
     }
 
     fn process_name(&self, component: &str) -> String {
@@ -200,16 +202,17 @@ impl Cluster {
                 .arg(format!("--service-account-signing-key-file={}", file("sa.key")))
                 .arg(format!("--token-auth-file={}", file("tokens.csv")))
                 .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
-                // Many controllers on one machine: none should wait for another.
+                // Many controllers share one machine, and no controller should wait for another.
                 .args(["--enable-priority-and-fairness=false", "--max-requests-inflight=3000"])
                 .arg("--max-mutating-requests-inflight=1000")
-                // Memory for time: a sixth of its time went into collecting garbage.
+                // Use more memory to save time: garbage collection took a sixth of its time.
                 .env("GOGC", "300");
         let process = self.workdir.start(program)?;
         self.ready(&process).await
     }
 
-    /// The garbage collector, namespaces, Deployments, aggregated roles, and that nodes are ready.
+    /// Starts the garbage collector and the controllers of namespaces, Deployments, aggregated
+    /// roles and ready nodes.
     async fn controller_manager(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
@@ -224,7 +227,7 @@ impl Cluster {
             .arg(format!("--secure-port={port}"))
             .arg(format!("--cert-dir={}", self.workdir.subfolder(&name)?.display()))
             .args(["--kube-api-qps=200", "--kube-api-burst=400"])
-            // On a busy machine nodes that pretend are late to say that they live.
+            // On a busy machine, heartbeats of fake nodes are late.
             .arg("--node-monitor-grace-period=1h");
         let process = self.workdir.start(program)?;
         process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
@@ -232,8 +235,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A scheduler, and nodes that only pretend to run what is put on them: one plain, one with
-    /// eight GPUs.
+    /// Starts a scheduler, and fake nodes, which run no pods: a plain node and a node with 64 GPUs.
     pub async fn nodes(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
@@ -261,7 +263,7 @@ impl Cluster {
     }
 }
 
-/// A node that runs nothing; with GPUs it is tainted as such nodes are.
+/// A fake node. With GPUs, it has the taint that such nodes usually have.
 fn node(name: &str, gpus: Option<u32>) -> Value {
     let mut node = json!({
         "apiVersion": "v1",
@@ -283,7 +285,7 @@ fn node(name: &str, gpus: Option<u32>) -> Value {
     node
 }
 
-/// A kubeconfig with a token, which is YAML as all JSON is.
+/// A kubeconfig with a token. JSON is valid YAML.
 fn kubeconfig_of(server: &str, authority: &str, token: &str) -> Value {
     use base64::{Engine, prelude::BASE64_STANDARD};
     let authority = BASE64_STANDARD.encode(authority);

@@ -1,4 +1,4 @@
-//! Crossplane itself, under the rights that its own chart gives it.
+//! Crossplane itself, with the rights of its own chart.
 
 use std::{
     collections::BTreeMap,
@@ -27,20 +27,24 @@ use super::{
 
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How soon what no event tells of is looked at: later than any scenario waits, so that none is
-/// helped by it.
+/// How often Crossplane checks resources without events. The interval is longer than any scenario
+/// waits, so that no scenario passes because of it.
 const POLL: &str = "--poll-interval=10m";
 
-/// Core, running.
+/// A running Crossplane.
 pub struct Core {
-    /// Who signs for functions.
+    /// The authority that signs for functions.
     pub authority: Authority,
-    /// What core counts.
+    /// Crossplane's metrics.
     pub metrics: Metrics,
 }
 
-/// Starts core and its RBAC manager.
-pub async fn start(workdir: &Arc<Workdir>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
+/// Starts Crossplane and its RBAC manager.
+pub async fn start(
+    workdir: &Arc<Workdir>,
+    cluster: &Cluster,
+    version: CoreVersion,
+) -> Result<Core> {
     let begin = Instant::now();
     let source = version.source()?;
     let webhooks = ports::free()?;
@@ -83,8 +87,8 @@ pub async fn start(workdir: &Arc<Workdir>, cluster: &Cluster, version: CoreVersi
     })
 }
 
-/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments
-/// with which core would run there. Its Service leads to the process.
+/// Renders the chart's objects except Deployments, which processes replace. Also returns the
+/// arguments of Crossplane's container. The chart's Services point to the process.
 async fn chart(
     workdir: &Workdir,
     version: CoreVersion,
@@ -92,7 +96,8 @@ async fn chart(
     webhooks: u16,
 ) -> Result<(Vec<Value>, Vec<String>)> {
     let chart = source.join("charts/crossplane").display().to_string();
-    let program = Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
+    let program =
+        Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
     let rendered = workdir.run(program.args(version.helm_flags()?)).await?;
     let mut start = None;
     let mut objects =
@@ -123,8 +128,7 @@ fn arguments(deployment: &Value) -> Result<Vec<String>> {
     serde_json::from_value(arguments).context("the arguments of Crossplane's container")
 }
 
-/// An API server asks the process that a Service of this type names: there is no network of pods
-/// here.
+/// A Service that points the API server to a process on loopback, because there is no pod network.
 fn service(chart: &Value, port: u16) -> Value {
     json!({
         "apiVersion": "v1",
@@ -134,8 +138,8 @@ fn service(chart: &Value, port: u16) -> Value {
     })
 }
 
-/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server
-/// the first run may find that a kind that it just made is not served yet.
+/// Creates CRDs, certificates and webhooks, like the chart's init container. On a fresh API server,
+/// the first run may fail because a new kind is not served yet.
 async fn init(
     workdir: &Workdir,
     version: CoreVersion,
@@ -146,8 +150,8 @@ async fn init(
     let program = Program::new("crossplane-init", &workdir.tools.core)
         .args(["core", "init"])
         .args(version.init_flags().iter().copied())
-        // The older one knows neither of these, and looks for both in the folder where it is
-        // started.
+        // Crossplane 1.20 ignores these two variables, and looks for both folders in its working
+        // directory.
         .env("CRDS_PATH", "crds")
         .env("WEBHOOK_CONFIGS_PATH", "webhookconfigurations")
         .env("KUBECONFIG", kubeconfig)
@@ -182,7 +186,7 @@ async fn rbac_manager(workdir: &Workdir, cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A TLS Secret; the root's has no authority but itself.
+/// A TLS Secret. The root's Secret names no separate authority.
 async fn certificate(secrets: &Api<Secret>, name: &str) -> Result<Certificate> {
     let data: BTreeMap<_, _> = secrets.get(name).await?.data.unwrap_or_default();
     let text = |key: &str| {

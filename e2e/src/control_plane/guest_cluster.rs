@@ -1,9 +1,8 @@
-//! What runs inside virtual clusters, played: nothing runs in the pods that the charts leave.
+//! Simulates the programs inside virtual clusters, because the charts' pods run no programs here.
 //!
-//! The syncer of a vcluster writes the kubeconfig of the cluster that it serves; here it is that of
-//! a real API server, which all virtual clusters share. A load balancer has an address as soon as
-//! it is asked for. Argo CD says that what it follows is in sync; Knative's operator says that it
-//! is installed.
+//! A vcluster's syncer writes the kubeconfig of its cluster. Here, this kubeconfig leads to a real
+//! API server, which all virtual clusters share. A load balancer gets an address at once. Argo CD
+//! reports its Applications as in sync. Knative's operator reports that Knative is installed.
 
 use std::time::Duration;
 
@@ -25,13 +24,13 @@ use crate::kubeconfig;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The annotation of the chart's StatefulSet with the address that the kubeconfig shall name.
+/// The annotation of the chart's StatefulSet with the server address for the kubeconfig.
 const SERVER: &str = "vcluster.loft.sh/server";
 
-/// What load balancers are reached at: nobody goes there.
+/// The address of all load balancers. No client connects to it.
 const ADDRESS: &str = "198.51.100.80";
 
-/// Plays until it is dropped.
+/// Simulates until it is dropped.
 pub struct GuestCluster {
     task: JoinHandle<()>,
 }
@@ -39,12 +38,12 @@ pub struct GuestCluster {
 struct Part {
     outer: Client,
     inner: Client,
-    /// How virtual clusters are reached, but for the address.
+    /// The kubeconfig of virtual clusters, without an address.
     kubeconfig: Value,
 }
 
 impl GuestCluster {
-    /// Begins: virtual clusters of `outer` are served by `inner`, and reached through a proxy.
+    /// Starts the simulation. `inner` serves the virtual clusters of `outer` through a proxy.
     pub fn start(outer: &Cluster, inner: &Cluster, proxy: &str) -> Self {
         let part = Part {
             outer: outer.client.clone(),
@@ -53,7 +52,7 @@ impl GuestCluster {
         };
         let task = tokio::spawn(async move {
             loop {
-                // What fails now is tried again: an API server that is down, a kind that is not
+                // Failures are retried, for example while an API server is down or a kind is not
                 // installed.
                 let _ = part.syncers().await;
                 let _ = part.load_balancers().await;
@@ -73,7 +72,7 @@ impl Drop for GuestCluster {
 }
 
 impl Part {
-    /// The Secret `vc-<release>` beside each vcluster.
+    /// Creates the Secret `vc-<release>` beside each vcluster.
     async fn syncers(&self) -> Result<()> {
         let all: Api<StatefulSet> = Api::all(self.outer.clone());
         for set in all.list(&ListParams::default().labels("app=vcluster")).await? {
@@ -96,7 +95,7 @@ impl Part {
         Ok(())
     }
 
-    /// An address for each vcluster that asks for one of the cluster that hosts it.
+    /// Assigns an address to each vcluster's Service of type LoadBalancer.
     async fn load_balancers(&self) -> Result<()> {
         let all: Api<Service> = Api::all(self.outer.clone());
         for service in all.list(&ListParams::default().labels("app=vcluster")).await? {
@@ -116,7 +115,7 @@ impl Part {
         Ok(())
     }
 
-    /// Applications are in sync as soon as they are seen; deleted ones lose Argo CD's finalizer.
+    /// Reports new Applications as in sync, and removes Argo CD's finalizer from deleted ones.
     async fn argocd(&self) -> Result<()> {
         let resource =
             ApiResource::from_gvk(&GroupVersionKind::gvk("argoproj.io", "v1alpha1", "Application"));

@@ -1,4 +1,5 @@
-//! A registry on loopback with our packages and those that they depend on, and their installation.
+//! A registry on loopback with our packages and their dependencies, and the installation of the
+//! packages.
 
 mod origin;
 
@@ -40,20 +41,20 @@ fn hosts() -> BTreeSet<String> {
     BTreeSet::from(["xpkg.crossplane.io".to_owned(), ours.host().to_owned()])
 }
 
-/// What packages are for that run on this machine.
+/// The platform of packages that run on this machine.
 const PLATFORM: &str = if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" };
 
 /// The kinds of packages.
 const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
 
-/// A registry that forgets everything when it ends.
+/// A registry that keeps packages only while it runs.
 pub struct Registry {
     /// `127.0.0.1:5000`
     pub address: String,
 }
 
 impl Registry {
-    /// Starts one.
+    /// Starts a registry.
     pub async fn start(workdir: &Workdir) -> Result<Self> {
         let port = ports::free()?;
         let address = format!("127.0.0.1:{port}");
@@ -68,7 +69,7 @@ impl Registry {
         Ok(Self { address })
     }
 
-    /// Pushes packages as one, under their public address, for example
+    /// Pushes package files under one public address, for example
     /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
     pub async fn push(&self, workdir: &Workdir, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
@@ -78,13 +79,13 @@ impl Registry {
         workdir.run(program).await.map(drop)
     }
 
-    /// The address on loopback of a package with this public address.
+    /// The loopback address of a package with this public address.
     fn own(&self, package: &str) -> String {
         let path = package.split_once('/').map_or(package, |(_, path)| path);
         format!("{}/{path}", self.address)
     }
 
-    /// The ImageConfig that points Crossplane here.
+    /// The ImageConfig that points Crossplane to this registry.
     pub fn image_config(&self) -> Value {
         let prefixes = hosts().into_iter().map(|host| format!("{host}/"));
         let prefixes: Vec<_> =
@@ -101,8 +102,8 @@ impl Registry {
     }
 }
 
-/// Pushes our packages of a release: those in `built`, where `cargo xtask package` has left them
-/// for its default registry; without it those of the workspace as it is.
+/// Pushes our packages of a release from the folder `built`, or from the current workspace. `built`
+/// must come from `cargo xtask package` for its default registry.
 pub async fn ours(
     workdir: &Workdir,
     registry: &Registry,
@@ -129,8 +130,8 @@ pub async fn ours(
     Ok(())
 }
 
-/// Takes the Function's program out of its package, as whoever pulls that for this machine finds
-/// it; gives its file. Its image says which of its files it starts.
+/// Extracts the Function's program from its package for this machine, and returns its path. The
+/// image's entrypoint names the file.
 pub async fn program(workdir: &Workdir, registry: &Registry, args: &Args) -> Result<PathBuf> {
     let package = registry.own(&tagged(&args.registry.function(), args));
     let crane = Program::new("crane", &workdir.tools.crane).args([
@@ -142,12 +143,11 @@ pub async fn program(workdir: &Workdir, registry: &Registry, args: &Args) -> Res
     let config: Value = serde_json::from_str(&workdir.run(crane).await?)?;
     let entry =
         config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
-    let entry =
-        entry.with_context(|| format!("the image of {package} does not say what to start"))?;
+    let entry = entry.with_context(|| format!("the image of {package} has no entrypoint"))?;
     taken(workdir, &package, entry, "function-image").await
 }
 
-/// Takes a file out of a package into a folder, as whoever pulls that for this machine finds it.
+/// Extracts a file from a package for this machine into a folder.
 async fn taken(workdir: &Workdir, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
     let folder = workdir.subfolder(folder)?;
     let files = folder.with_extension("tar").display().to_string();
@@ -159,9 +159,9 @@ async fn taken(workdir: &Workdir, package: &str, file: &str, folder: &str) -> Re
     Ok(folder.join(file))
 }
 
-/// Builds our packages as they are released, the Function's for both architectures. In the
-/// program's place there is a word: the real ones take minutes to build, and what runs here is the
-/// one that was built for tests.
+/// Builds our packages as they are released, the Function's for both architectures. The images hold
+/// a word instead of the program, which takes minutes to build. The function runs here from the
+/// program that was built for tests.
 pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     let args = args.clone();
     tokio::task::spawn_blocking(move || {
@@ -173,14 +173,19 @@ pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     .await?
 }
 
-/// Pushes what is in a folder of our packages to where the flags say that it will be.
-pub async fn push(workdir: &Workdir, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
+/// Pushes our packages from a folder to the addresses of the flags.
+pub async fn push(
+    workdir: &Workdir,
+    registry: &Registry,
+    args: &Args,
+    folder: &Path,
+) -> Result<()> {
     let function = xpkgs(folder, manifests::FUNCTION)?;
     registry.push(workdir, &tagged(&args.registry.function(), args), &function).await?;
     push_configurations(workdir, registry, args, folder).await
 }
 
-/// The same of the Configurations alone.
+/// Pushes only the Configurations from a folder.
 pub async fn push_configurations(
     workdir: &Workdir,
     registry: &Registry,
@@ -223,15 +228,15 @@ fn tagged(package: &str, args: &Args) -> String {
     format!("{package}:{}", args.release)
 }
 
-/// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the
-/// provider's program runs here, else the repository's slices.
+/// Builds and pushes packages of the providers that ours depend on. They hold real CRDs if the
+/// provider's program runs here, otherwise the repository's slices.
 pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
         for mut crd in yaml::read(&file?.path())? {
             let group = crd["spec"]["group"].as_str().unwrap_or_default();
-            // `aws.m.upbound.io` is that of provider configs.
+            // `aws.m.upbound.io` is the group of provider configs.
             let family =
                 || group.strip_suffix(".upbound.io").map(|cloud| cloud.trim_end_matches(".m"));
             if let Some(package) = Package::serving(group).or_else(|| Package::family(family()?)) {
@@ -255,7 +260,7 @@ pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
     Ok(())
 }
 
-/// What a provider's package holds.
+/// The contents of a provider's package.
 struct Provider {
     meta: Value,
     crds: Vec<Value>,
@@ -286,8 +291,8 @@ impl Provider {
         }
     }
 
-    /// What the provider's own module has in `package/`, without webhooks that convert: nothing of
-    /// an old version is here.
+    /// The contents of `package/` in the provider's own module, without conversion webhooks. No
+    /// object here has an old version.
     fn real(name: &str, tool: &tools::Tool) -> Result<Self> {
         let source =
             tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
@@ -318,8 +323,8 @@ impl Provider {
     }
 }
 
-/// The objects by which a user installs our function and the Configurations. Those of a group of
-/// one's own stand beside the others.
+/// The objects with which a user installs our function and the Configurations. Configurations of a
+/// custom group get a prefix, so that they do not replace the others.
 pub fn installation(args: &Args) -> Vec<Value> {
     let installed =
         |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
@@ -347,8 +352,8 @@ fn installed(kind: &str, name: &str, package: &str) -> Value {
     })
 }
 
-/// The Providers that only some choices of a claim need: no Configuration brings them, whoever
-/// offers these choices installs them.
+/// The Providers that only some options of a claim need. No Configuration depends on them, so the
+/// platform team installs them together with these options.
 pub fn optional(args: &Args) -> Result<Vec<Value>> {
     let (mut needed, mut optional) = (BTreeSet::new(), BTreeSet::new());
     for api in APIS {
@@ -366,8 +371,8 @@ pub fn optional(args: &Args) -> Result<Vec<Value>> {
         .collect())
 }
 
-/// Has the providers that came with our packages run as those whom their rights are bound to: by
-/// runtime configs called like them.
+/// Assigns runtime configs of the same name to the providers that our packages brought. Our rights
+/// are bound to the accounts of these runtime configs.
 pub async fn configure(cluster: &Cluster) -> Result<()> {
     let resource =
         ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
@@ -381,8 +386,8 @@ pub async fn configure(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Waits until every package that there is, dependencies too, is installed and healthy, and the
-/// kinds are there that they bring; how many packages there are.
+/// Waits until all packages and their dependencies are installed and healthy, and their XRDs are in
+/// force. Returns the number of packages.
 pub async fn healthy(cluster: &Cluster) -> Result<usize> {
     let start = Instant::now();
     loop {
@@ -401,9 +406,9 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
             )
         });
         let waiting: Vec<_> = unhealthy.chain(absent).collect();
-        // Dependencies appear one after another, and only with them the packages that wanted them
-        // become healthy. A package counts as healthy once its objects are there; what they define
-        // is served a moment later.
+        // Dependencies appear one after another, and the packages that need them become healthy
+        // afterwards. A healthy package has created its objects. The kinds that they define are
+        // served a moment later.
         if waiting.is_empty() && !packages.is_empty() {
             return Ok(packages.len());
         }
@@ -426,7 +431,7 @@ async fn all(cluster: &Cluster) -> Result<Vec<(String, DynamicObject)>> {
     Ok(packages)
 }
 
-/// All objects of a kind, each with what it is called.
+/// All objects of a kind, each with its kind and name.
 async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String, DynamicObject)>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
@@ -437,7 +442,7 @@ async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String,
     Ok(named.collect())
 }
 
-/// Which of these conditions something still waits for.
+/// The first of these conditions that an object still lacks.
 fn missing(name: &str, object: &DynamicObject, wanted: &[&str]) -> Option<String> {
     let conditions = object.data["status"]["conditions"].as_array();
     let of_type =

@@ -1,4 +1,4 @@
-//! provider-kubernetes and provider-helm: the real programs, each as its own service account.
+//! provider-kubernetes and provider-helm: the real programs, each with its own service account.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -20,11 +20,11 @@ use super::{
 
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How often providers look at what no event tells of: seldom enough that no scenario is helped by
-/// it.
+/// How often providers check resources without events. The interval is so long that no scenario
+/// passes because of it.
 const POLL: &str = "--poll=10m";
 
-/// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
+/// Starts both providers, and creates provider configs named `default` for them.
 pub async fn start(
     workdir: &Arc<Workdir>,
     cluster: &Cluster,
@@ -54,7 +54,7 @@ pub async fn start(
     Ok(())
 }
 
-/// Lets a program find what it looks for outside.
+/// Routes a program's outgoing connections through the proxy.
 fn outward(program: Program, proxy: &Proxy) -> Program {
     program
         .env("HTTPS_PROXY", &proxy.url)
@@ -86,8 +86,8 @@ pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
     }
 }
 
-/// The provider configs of both flavours, with the provider's own kubeconfig: in a pod they would
-/// take the pod's identity.
+/// Creates the provider configs for claims and for namespaced composites, with the provider's own
+/// kubeconfig. In a pod, they would use the pod's identity.
 async fn configs(cluster: &Cluster, provider: &str, kubeconfig: &Path) -> Result<()> {
     let kubeconfig = std::fs::read_to_string(kubeconfig).context("the provider's kubeconfig")?;
     let family = provider.trim_start_matches("provider-");

@@ -1,4 +1,5 @@
-//! What all parts of a control plane stand on: a folder, programs, and how we tell of progress.
+//! The common base of a control plane: its folder, its programs, its processes and its progress
+//! output.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,10 +13,10 @@ use xtask::tools::{self, Tool};
 
 use super::process::{Process, Program};
 
-/// A folder of its own, the programs, and what runs of them. Dropped, it ends them all and removes
-/// the folder.
+/// A folder, the programs and the started processes. Drop ends the processes and removes the
+/// folder.
 pub struct Workdir {
-    /// The programs of others.
+    /// Third-party programs.
     pub tools: Tools,
     processes: Mutex<Vec<Arc<Process>>>,
     folder: TempDir,
@@ -24,9 +25,9 @@ pub struct Workdir {
     keep: bool,
 }
 
-/// The programs of others, built where they are missing.
+/// Third-party programs, built if they are missing.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "each is called as its program is")]
+#[allow(missing_docs, reason = "each field has the name of its program")]
 pub struct Tools {
     pub etcd: PathBuf,
     pub api_server: PathBuf,
@@ -43,7 +44,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Builds what is missing: minutes, the first time.
+    /// Builds missing programs, which takes minutes the first time.
     pub fn ensure(core: &Tool) -> Result<Self> {
         Ok(Self {
             etcd: tools::path(&tools::ETCD)?,
@@ -63,8 +64,8 @@ impl Tools {
 }
 
 impl Workdir {
-    /// An empty folder in the system's folder for temporary files. Unless `quiet`, a line per
-    /// component is printed. With `keep` the folder is left.
+    /// Creates an empty folder in the system's folder for temporary files. Unless `quiet`, prints a
+    /// line per component. With `keep`, drop leaves the folder.
     pub fn new(core: &Tool, quiet: bool, keep: bool) -> Result<Self> {
         let mut folder = tempfile::Builder::new().prefix("paved-road-").tempdir()?;
         folder.disable_cleanup(keep);
@@ -73,46 +74,46 @@ impl Workdir {
         Ok(Self { tools, processes: Mutex::default(), folder, start: Instant::now(), quiet, keep })
     }
 
-    /// Whether the folder stays.
+    /// Whether drop leaves the folder.
     pub fn keeps_folder(&self) -> bool {
         self.keep
     }
 
-    /// Where everything is that this control plane writes.
+    /// The folder of all files that this control plane writes.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A folder in there, made.
+    /// Creates a subfolder.
     pub fn subfolder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder().join(name);
         std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         Ok(folder)
     }
 
-    /// Where the programs' logs are.
+    /// The folder of the programs' logs.
     pub fn logs(&self) -> PathBuf {
         self.folder().join("logs")
     }
 
-    /// Starts a program, which runs from then on.
+    /// Starts a program that keeps running.
     pub fn start(&self, program: Program) -> Result<Arc<Process>> {
         let process = Arc::new(Process::start(program, self.folder(), &self.logs())?);
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).push(process.clone());
         Ok(process)
     }
 
-    /// Runs a program to its end; what it printed.
+    /// Runs a program to its end and returns its output.
     pub async fn run(&self, program: Program) -> Result<String> {
         program.output(self.folder()).await
     }
 
-    /// Everything that was started, in that order, whether it runs or not.
+    /// All started processes in the order of their start, whether or not they still run.
     pub fn processes(&self) -> Vec<Arc<Process>> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says that a component is ready, the seconds it took, and those since the beginning.
+    /// Prints that a component is ready, the seconds it took, and the seconds since the start.
     pub fn tell(&self, component: &str, since: Instant) {
         if !self.quiet {
             let (took, all) = (since.elapsed().as_secs_f64(), self.start.elapsed().as_secs_f64());
@@ -122,7 +123,7 @@ impl Workdir {
 }
 
 impl Drop for Workdir {
-    /// What was started last ends first; whoever still holds a process finds it ended.
+    /// Ends the processes in reverse order, including those that other owners still hold.
     fn drop(&mut self) {
         self.processes().iter().rev().for_each(|process| process.kill());
     }

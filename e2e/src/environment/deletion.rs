@@ -1,4 +1,4 @@
-//! An environment on its way out.
+//! The deletion of an environment.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,19 @@ use crate::eventually::TIMEOUT;
 use crate::kubectl::Kubectl;
 use crate::objects::resource;
 
-/// How long until a part of what is deleted has been told so, unless nobody ever does.
+/// How long Kubernetes may take to delete a resource before the resource counts as overlooked.
 const OVERLOOKED: Duration = Duration::from_mins(1);
 
-/// How long Kubernetes may not know of a part that was made.
+/// How long Kubernetes may not know about a new resource.
 const NEW: SignedDuration = SignedDuration::from_secs(30);
 
 impl Environment {
-    /// `kubectl delete`, without waiting: as the owner, and what it owns first.
+    /// `kubectl delete` as the owner, without waiting. Dependents are deleted first.
     pub async fn delete(&self) -> Result<()> {
         self.delete_with(&["--cascade=foreground"]).await
     }
 
-    /// The same, and what it owns whenever Kubernetes gets to it, as `kubectl delete` does where
-    /// nobody asks for more.
+    /// The same with kubectl's default, where Kubernetes deletes dependents in the background.
     pub async fn delete_in_background(&self) -> Result<()> {
         self.delete_with(&[]).await
     }
@@ -36,20 +35,21 @@ impl Environment {
         self.owner.run(&[&args, flags].concat()).await.map(drop)
     }
 
-    /// Waits until it is gone; what it composed goes before it where it is to.
+    /// Waits until the object is gone. Its resources are deleted before it, unless it was deleted
+    /// in the background.
     pub async fn gone(&self) -> Result<()> {
         self.gone_within(TIMEOUT).await
     }
 
-    /// The same for one that was deleted while Crossplane was still making it, where
-    /// docs/how-to/delete.md says that parts may be overlooked: every minute the operator deletes
-    /// these by hand, as it advises. The parts that were.
+    /// Waits for the end of an environment that was deleted while Crossplane was creating it.
+    /// docs/how-to/delete.md says that Kubernetes may then overlook resources. Every minute, the
+    /// operator deletes these by hand, as that page advises. Returns the overlooked resources.
     pub async fn gone_or_freed(&self, operator: &Kubectl) -> Result<Vec<Value>> {
         let (begin, mut freed) = (Instant::now(), Vec::new());
         while begin.elapsed() < TIMEOUT && !self.is_gone_within(OVERLOOKED).await? {
             for part in self.overlooked().await {
                 println!(
-                    "    overlooked, and deleted by hand: {} {}",
+                    "    overlooked by Kubernetes, deleted by hand: {} {}",
                     resource(&part),
                     part["metadata"]["name"]
                 );
@@ -64,7 +64,7 @@ impl Environment {
     async fn gone_within(&self, time: Duration) -> Result<()> {
         if !self.is_gone_within(time).await? {
             bail!(
-                "{} was not gone within {} s:\n{}",
+                "{} still exists after {} s:\n{}",
                 self.name(),
                 time.as_secs(),
                 self.tree().await
@@ -84,9 +84,10 @@ impl Environment {
         Ok(true)
     }
 
-    /// Parts that Kubernetes does not delete, as Crossplane made them when it had begun to.
+    /// Resources that Kubernetes does not delete, because Crossplane created them after the
+    /// deletion began.
     async fn overlooked(&self) -> Vec<Value> {
-        // It may go while it is looked at.
+        // The composite may disappear meanwhile.
         let (Ok(composite), Ok(mut overlooked)) = (self.composite().await, self.composed().await)
         else {
             return Vec::new();
@@ -95,8 +96,8 @@ impl Environment {
         overlooked
     }
 
-    /// Deletes a part, as the operator: a Secret, which is not the operator's, as the
-    /// administrator.
+    /// Deletes a resource as the operator. Operators may not delete Secrets, so the administrator
+    /// deletes these.
     async fn delete_part(&self, operator: &Kubectl, part: &Value) -> Result<()> {
         if part["kind"] == "Secret" {
             return self.objects.delete(part).await;
@@ -105,8 +106,8 @@ impl Environment {
     }
 }
 
-/// Whether Kubernetes has told a part nothing of its composite's deletion, and may never do so: it
-/// did not know of the part by then.
+/// Whether Kubernetes may never delete a resource, because it did not know about the resource when
+/// the composite was deleted.
 fn is_overlooked(part: &Value, composite: &Value) -> bool {
     let time =
         |object: &Value, of: &str| object["metadata"][of].as_str()?.parse::<Timestamp>().ok();
@@ -115,7 +116,7 @@ fn is_overlooked(part: &Value, composite: &Value) -> bool {
     else {
         return false;
     };
-    // A Usage goes with what uses.
+    // A Usage is deleted together with the using resource.
     let has_to_wait = part["kind"] == "Usage" || !part["metadata"]["labels"][IN_USE].is_null();
     let is_told = !part["metadata"]["deletionTimestamp"].is_null();
     !has_to_wait && !is_told && deleted.duration_since(made) <= NEW

@@ -1,4 +1,5 @@
-//! The provider configs that resources name: without one no provider reaches its cloud.
+//! The provider configs that resources name. Without its provider config, a provider cannot reach
+//! its cloud.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +15,11 @@ use xtask::guide::{self, OPERATIONS};
 use super::Trouble;
 use super::resource::text;
 
-/// Which of them are there.
+/// The provider configs that exist.
 pub struct Configs {
     client: Client,
-    /// Those that were found: a provider's webhook or finalizer keeps what is in use.
+    /// Known provider configs. They remain while they are in use, because of a provider's webhook
+    /// or finalizer.
     found: Mutex<BTreeSet<Named>>,
 }
 
@@ -26,19 +28,19 @@ pub struct Configs {
 struct Named {
     group: String,
     kind: String,
-    /// Empty where it is of the whole cluster.
+    /// Empty if it is cluster-scoped.
     namespace: String,
     name: String,
 }
 
 impl Configs {
-    /// Those of a cluster.
+    /// The provider configs of a cluster.
     pub fn new(client: Client) -> Self {
         Self { client, found: Mutex::default() }
     }
 
-    /// Refuses what names a provider config that is not there: the providers of the clouds are
-    /// silent then, the others say so.
+    /// Fails if a resource names a missing provider config. The providers of clouds are then
+    /// silent, and other providers report it.
     pub async fn check(&self, object: &Value) -> Result<(), Trouble> {
         let Some(named) = Named::by(object) else { return Ok(()) };
         if self.found.lock().unwrap_or_else(PoisonError::into_inner).contains(&named) {
@@ -62,8 +64,8 @@ impl Configs {
 }
 
 impl Named {
-    /// What a resource names; one that names none means `default`. Those of Azure are not known
-    /// here: no schema of theirs is.
+    /// The provider config that a resource names, or `default`. Azure's provider configs are
+    /// unknown, because their schemas are missing here.
     fn by(object: &Value) -> Option<Self> {
         let group = group_of(object);
         let group = match group.strip_suffix(".upbound.io") {
@@ -101,7 +103,7 @@ impl Named {
 }
 
 /// The provider configs of the clouds and of PostgreSQL that the operator's guide has a platform
-/// team apply, in both flavours.
+/// team apply, for claims and for namespaced composites.
 pub fn from_guide() -> anyhow::Result<Vec<Value>> {
     let text = guide::text(OPERATIONS)?;
     let blocks = text.split("```yaml\n").filter_map(|block| Some(block.split_once("\n```")?.0));
@@ -112,7 +114,7 @@ pub fn from_guide() -> anyhow::Result<Vec<Value>> {
     let both = format!("{namespaced}\n---\n{claims}");
     let mut configs: Vec<Value> =
         serde_saphyr::from_multiple(&both).context("the operator's guide")?;
-    // The programs of these run here, and get what leads them here.
+    // These providers run here as real programs, with provider configs for this cluster.
     let is_played = |config: &Value| {
         !["kubernetes.", "helm."]
             .iter()
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_names_one_of_its_family() {
+    fn resource_refers_to_a_config_of_its_family() {
         let named = |api_version: &str, reference: Value| {
             let object = json!({"apiVersion": api_version, "metadata": {"namespace": "team"}, "spec": {"providerConfigRef": reference}});
             Named::by(&object)
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_has_one_for_each_that_is_played() {
+    fn guide_has_a_config_for_each_simulated_provider() {
         let configs = from_guide().unwrap();
         let groups: Vec<_> = configs.iter().map(|config| text(config, "/apiVersion")).collect();
         assert_eq!(

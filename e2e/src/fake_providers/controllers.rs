@@ -1,4 +1,4 @@
-//! A controller per kind and flavour.
+//! A controller for each kind, cluster-scoped and namespaced.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -29,7 +29,7 @@ use super::state::Cloud;
 use super::upjet::Upjet;
 use super::{Options, Trouble};
 
-/// Runs the controllers of all kinds that are played.
+/// Runs the controllers of all kinds with fake providers.
 pub async fn run(
     client: Client,
     options: Options,
@@ -52,16 +52,16 @@ pub async fn run(
         Provider::Sql => postgres
             .clone()
             .map(|postgres| tokio::spawn(control(kind, scope, shared.clone(), postgres))),
-        // Their real programs run.
+        // The real programs of these providers run.
         Provider::Kubernetes | Provider::Helm => None,
     });
-    // A task ends when the set of them is dropped, and so with the caller.
+    // The tasks end when this set is dropped, and so with the caller.
     let mut tasks = Tasks(controllers.collect());
     try_join_all(&mut tasks.0).await.context("a controller failed")?;
     Ok(())
 }
 
-/// Tasks that end when nobody waits for them any more.
+/// Tasks that end when they are dropped.
 struct Tasks(Vec<tokio::task::JoinHandle<()>>);
 
 impl Drop for Tasks {
@@ -70,7 +70,7 @@ impl Drop for Tasks {
     }
 }
 
-/// What all controllers share.
+/// The data that all controllers share.
 #[derive(Clone)]
 struct Shared {
     client: Client,
@@ -83,18 +83,18 @@ struct Shared {
 /// Every kind's resources, by group and kind.
 type Stores = BTreeMap<(String, String), Store<DynamicObject>>;
 
-/// What a controller knows.
+/// The data of a controller.
 struct Context<O> {
     shared: Shared,
     outside: Arc<O>,
     resource: ApiResource,
     is_namespaced: bool,
     schema: Value,
-    /// The version of each resource that was written last, by uid.
+    /// The version of the last write of each resource, by uid.
     written: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Plays one kind in one flavour, from when its CRD is there.
+/// Runs the provider of one kind in one scope, as soon as its CRD exists.
 async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: Arc<O>) {
     let gvk = GroupVersionKind::gvk(&kind.group(scope), kind.version(scope), kind.kind);
     let (resource, schema) = served(&shared.client, &gvk).await;
@@ -119,7 +119,7 @@ async fn control<O: Outside>(kind: Kind, scope: Scope, shared: Shared, outside: 
     run.for_each(|_| future::ready(())).await;
 }
 
-/// A kind as the API server serves it, with its schema, once its CRD is there.
+/// A kind as the API server serves it, with its schema, once its CRD exists.
 async fn served(client: &Client, gvk: &GroupVersionKind) -> (ApiResource, Value) {
     loop {
         if let Ok((resource, _)) = discovery::pinned_kind(client, gvk).await {
@@ -141,7 +141,7 @@ async fn schema(client: &Client, resource: &ApiResource) -> anyhow::Result<Value
     Ok(serde_json::to_value(version.schema.and_then(|schema| schema.open_api_v3_schema))?)
 }
 
-/// Looks at one resource.
+/// Reconciles one resource.
 async fn look<O: Outside>(
     found: Arc<DynamicObject>,
     context: Arc<Context<O>>,
@@ -150,7 +150,7 @@ async fn look<O: Outside>(
     if context.is_outdated(&found) {
         return Ok(Action::await_change());
     }
-    let mut object = serde_json::to_value(&*found).context("an object that is no JSON")?;
+    let mut object = serde_json::to_value(&*found).context("encoding an object as JSON")?;
     object["apiVersion"] = json!(context.resource.api_version);
     object["kind"] = json!(context.resource.kind);
     let mut secrets = Secrets::read(client.clone(), &object, options.clusters.as_ref()).await?;
@@ -180,8 +180,8 @@ async fn look<O: Outside>(
 }
 
 impl<O> Context<O> {
-    /// Whether the watch has yet to bring what was written here: to work on what was before would
-    /// only conflict.
+    /// Whether the watch has not yet received this controller's last write. Work on the older state
+    /// would only cause a conflict.
     fn is_outdated(&self, found: &DynamicObject) -> bool {
         let uid = found.metadata.uid.as_deref().unwrap_or_default();
         let version = found.metadata.resource_version.as_deref().unwrap_or_default();
@@ -201,8 +201,7 @@ impl<O> Context<O> {
     }
 }
 
-/// The resources of the same provider and flavour that a resource may refer to: those of its
-/// composite.
+/// The resources that a resource may refer to, with the same provider, scope and composite.
 fn siblings(object: &Value, stores: &Stores) -> Vec<(String, Value)> {
     let Some(composite) = controller(object) else { return Vec::new() };
     let family = |group: &str| group.split_once('.').map(|(_, family)| family.to_owned());
@@ -231,7 +230,7 @@ fn controller(object: &Value) -> Option<&str> {
     owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
 }
 
-/// Others changed the object meanwhile: that is no trouble, only a reason to look again.
+/// Another writer changed the object meanwhile. This is not an error, only a reason to retry.
 fn after_trouble<O>(trouble: &Trouble, context: &Context<O>) -> Action {
     match trouble {
         Trouble::Api(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {

@@ -1,5 +1,5 @@
-//! What scenarios make the clouds do: rules that are data in the cluster, and hold as soon as they
-//! are written.
+//! Rules with which scenarios change the clouds' behaviour. They are data in the cluster, and apply
+//! as soon as they are written.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use tokio::sync::watch;
 
 use super::{MANAGER, NAMESPACE};
 
-/// The ConfigMap of [`NAMESPACE`] that holds the rules: each entry of its data is one, in YAML,
-/// under a name of its own, so that several writers do not meet.
+/// The ConfigMap of [`NAMESPACE`] with the rules. Each entry of its data is a rule in YAML under
+/// its own name, so that several writers do not conflict.
 pub const CONFIG_MAP: &str = "behaviour";
 
-/// Whom a rule is about, and what the cloud does to them. Of a selector's fields those that are
-/// given must hold.
+/// A selector of resources, and the cloud's behaviour for them. All given fields of the selector
+/// must match.
 ///
 /// ```yaml
 /// kind: Instance
@@ -33,26 +33,27 @@ pub const CONFIG_MAP: &str = "behaviour";
 pub struct Rule {
     /// The kind's name.
     pub kind: Option<String>,
-    /// The API group, such as `ec2.aws.upbound.io`.
+    /// The API group, for example `ec2.aws.upbound.io`.
     pub group: Option<String>,
     /// The object's namespace.
     pub namespace: Option<String>,
     /// The object's name.
     pub name: Option<String>,
-    /// Labels that the object has, such as `crossplane.io/composite`.
+    /// The object's labels, for example `crossplane.io/composite`.
     pub labels: BTreeMap<String, String>,
-    /// The cloud refuses to make it, in these words.
+    /// The cloud refuses to create it, with this message.
     pub create: Option<String>,
-    /// The cloud refuses to change it, in these words.
+    /// The cloud refuses to change it, with this message.
     pub update: Option<String>,
-    /// The cloud refuses to delete it, in these words.
+    /// The cloud refuses to delete it, with this message.
     pub delete: Option<String>,
-    /// It exists and is of no use, for this reason.
+    /// It exists but is unavailable, for this reason.
     pub unavailable: Option<String>,
-    /// The state that its cloud reports in `status.atProvider`, such as CREATE_FAILED, although its
-    /// provider calls it ready.
+    /// The state that its cloud reports in `status.atProvider`, for example CREATE_FAILED, although
+    /// its provider reports it as ready.
     pub reports: Option<String>,
-    /// How many seconds its making takes; for as long as the rule holds, nothing is deleted before.
+    /// How many seconds its creation takes. While the rule exists, its deletion cannot begin
+    /// earlier.
     pub seconds: Option<f64>,
 }
 
@@ -61,7 +62,7 @@ pub struct Rule {
 pub struct Faults(BTreeMap<String, Rule>);
 
 impl Faults {
-    /// The rules of the ConfigMap's data; what cannot be read is named, and is no rule.
+    /// The rules in the ConfigMap's data. An unreadable rule is reported and ignored.
     fn read(data: &BTreeMap<String, String>) -> Self {
         let parsed =
             data.iter().filter_map(|(name, source)| match serde_saphyr::from_str(source) {
@@ -74,7 +75,7 @@ impl Faults {
         Self(parsed.collect())
     }
 
-    /// What holds for an object: of several rules that say the same thing, the first by name.
+    /// The rule for an object. If several rules set a field, the first rule by name wins.
     pub fn for_object(&self, object: &Value) -> Rule {
         self.0.values().filter(|rule| rule.is_about(object)).fold(Rule::default(), |all, rule| {
             Rule {
@@ -105,7 +106,7 @@ impl Rule {
     }
 }
 
-/// Follows the ConfigMap for as long as the future is polled; each change of the rules is sent.
+/// Follows the ConfigMap for as long as the future is polled, and sends each change of the rules.
 pub async fn follow(client: Client, rules: watch::Sender<Faults>) {
     let api: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
@@ -116,7 +117,7 @@ pub async fn follow(client: Client, rules: watch::Sender<Faults>) {
                 map.data.unwrap_or_default()
             }
             Ok(watcher::Event::Delete(_)) => BTreeMap::new(),
-            // A watch that broke begins anew by itself.
+            // A broken watch starts again automatically.
             Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => continue,
         };
         let found = Faults::read(&found);
@@ -124,11 +125,12 @@ pub async fn follow(client: Client, rules: watch::Sender<Faults>) {
     }
 }
 
-/// Writes a rule under a name, or withdraws it. The name is the writer's too: several of them do
-/// not disturb each other.
+/// Writes a rule under a name, or removes it. The field manager has the same name, so that several
+/// writers do not conflict.
 pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-    let source = rule.map(serde_saphyr::to_string).transpose().context("a rule that is no YAML")?;
+    let source =
+        rule.map(serde_saphyr::to_string).transpose().context("encoding a rule as YAML")?;
     let data: BTreeMap<_, _> = source.into_iter().map(|source| (name, source)).collect();
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": data});
     let writer = PatchParams::apply(&format!("{MANAGER}-{name}")).force();
@@ -138,7 +140,7 @@ pub async fn set(client: &Client, name: &str, rule: Option<&Rule>) -> anyhow::Re
     Ok(())
 }
 
-/// Withdraws every rule whose name begins so.
+/// Removes every rule with this name prefix.
 pub async fn clear(client: &Client, beginning: &str) -> anyhow::Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let rules = api.get_opt(CONFIG_MAP).await?.and_then(|map| map.data).unwrap_or_default();
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn several_rules_add_up_and_a_broken_one_is_none() {
+    fn several_rules_add_up_and_a_broken_rule_is_ignored() {
         let rules = faults(&[
             ("a", "{kind: Instance, seconds: 2.5}"),
             ("b", "{group: ec2.aws.upbound.io, delete: no, seconds: 9}"),

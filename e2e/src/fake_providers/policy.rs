@@ -1,4 +1,4 @@
-//! What a managed resource lets its provider do.
+//! The actions that a managed resource allows its provider.
 
 use serde_json::Value;
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a right of its own, as in the field they come from"
+    reason = "each is an independent right, as in managementPolicies"
 )]
 pub struct Policies {
-    /// Make the external resource where it is missing.
+    /// Create the external resource if it is missing.
     pub create: bool,
     /// Change it.
     pub update: bool,
     /// Delete it with the object.
     pub delete: bool,
-    /// Fill in what the object leaves to it.
+    /// Fill in fields that the object leaves empty.
     pub late: bool,
 }
 
 impl Policies {
-    /// The rights as Crossplane's runtime reads them: a deletion needs both fields' consent, unless
-    /// the policies name it themselves.
+    /// The rights as Crossplane's runtime reads them. A deletion needs the consent of both fields,
+    /// unless the policies name it explicitly.
     pub fn from_object(object: &Value) -> Self {
         let listed = object["spec"]["managementPolicies"].as_array();
         let has = |right: &str| listed.is_none_or(|all| all.iter().any(|one| one == right));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn unnamed_action_is_not_done() {
+    fn unlisted_action_is_not_performed() {
         assert_eq!(rights(&json!({"managementPolicies": ["Observe"]})), (false, false, false));
         let but_deleting =
             json!({"managementPolicies": ["Observe", "Create", "Update", "LateInitialize"]});

@@ -1,4 +1,4 @@
-//! How provider-sql works with PostgreSQL: on a real server, whose refusals are its own.
+//! provider-sql with PostgreSQL: a real server, with its own refusals.
 
 mod database;
 mod grant;
@@ -8,23 +8,24 @@ use serde_json::Value;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
-use super::reconcile::{Outside, Observation};
+use super::reconcile::{Observation, Outside};
 use super::resource::Resource;
 use super::{Rule, Trouble};
 
-/// The database that is there on every server.
+/// The database that every server has.
 const MAINTENANCE: &str = "postgres";
 
-/// A PostgreSQL server, by its superuser.
+/// A PostgreSQL server, with its superuser.
 pub struct Postgres {
     config: Config,
-    /// Where others reach it.
+    /// The host at which clients reach it.
     endpoint: String,
     port: u16,
 }
 
 impl Postgres {
-    /// The server of a connection string such as `postgres://postgres:password@127.0.0.1:5432`.
+    /// The server of a connection string, for example
+    /// `postgres://postgres:password@127.0.0.1:5432`.
     pub fn new(url: &str) -> anyhow::Result<Self> {
         use tokio_postgres::config::Host;
         let config: Config = url.parse()?;
@@ -38,7 +39,7 @@ impl Postgres {
         Ok(Self { config, endpoint, port })
     }
 
-    /// A session in a database; it ends with the client that is given back.
+    /// A session in a database, which ends when it is dropped.
     async fn session(&self, database: &str) -> Result<Session, Trouble> {
         let mut config = self.config.clone();
         config.dbname(database).application_name("provider-sql");
@@ -75,7 +76,7 @@ impl Outside for Postgres {
             "Database" => {
                 self.update_database(resource).await.map_err(doing("cannot alter database"))
             }
-            // What a Grant does not find as it shall be, it makes anew.
+            // A Grant that differs from its spec is created again instead.
             _ => Ok(()),
         }
     }
@@ -95,7 +96,7 @@ impl Outside for Postgres {
 struct Session(Client);
 
 impl Session {
-    /// Runs statements, several of them as one transaction.
+    /// Runs statements. Several statements are one transaction.
     async fn run(&self, statements: &str) -> Result<(), Trouble> {
         self.0.batch_execute(statements).await.map_err(|error| refused(&error))
     }
@@ -114,17 +115,17 @@ fn param<'a>(resource: &'a Resource, field: &str) -> &'a Value {
     &resource.object["spec"]["forProvider"][field]
 }
 
-/// A name as SQL quotes it.
+/// A name, quoted for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text as SQL quotes it.
+/// A text, quoted for SQL.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// What the server said, as Go's driver puts it.
+/// The server's message, as Go's driver formats it.
 fn refused(error: &tokio_postgres::Error) -> Trouble {
     Trouble::Refused(
         error
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_given_by_host_and_port() {
+    fn server_url_needs_host_and_port() {
         let server = Postgres::new("postgres://postgres:x@127.0.0.1:5433")
             .map_err(|error| error.to_string());
         assert_eq!(

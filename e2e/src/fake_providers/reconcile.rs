@@ -1,5 +1,5 @@
-//! What happens to one managed resource, in the order in which Crossplane's runtime for providers
-//! does it.
+//! The reconciliation of one managed resource, in the same order as in Crossplane's runtime for
+//! providers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use super::resource::Resource;
 use super::secrets::Secrets;
 use super::{Rule, Trouble};
 
-/// Where external resources are: a provider's client.
+/// External resources, through a provider's client.
 pub trait Outside: Send + Sync + 'static {
-    /// Looks whether there is one. Of one that is made it writes into the object and its world what
-    /// a provider would.
+    /// Checks whether the external resource exists. If so, writes a provider's values into the
+    /// object and its world.
     fn observe(
         &self,
         resource: &mut Resource,
     ) -> impl Future<Output = Result<Observation, Trouble>> + Send;
-    /// Makes one.
+    /// Creates the external resource.
     fn create(
         &self,
         resource: &mut Resource,
         rule: &Rule,
     ) -> impl Future<Output = Result<(), Trouble>> + Send;
-    /// Changes one to what the object says.
+    /// Changes the external resource as the object says.
     fn update(&self, resource: &mut Resource) -> impl Future<Output = Result<(), Trouble>> + Send;
-    /// Deletes one, or begins to.
+    /// Deletes the external resource, or begins to.
     fn delete(
         &self,
         resource: &mut Resource,
@@ -38,36 +38,36 @@ pub trait Outside: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Trouble>> + Send;
 }
 
-/// What a provider sees of an external resource.
+/// A provider's view of an external resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observation {
-    /// There is none.
+    /// It does not exist.
     Missing,
-    /// It is being made, for so much longer.
+    /// It is being created, for this remaining time.
     Making(Duration),
-    /// It is being deleted, for so much longer.
+    /// It is being deleted, for this remaining time.
     Going(Duration),
-    /// It is there.
+    /// It exists.
     Made {
-        /// Whether it is another than the object asks for.
+        /// Whether it differs from the object.
         outdated: bool,
     },
 }
 
-/// When to look again.
+/// When to reconcile again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// When it changes, or at the next poll.
+    /// After a change, or at the next poll.
     Poll,
-    /// After a failure or while something is waited for.
+    /// Soon, after a failure or during a wait.
     Retry,
-    /// After so long.
+    /// After this time.
     After(Duration),
-    /// Never: it is gone.
+    /// Never, because it is gone.
     Never,
 }
 
-/// Brings one resource as far as it goes, and tells in its status how far that is.
+/// Reconciles one resource as far as possible, and writes the progress to its status.
 pub async fn reconcile(
     resource: &mut Resource,
     outside: &impl Outside,
@@ -127,7 +127,8 @@ async fn step(
             resource.tell(&State::Failed(why));
             return Ok(Next::Retry);
         }
-        // Only the creation knows some credentials: they are written before anything else can fail.
+        // Some credentials are known only during the creation. Write them before any other step can
+        // fail.
         secrets.publish(resource).await?;
         seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     }
@@ -151,7 +152,7 @@ async fn create(
     resource.save_annotations().await
 }
 
-/// What follows once there is an external resource.
+/// The steps after the creation of the external resource.
 async fn settle(
     resource: &mut Resource,
     outside: &impl Outside,
@@ -210,7 +211,7 @@ async fn delete(
         return Ok(Next::Never);
     }
     resource.condition("Ready", "False", "Deleting", "");
-    // Only a CRD that dropped what was resolved has anything left to resolve.
+    // This resolves references only if a CRD dropped the resolved fields.
     let _ = resource.model.prepare(&mut resource.object, &resource.world);
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
     if matches!(seen, Observation::Making(_) | Observation::Made { .. }) {
@@ -234,7 +235,8 @@ async fn delete(
     Ok(if let Observation::Going(left) = seen { Next::After(left) } else { Next::Retry })
 }
 
-/// Tells a refusal of what is there; one that the provider was too busy to ask for has not begun.
+/// Reports a refused operation on an existing resource. If the provider was too busy for it, the
+/// operation has not begun.
 fn refuse(
     resource: &mut Resource,
     operation: Operation,
@@ -248,7 +250,7 @@ fn refuse(
     Ok(Next::Retry)
 }
 
-/// Says what was being done when something was refused.
+/// Adds the failed action to a refusal.
 fn told(doing: &str) -> impl Fn(Trouble) -> Trouble + '_ {
     move |trouble| match trouble {
         Trouble::Refused(why) => Trouble::Refused(format!("{doing}: {why}")),

@@ -1,4 +1,4 @@
-//! A managed resource at work: its object as it was read, and as it shall be.
+//! A managed resource during its reconciliation: its stored object, and its desired object.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use super::{MANAGER, Trouble, written};
 /// The finalizer of every managed resource.
 pub const FINALIZER: &str = "finalizer.managedresource.crossplane.io";
 
-/// A managed resource at work. What is changed in `object` reaches the API server by
-/// [`Resource::save`] and [`Resource::save_status`], which write nothing where nothing changed.
+/// A managed resource during its reconciliation. [`Resource::save`] and [`Resource::save_status`]
+/// write changes of `object` to the API server, and write only if there are changes.
 pub struct Resource {
-    /// The object as it shall be.
+    /// The desired object.
     pub object: Value,
-    /// How its kind answers.
+    /// The model of its kind.
     pub model: Model,
-    /// What it sees: the other resources of its composite, and the Secrets it names.
+    /// The other resources of its composite, and the Secrets that it names.
     pub world: World,
     stored: Value,
     schema: Value,
@@ -35,8 +35,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource as it was read; `schema` is the CRD's, of which everything else is left out
-    /// before it is written.
+    /// A resource with its current object. `schema` is the schema of the CRD. Fields outside the
+    /// schema are removed before each write.
     pub fn new(object: Value, world: World, schema: Value, api: Api<DynamicObject>) -> Self {
         Self {
             model: Model::for_object(&object),
@@ -48,7 +48,7 @@ impl Resource {
         }
     }
 
-    /// A text at a JSON pointer; empty where there is none.
+    /// The text at a JSON pointer, or an empty text.
     pub fn text(&self, pointer: &str) -> &str {
         text(&self.object, pointer)
     }
@@ -63,12 +63,12 @@ impl Resource {
         self.text("/metadata/uid")
     }
 
-    /// The name in the cloud; empty before there is one.
+    /// The name in the cloud. Empty before it has one.
     pub fn external_name(&self) -> &str {
         self.annotation(EXTERNAL_NAME)
     }
 
-    /// An annotation; empty where there is none.
+    /// An annotation, or an empty text.
     pub fn annotation(&self, key: &str) -> &str {
         self.object["metadata"]["annotations"][key].as_str().unwrap_or_default()
     }
@@ -78,14 +78,14 @@ impl Resource {
         self.object["metadata"]["annotations"][key] = json!(value);
     }
 
-    /// Notes the name in the cloud.
+    /// Sets the name in the cloud.
     pub fn name_externally(&mut self, name: &str) {
         if self.external_name() != name {
             self.annotate(EXTERNAL_NAME, name);
         }
     }
 
-    /// Forgets the name that the cloud assigned, and what was seen of it.
+    /// Removes the name that the cloud assigned, and the observed state.
     pub fn forget(&mut self) {
         if let Some(annotations) = self.object["metadata"]["annotations"].as_object_mut() {
             annotations.remove(EXTERNAL_NAME);
@@ -93,7 +93,7 @@ impl Resource {
         self.object["status"]["atProvider"] = json!({});
     }
 
-    /// Fills fields of `spec.forProvider` that are absent, where the object allows it.
+    /// Fills absent fields of `spec.forProvider`, if the object allows it.
     pub fn initialise_late<const N: usize>(&mut self, fields: [(&str, Value); N]) {
         if !Policies::from_object(&self.object).late {
             return;
@@ -116,22 +116,22 @@ impl Resource {
         self.annotation(PAUSED) == "true"
     }
 
-    /// Notes that the external resource is about to be made.
+    /// Records that the creation of the external resource is about to begin.
     pub fn note_pending(&mut self) {
         let (pending, succeeded) =
             (self.annotation(CREATE_PENDING), self.annotation(CREATE_SUCCEEDED));
-        // Times of one zone and precision sort as texts do.
+        // Times with the same zone and precision sort like texts.
         if pending <= succeeded {
             self.annotate(CREATE_PENDING, &now());
         }
     }
 
-    /// When the making of the external resource began.
+    /// When the creation of the external resource began.
     pub fn create_began(&self) -> &str {
         self.annotation(CREATE_PENDING)
     }
 
-    /// Notes that the external resource was made, or that its making began.
+    /// Records that the external resource was created, or that its creation began.
     pub fn note_succeeded(&mut self) {
         self.annotate(CREATE_SUCCEEDED, &now());
     }
@@ -146,7 +146,7 @@ impl Resource {
         }
     }
 
-    /// Takes the finalizer away and lets the object go.
+    /// Removes the finalizer, so that the object is deleted.
     pub async fn release(&mut self) -> Result<(), Trouble> {
         if let Some(all) = self.object["metadata"]["finalizers"].as_array_mut() {
             all.retain(|one| one != FINALIZER);
@@ -154,17 +154,18 @@ impl Resource {
         self.save().await
     }
 
-    /// Shows the state that the cloud reports, in the field that the kind has for it.
+    /// Writes the state that the cloud reports, in the kind's field for it.
     pub fn report(&mut self, state: &str) {
         self.model.report(&mut self.object, state);
     }
 
-    /// Tells that a change or a deletion was refused; `began` says whether the operation had begun.
+    /// Reports that a change or a deletion was refused. `began` says whether the operation had
+    /// begun.
     pub fn refuse(&mut self, operation: Operation, why: &str, began: bool) {
         self.model.refuse(&mut self.object, &now(), operation, why, began);
     }
 
-    /// Tells what the resource came to.
+    /// Reports the resource's state.
     pub fn tell(&mut self, state: &State) {
         self.model.set_status(&mut self.object, state, &self.world);
     }
@@ -174,8 +175,7 @@ impl Resource {
         conditions::set(&mut self.object, &now(), kind, status, reason, message);
     }
 
-    /// Writes metadata and spec, where they changed; the object's status stays as it is being
-    /// worked on.
+    /// Writes metadata and spec if they changed. The object keeps its unsaved status.
     pub async fn save(&mut self) -> Result<(), Trouble> {
         let mut wanted = prune(&self.object, &self.schema);
         if let Some(fields) = wanted.as_object_mut() {
@@ -196,7 +196,7 @@ impl Resource {
         let change = json!({"metadata": {"annotations": self.object["metadata"]["annotations"]}});
         let by = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let saved = self.api.patch(self.name(), &by, &Patch::Merge(&change)).await?;
-        // Of a newer spec, the next look has to take account first.
+        // A newer spec must be reconciled first.
         if saved.metadata.generation == self.stored["metadata"]["generation"].as_i64() {
             self.object["metadata"]["labels"] = json!(saved.metadata.labels);
             self.accept(Ok(saved))?;
@@ -204,7 +204,7 @@ impl Resource {
         Ok(())
     }
 
-    /// Writes the status, where it changed.
+    /// Writes the status if it changed.
     pub async fn save_status(&mut self) -> Result<(), Trouble> {
         self.date_conditions();
         let wanted = prune(&self.object, &self.schema);
@@ -216,8 +216,8 @@ impl Resource {
         self.accept(saved)
     }
 
-    /// Says which generation the conditions are about. One that was told twice on the way keeps its
-    /// time if it came back to what it was.
+    /// Sets the generation of the conditions. A condition that returns to its stored status keeps
+    /// its time.
     fn date_conditions(&mut self) {
         let generation = self.object["metadata"]["generation"].clone();
         let stored = self.stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -232,9 +232,9 @@ impl Resource {
         }
     }
 
-    /// Goes on from what the API server stored.
+    /// Continues with the object that the API server stored.
     fn accept(&mut self, saved: kube::Result<DynamicObject>) -> Result<(), Trouble> {
-        let saved = serde_json::to_value(saved?).context("an object that is no JSON")?;
+        let saved = serde_json::to_value(saved?).context("encoding an object as JSON")?;
         self.object["metadata"]["resourceVersion"] = saved["metadata"]["resourceVersion"].clone();
         self.object["metadata"]["managedFields"] = saved["metadata"]["managedFields"].clone();
         self.object["metadata"]["generation"] = saved["metadata"]["generation"].clone();
@@ -243,7 +243,7 @@ impl Resource {
     }
 }
 
-/// The text at a JSON pointer; empty where there is none.
+/// The text at a JSON pointer, or an empty text.
 pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -258,7 +258,7 @@ pub fn seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
-/// The time that is left until then, if any.
+/// The remaining time until then, if any.
 pub fn until(then: Timestamp) -> Option<Duration> {
     Duration::try_from(then.duration_since(Timestamp::now())).ok().filter(|left| !left.is_zero())
 }
@@ -270,5 +270,5 @@ fn same(one: &Value, other: &Value, parts: &[&str]) -> bool {
 }
 
 fn decode(object: &Value) -> Result<DynamicObject, Trouble> {
-    Ok(serde_json::from_value(object.clone()).context("an object that is no Kubernetes object")?)
+    Ok(serde_json::from_value(object.clone()).context("decoding a Kubernetes object")?)
 }

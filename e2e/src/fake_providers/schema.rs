@@ -1,13 +1,13 @@
-//! What a CRD keeps: the repository's slices hold the fields that we set and read, no others.
+//! The fields that a CRD keeps. The repository's slices have only the fields that we set and read.
 
 use serde_json::{Map, Value, json};
 use simulator::provider::model::Model;
 
-/// Adds to a CRD, cut to what our resources touch, the fields that its provider writes of its own
-/// accord, as the whole CRD has them: those that references fill, that are initialised late, and
-/// `status.atProvider`.
+/// Adds the fields that a provider writes on its own to a CRD that was cut to our fields. These are
+/// the fields of references, fields that are initialised late, and `status.atProvider`, as in the
+/// whole CRD.
 ///
-/// A document that is no CRD of a managed resource stays as it is.
+/// A document other than the CRD of a managed resource stays as it is.
 pub fn widen(crd: &mut Value) {
     let (group, kind) = (crd["spec"]["group"].clone(), crd["spec"]["names"]["kind"].clone());
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
@@ -26,7 +26,7 @@ pub fn widen(crd: &mut Value) {
     }
 }
 
-/// Lets `schema` take what `sample` holds, wherever it says nothing about it.
+/// Makes `schema` accept the contents of `sample` where it does not define them.
 fn admit(schema: &mut Value, sample: &Value) {
     if schema["x-kubernetes-preserve-unknown-fields"] == true
         || schema["additionalProperties"].is_object()

@@ -14,18 +14,18 @@ use crate::kubeconfig;
 
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
-/// The Secrets that a resource names, as they were found.
+/// The existing Secrets that a resource names.
 pub struct Secrets<'o> {
     client: Client,
     /// By namespace and name.
     found: BTreeMap<(String, String), Value>,
-    /// What leads to the cluster behind those of EKS.
+    /// The kubeconfig of the cluster behind EKS clusters.
     clusters: Option<&'o Value>,
 }
 
 impl<'o> Secrets<'o> {
-    /// Reads the Secret that a resource writes its connection details to, and all that its
-    /// parameters refer to.
+    /// Reads the Secret of a resource's connection details, and all Secrets that its parameters
+    /// refer to.
     pub async fn read(
         client: Client,
         object: &Value,
@@ -46,7 +46,7 @@ impl<'o> Secrets<'o> {
         self.found.values().cloned()
     }
 
-    /// Writes those Secrets of the resource's world whose data are new.
+    /// Writes the Secrets of the resource's world with new data.
     pub async fn publish(&mut self, resource: &Resource) -> Result<(), Trouble> {
         for secret in resource.world.secrets() {
             let secret = &self.leading_somewhere(secret, resource)?;
@@ -72,7 +72,7 @@ impl<'o> Secrets<'o> {
         Ok(())
     }
 
-    /// Creates the resource's connection Secret, empty, before the resource is there.
+    /// Creates the resource's connection Secret, empty, before the resource exists.
     pub async fn reserve(&mut self, resource: &Resource) -> Result<(), Trouble> {
         match connection_ref(&resource.object).filter(|key| !self.found.contains_key(key)) {
             Some(key) => self.write(key, &json!({"data": {}}), false, true, resource).await,
@@ -80,7 +80,7 @@ impl<'o> Secrets<'o> {
         }
     }
 
-    /// With credentials where AWS gives some: `ClusterAuth` is what makes a token.
+    /// Adds credentials for the kind with which AWS gives them: `ClusterAuth` creates a token.
     fn leading_somewhere(&self, secret: &Value, resource: &Resource) -> Result<Value, Trouble> {
         let mut secret = secret.clone();
         let (Some(clusters), "ClusterAuth") = (self.clusters, text(&resource.object, "/kind"))
@@ -96,7 +96,7 @@ impl<'o> Secrets<'o> {
         Ok(secret)
     }
 
-    /// Writes a Secret, and knows it from then on.
+    /// Writes a Secret, and remembers it.
     async fn write(
         &mut self,
         (namespace, name): (String, String),
@@ -110,7 +110,7 @@ impl<'o> Secrets<'o> {
             "apiVersion": resource.object["apiVersion"], "kind": resource.object["kind"], "name": resource.name(),
             "uid": resource.uid(), "controller": is_connection, "blockOwnerDeletion": is_connection,
         }]);
-        // What somebody else made is filled, not taken along on deletion.
+        // A Secret of another creator is filled, but not deleted with the resource.
         let metadata =
             if is_connection || !exists { json!({"ownerReferences": owner}) } else { json!({}) };
         let mut wanted = json!({"metadata": metadata, "data": secret["data"]});
@@ -142,7 +142,7 @@ fn document(secret: Secret) -> Result<Value, Trouble> {
     Ok(document)
 }
 
-/// Why a Secret that is there may not become a resource's connection Secret, if so.
+/// The reason why an existing Secret may not become a resource's connection Secret, if any.
 fn not_ours(secret: &Value, uid: &str) -> Option<String> {
     let owners = secret["metadata"]["ownerReferences"].as_array();
     match owners.into_iter().flatten().find(|owner| owner["controller"] == true) {
@@ -153,7 +153,7 @@ fn not_ours(secret: &Value, uid: &str) -> Option<String> {
     }
 }
 
-/// Where a resource's connection details go, by namespace and name.
+/// The Secret of a resource's connection details, by namespace and name.
 pub fn connection_ref(object: &Value) -> Option<(String, String)> {
     place(&object["spec"]["writeConnectionSecretToRef"], text(object, "/metadata/namespace"))
 }
@@ -170,7 +170,7 @@ fn named(object: &Value) -> Vec<(String, String)> {
     all
 }
 
-/// What a reference points to; that of a namespaced resource lies beside it.
+/// The target of a reference. A namespaced resource refers to its own namespace.
 fn place(reference: &Value, own: &str) -> Option<(String, String)> {
     let namespace = if own.is_empty() { text(reference, "/namespace") } else { own };
     let name = text(reference, "/name");
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespaced_resource_names_secrets_beside_it() {
+    fn namespaced_resource_refers_to_secrets_in_its_namespace() {
         let object = json!({"metadata": {"namespace": "team"}, "spec": {
             "writeConnectionSecretToRef": {"name": "out"},
             "forProvider": {"passwordSecretRef": {"name": "given", "key": "password"}, "roleRef": {"name": "x"}}}});

@@ -1,8 +1,8 @@
-//! The pretended clouds: which external resources exist, each of them a ConfigMap.
+//! The fake clouds: the existing external resources, each in a ConfigMap.
 //!
-//! ConfigMaps and not files: whoever looks for leaks asks with kubectl, a scenario deletes one to
-//! make a resource vanish behind its owner's back, and a comparison of everything in etcd with what
-//! was there before finds what was left over.
+//! ConfigMaps are better than files here. kubectl can list leaked resources. A scenario deletes a
+//! ConfigMap to make a resource vanish without notice to its owner. Leftovers appear in a
+//! comparison of all objects in etcd with those before.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,41 +19,42 @@ use serde_json::{Value, json};
 
 use super::{NAMESPACE, Trouble, written};
 
-/// The label that says of which kind a ConfigMap's external resource is.
+/// The label with the kind of an external resource.
 pub const KIND_LABEL: &str = "fake-providers/kind";
-/// The label that names the composite resource for which it was made, where there is one.
+/// The label with the composite resource of an external resource, if there is one.
 pub const COMPOSITE_LABEL: &str = "fake-providers/composite";
 /// The only key of a ConfigMap's data.
 const ENTRY: &str = "external.json";
 
-/// Something that exists in a cloud.
+/// A resource in a cloud.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct External {
-    /// Where it exists: the API group of its kind without the flavour's `m`, such as
+    /// The API group of its kind without the `m` of namespaced kinds, for example
     /// `ec2.aws.upbound.io`.
     pub group: String,
     /// Its kind.
     pub kind: String,
     /// Its name in the cloud.
     pub name: String,
-    /// The name of what it is a part of and goes with, such as a node pool's cluster.
+    /// The name of the resource that contains it, for example a node pool's cluster. The cloud
+    /// deletes it with that resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// What its ids and addresses follow from.
+    /// The source of its ids and addresses.
     pub identity: String,
-    /// When it is, or was, ready.
+    /// The time when it becomes ready, or became ready.
     pub ready_at: Timestamp,
-    /// When it is gone, once its deletion began.
+    /// The time when it is gone, once its deletion has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_at: Option<Timestamp>,
-    /// What it was made of, or last changed to: `spec.forProvider` without references.
+    /// Its parameters after its creation or last change: `spec.forProvider` without references.
     pub parameters: Value,
-    /// The managed resource that holds it.
+    /// The managed resource that owns it.
     pub owner: Owner,
 }
 
-/// A managed resource, from its external resource's side.
+/// A managed resource, as the owner of an external resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owner {
@@ -66,19 +67,19 @@ pub struct Owner {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// The composite resource that it was made for, where there is one.
+    /// Its composite resource, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub composite: String,
 }
 
-/// Everything that exists: kept in memory, written through to the cluster.
+/// All external resources, in memory and in the cluster.
 pub struct Cloud {
     api: Api<ConfigMap>,
     externals: RwLock<BTreeMap<String, (u64, External)>>,
 }
 
 impl Cloud {
-    /// The clouds as they were left.
+    /// Reads the existing external resources.
     pub async fn open(client: Client) -> anyhow::Result<Self> {
         let cloud = Self { api: Api::namespaced(client, NAMESPACE), externals: RwLock::default() };
         for map in cloud.api.list(&ListParams::default().labels(KIND_LABEL)).await? {
@@ -87,13 +88,13 @@ impl Cloud {
         Ok(cloud)
     }
 
-    /// Follows what others do to the ConfigMaps, for as long as the future is polled.
+    /// Follows the changes of other clients to the ConfigMaps, for as long as the future is polled.
     pub async fn follow(&self) {
         let ours = watcher::Config::default().labels(KIND_LABEL);
         let mut listed: BTreeMap<String, u64> = BTreeMap::new();
         let mut events = std::pin::pin!(watcher(self.api.clone(), ours).default_backoff());
         while let Some(event) = events.next().await {
-            // A watch that broke begins anew by itself.
+            // A broken watch starts again automatically.
             let Ok(event) = event else { continue };
             match event {
                 watcher::Event::Init => listed.clear(),
@@ -115,24 +116,24 @@ impl Cloud {
         }
     }
 
-    /// What a managed resource holds, by its uid.
+    /// The external resource of a managed resource, by its uid.
     pub fn held_by(&self, uid: &str) -> Option<External> {
         self.read().values().find(|(_, one)| one.owner.uid == uid).map(|(_, one)| one.clone())
     }
 
-    /// What exists under a name.
+    /// The external resource under a name.
     pub fn get(&self, key: &str) -> Option<External> {
         self.read().get(key).map(|(_, one)| one.clone())
     }
 
-    /// Looks at everything that exists.
+    /// Reads all external resources.
     pub fn look<T>(&self, look: impl FnOnce(&[&External]) -> T) -> T {
         let externals = self.read();
         let all: Vec<&External> = externals.values().map(|(_, one)| one).collect();
         look(&all)
     }
 
-    /// Makes or changes something.
+    /// Creates or changes an external resource.
     pub async fn put(&self, external: &External) -> Result<(), Trouble> {
         let map = external.config_map()?;
         let parameters = written();
@@ -146,7 +147,7 @@ impl Cloud {
         Ok(())
     }
 
-    /// Removes something, and what is a part of it.
+    /// Removes an external resource, and the resources that it contains.
     pub async fn remove(&self, external: &External) -> Result<(), Trouble> {
         let is_part = |one: &External| {
             one.parent.as_ref() == Some(&external.name)
@@ -166,7 +167,7 @@ impl Cloud {
         Ok(())
     }
 
-    /// Takes in what the cluster says, unless it is older than what is known.
+    /// Stores the cluster's state of a resource, unless it is older than the known state.
     fn learn(&self, map: &ConfigMap) {
         let source = map.data.as_ref().and_then(|data| data.get(ENTRY)).map_or("", String::as_str);
         match serde_json::from_str(source) {
@@ -178,7 +179,10 @@ impl Cloud {
                 }
             }
             Err(error) => {
-                eprintln!("fake-providers: ConfigMap {:?} is no external resource: {error}", name(map));
+                eprintln!(
+                    "fake-providers: ConfigMap {:?} is not an external resource: {error}",
+                    name(map)
+                );
             }
         }
     }
@@ -193,17 +197,18 @@ impl Cloud {
 }
 
 impl External {
-    /// The ConfigMap's name: two external resources that the cloud tells apart have two.
+    /// The ConfigMap's name. External resources that the cloud distinguishes have different names.
     pub fn key(&self) -> String {
         key(&self.group, &self.kind, self.parent.as_deref(), &self.name)
     }
 
-    /// Whether it is being made or deleted.
+    /// Whether it is being created or deleted.
     pub fn is_busy(&self) -> bool {
         self.gone_at.is_some() || self.ready_at > Timestamp::now()
     }
 
-    /// What a ConfigMap of [`NAMESPACE`] says; nothing where it is about something else.
+    /// The external resource in a ConfigMap of [`NAMESPACE`]. None if the ConfigMap has other
+    /// contents.
     pub fn from_config_map(map: &Value) -> Option<Self> {
         serde_json::from_str(map["data"][ENTRY].as_str()?).ok()
     }
@@ -214,16 +219,16 @@ impl External {
             labels[COMPOSITE_LABEL] = json!(self.owner.composite);
         }
         let entry =
-            serde_json::to_string_pretty(self).context("an external resource that is no JSON")?;
+            serde_json::to_string_pretty(self).context("encoding an external resource as JSON")?;
         let map = json!({
             "metadata": {"name": self.key(), "namespace": NAMESPACE, "labels": labels}, "data": {ENTRY: entry},
         });
-        serde_json::from_value(map).context("an external resource that is no ConfigMap")
+        serde_json::from_value(map).context("encoding an external resource as a ConfigMap")
     }
 }
 
-/// The ConfigMap's name for an external resource: its service and kind, its name, and a hash that
-/// tells apart what these leave alike.
+/// The ConfigMap's name for an external resource: its service, kind and name, and a hash to
+/// distinguish resources that are equal in these.
 pub fn key(group: &str, kind: &str, parent: Option<&str>, name: &str) -> String {
     let identity = [group, kind, parent.unwrap_or_default(), name].join("/");
     let service = group.split('.').next().unwrap_or_default();
@@ -242,7 +247,7 @@ fn name(map: &ConfigMap) -> String {
     map.metadata.name.clone().unwrap_or_default()
 }
 
-/// The API server counts its writes: a higher number is a later one.
+/// The API server counts its writes, so a higher number is later.
 fn version(map: &ConfigMap) -> u64 {
     map.metadata
         .resource_version

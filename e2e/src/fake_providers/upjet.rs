@@ -1,5 +1,5 @@
-//! How the upjet providers work with the pretended clouds: in the background, and never replacing
-//! anything.
+//! The upjet providers with the fake clouds. They work in the background, and never replace a
+//! resource.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::provider::model::{Existing, differs, parameters};
 
-use super::reconcile::{Outside, Observation};
+use super::reconcile::{Observation, Outside};
 use super::resource::{Resource, seconds, until};
 use super::state::{Cloud, External, Owner, key};
 use super::{Rule, Trouble};
 
 /// The clouds as a provider sees them.
 pub struct Upjet {
-    /// What exists.
+    /// The external resources.
     pub cloud: Arc<Cloud>,
-    /// How long a round of a kind's model takes.
+    /// Duration of a round of a kind's model.
     pub round: Duration,
 }
 
@@ -33,8 +33,7 @@ impl Outside for Upjet {
             self.cloud.remove(&external).await?;
             return Ok(Observation::Missing);
         }
-        // A name that the cloud assigns is known once the creation has ended, as everything else
-        // is.
+        // A name that the cloud assigns is known only after the creation, like all other values.
         if let Some(left) = until(external.ready_at) {
             if !resource.model.assigns_names() {
                 resource.model.name(&mut resource.object);
@@ -109,7 +108,8 @@ impl Outside for Upjet {
 }
 
 impl Upjet {
-    /// What a resource holds: what was made for it, or what bears its name already.
+    /// The external resource of a managed resource, either created for it or already under its
+    /// name.
     fn find(&self, resource: &Resource) -> Option<External> {
         self.cloud.held_by(resource.uid()).or_else(|| {
             let name = Some(resource.external_name()).filter(|name| !name.is_empty())?;
@@ -117,8 +117,8 @@ impl Upjet {
         })
     }
 
-    /// Whether a provider is still at the making of something, and can do nothing else with it.
-    /// What only a rule slowed down, which is withdrawn, is made.
+    /// Whether a provider is still creating a resource, and cannot do other work on it. If only a
+    /// removed rule delayed the creation, the resource counts as created.
     fn is_making(&self, external: &External, resource: &Resource, rule: &Rule) -> bool {
         let left = until(external.ready_at);
         left.is_some_and(|left| rule.seconds.is_some() || left <= self.usual_time(resource))
@@ -162,15 +162,14 @@ impl Upjet {
     }
 }
 
-/// Shows in the object what the cloud made of it.
+/// Writes the cloud's values into the object.
 fn show(resource: &mut Resource) {
     resource.object["status"]["atProvider"] = json!({});
     resource.model.identify(&mut resource.object);
     resource.model.finish(&mut resource.object, &mut resource.world);
 }
 
-/// Works on a resource under the identity that its external resource has; ids and addresses follow
-/// from it.
+/// Works on a resource with the identity of its external resource, the source of ids and addresses.
 fn as_identified<T>(
     identity: &str,
     resource: &mut Resource,
@@ -182,7 +181,7 @@ fn as_identified<T>(
     worked
 }
 
-/// A resource of the cloud, as the model asks for it.
+/// A resource of the cloud, as the model expects it.
 fn existing(external: &External) -> Existing<'_> {
     Existing {
         group: &external.group,
@@ -193,12 +192,12 @@ fn existing(external: &External) -> Existing<'_> {
     }
 }
 
-/// What the resource is a part of.
+/// The name of the resource that contains this resource.
 fn parent(resource: &Resource) -> Option<&str> {
     resource.model.whole(&resource.object)
 }
 
-/// The group of its kind, which both flavours share.
+/// The API group of its kind, without the `m` of namespaced kinds.
 fn group(resource: &Resource) -> String {
     group_of(&resource.object)
         .split('.')

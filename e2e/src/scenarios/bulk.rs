@@ -14,15 +14,15 @@ use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
 use crate::fixture::Fixture;
 
-/// How many.
+/// The number of environments.
 const HUNDRED: usize = 100;
 
-/// The longest that all of them together may take to come, and to go, on a busy machine: two and a
-/// half minutes and four on one that is not.
+/// The longest that all environments together may take to become ready and to be deleted, on a busy
+/// machine. An idle machine takes two and a half minutes and four minutes.
 const TIMEOUT: Duration = Duration::from_mins(11);
 
 pub(super) async fn a_hundred_environments_come_and_go(fixture: Fixture) -> Result<()> {
-    // Others look on meanwhile: they are no part of what comes and goes.
+    // Create the shared environments before the comparison, because other scenarios use them.
     fixture.shared_environments().await?;
     let before = fixture.objects.everything().await?;
     let databases = databases(&fixture).await?;
@@ -80,15 +80,15 @@ async fn databases(fixture: &Fixture) -> Result<BTreeSet<String>> {
     }
 }
 
-/// What the function's replicas have taken together.
+/// The processor time of all replicas of the function.
 fn processor_time(fixture: &Fixture) -> Duration {
     fixture.plane.function.replicas.iter().filter_map(|replica| replica.cpu_time()).sum()
 }
 
-/// Waits until there is no object that was not there `before`.
+/// Waits until every object that was not there `before` is gone.
 pub(super) async fn no_object_is_left(fixture: &Fixture, before: &BTreeSet<String>) -> Result<()> {
     let mut left = Vec::new();
-    let gone = eventually("every kind holds what it held before", async || {
+    let gone = eventually("no new object is left", async || {
         let now = fixture.objects.everything().await?;
         left = now.difference(before).take(20).cloned().collect();
         Ok(left.is_empty().then_some(()))
@@ -96,8 +96,8 @@ pub(super) async fn no_object_is_left(fixture: &Fixture, before: &BTreeSet<Strin
     gone.await.with_context(|| format!("still there: {left:?}"))
 }
 
-/// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred
-/// requests.
+/// Waits until the environments meet a condition. It reads ten lists at a time instead of a hundred
+/// objects.
 async fn within(fixture: &Fixture, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
     let end = Instant::now() + TIMEOUT;
     loop {
@@ -115,7 +115,7 @@ async fn within(fixture: &Fixture, what: &str, is: impl Fn(&[Value]) -> bool) ->
         let ready = found.iter().filter(|object| is_ready(object)).count();
         ensure!(
             Instant::now() < end,
-            "not within {} s: {what}; {} are there, {ready} ready",
+            "not within {} s: {what}; {} exist, {ready} are ready",
             TIMEOUT.as_secs(),
             found.len()
         );

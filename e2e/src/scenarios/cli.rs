@@ -1,5 +1,4 @@
-//! The command line against a real cluster: what people see, and the exit codes that pipelines go
-//! by.
+//! The command line on a real cluster: its output for people, and its exit codes for pipelines.
 
 use std::time::Duration;
 
@@ -25,8 +24,13 @@ const API: &str = "gpu-workspace";
 
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
-/// A workspace with a name of its own, in a flavour.
-fn workspace(fixture: &Fixture, flavour: Flavour, name: &str, change: Value) -> Result<Environment> {
+/// A workspace with its own name, as a claim or as a namespaced composite.
+fn workspace(
+    fixture: &Fixture,
+    flavour: Flavour,
+    name: &str,
+    change: Value,
+) -> Result<Environment> {
     let mut own = json!({"metadata": {"name": format!("{name}-{flavour:?}").to_lowercase()}});
     if flavour == Flavour::Claims {
         own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
@@ -35,7 +39,7 @@ fn workspace(fixture: &Fixture, flavour: Flavour, name: &str, change: Value) -> 
     fixture.example(API, flavour, own)
 }
 
-/// A rule for the machines of this stage's namespace, of either flavour.
+/// A rule for the machines of this stage's namespace, for claims and namespaced composites.
 async fn rule(fixture: &Fixture, rule: Rule) -> Result<()> {
     let machines = Rule { kind: Some("Instance".to_owned()), ..rule };
     let mut claims = machines.clone();
@@ -73,14 +77,14 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(fixture: Fixture) -
         let variables: Vec<_> = cdn.variables().into_iter().chain(whose).collect();
         let run = async || paved.script(&script, folder.path(), &variables).await;
         run().await?.is(0, &["is ready after", "2 uploaded", "+ curl"])?;
-        // Again, nothing is left to do.
+        // A second run has no work left.
         run().await?.is(0, &["unchanged", "2 unchanged"])?;
-        // Whatever fails ends it.
+        // Any failure ends the script.
         std::fs::remove_dir_all(folder.path().join("dist"))?;
         let ran = run().await?;
         ensure!(
             ran.code == 1 && !ran.told.contains("+ curl"),
-            "it went on without a site: {}",
+            "it continued without a site: {}",
             ran.told
         );
         Ok(())
@@ -94,7 +98,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(fixture: Fixtu
         let ada = workspace(&fixture, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("outputs.env");
-        let file = file.to_str().context("a folder that is no text")?;
+        let file = file.to_str().context("a folder with a name that is not text")?;
         let ran = paved.apply(&ada, &["--wait", "--timeout", "8m", "--output-file", file]).await?;
         ran.is(0, &["created", "instance (Instance", "is ready after", "connection: ssh"])?;
         let outputs = std::fs::read_to_string(file)?;
@@ -110,7 +114,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(fixture: Fixtu
             .run(&["delete", &address, "--wait", "--timeout", "8m"])
             .await?
             .is(0, &["deleted after"])?;
-        ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
+        ensure!(ada.found().await?.is_none(), "it is reported as deleted, but exists");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
         let again = ["delete", &address, "--yes", "--ignore-not-found"];
         paved.run(&again).await?.is(0, &["no environment "])?;
@@ -210,10 +214,7 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(fixture: Fixture) -> R
             conditions::get(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
         let refused: Timestamp = serde_json::from_value(refused).context("when it was refused")?;
         let waited = Timestamp::now().duration_since(refused);
-        ensure!(
-            waited < SignedDuration::from_secs(30),
-            "went on for {waited:#} when it was refused"
-        );
+        ensure!(waited < SignedDuration::from_secs(30), "waited {waited:#} after the rejection");
         kubectl_waits(&fixture, &wrong, "Stalled").await?;
         let right = workspace(&fixture, flavour, "wrong", json!({}))?;
         paved
@@ -221,14 +222,18 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(fixture: Fixture) -> R
             .await?
             .is(0, &["configured", "is ready after"])?;
         kubectl_waits(&fixture, &right, "Ready").await?;
-        // What runs already keeps running, and the edit is refused all the same.
+        // Existing resources stay, but the edit is rejected again.
         paved.apply(&wrong, &flags).await?.is(3, &words)
     })
     .await
 }
 
-/// `kubectl wait` for a condition that the environment has already.
-async fn kubectl_waits(fixture: &Fixture, environment: &Environment, condition: &str) -> Result<()> {
+/// `kubectl wait` for a condition that the environment already has.
+async fn kubectl_waits(
+    fixture: &Fixture,
+    environment: &Environment,
+    condition: &str,
+) -> Result<()> {
     let condition = format!("--for=condition={condition}");
     let (kind, name) = (environment.resource(), environment.name());
     let place = ["-n", environment.namespace(), "--timeout=1m"];
@@ -238,8 +243,12 @@ async fn kubectl_waits(fixture: &Fixture, environment: &Environment, condition: 
 pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     let good = workspace(&fixture, Flavour::Claims, "good", json!({}))?;
-    let bad =
-        workspace(&fixture, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
+    let bad = workspace(
+        &fixture,
+        Flavour::Claims,
+        "bad",
+        json!({"spec": {"parameters": {"diskGB": 1}}}),
+    )?;
     let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
     let elsewhere = workspace(&fixture, Flavour::Claims, "elsewhere", elsewhere)?;
     let foreign =
@@ -250,7 +259,7 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) ->
         (&bad.manifest, 2, ["spec.parameters.diskGB", "75"]),
         (&elsewhere.manifest, 2, ["platform.acme.org/v1alpha1", "platform.acme.io/v1alpha1"]),
         (&foreign, 2, ["allowed: ", "did you mean GpuDevWorkspaceClaim?"]),
-        // The API server takes it; the composition would not.
+        // The API server accepts this claim. The composition would reject it.
         (&odd.manifest, 3, ["spec.parameters.instanceType", "p9.enormous"]),
     ] {
         let text = format!("{}\n---\n{second}\n", good.manifest);
@@ -273,7 +282,9 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) ->
     Ok(())
 }
 
-pub(super) async fn another_managers_fields_are_not_taken_by_accident(fixture: Fixture) -> Result<()> {
+pub(super) async fn another_managers_fields_are_not_taken_by_accident(
+    fixture: Fixture,
+) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     let ours = workspace(&fixture, Flavour::Claims, "shared", json!({}))?;
     ours.apply().await?;
@@ -347,7 +358,7 @@ pub(super) async fn interrupted_wait_keeps_applied_claims(fixture: Fixture) -> R
     .await?;
     waits.interrupt()?;
     waits.ends().await?.is(130, &["created", "interrupted: everything was applied"])?;
-    ensure!(kept.found().await?.is_some(), "what was applied is gone");
+    ensure!(kept.found().await?.is_some(), "the applied claim is gone");
     Ok(())
 }
 
@@ -394,7 +405,7 @@ pub(super) async fn a_wait_outlives_the_api_server(fixture: Fixture) -> Result<(
     tokio::time::sleep(Duration::from_secs(5)).await;
     server.start_again()?;
     for wait in waits {
-        wait.ends().await?.is(0, &["does not respond", "answers again", "is ready after"])?;
+        wait.ends().await?.is(0, &["does not respond", "responds again", "is ready after"])?;
     }
     Ok(())
 }

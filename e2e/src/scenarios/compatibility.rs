@@ -1,5 +1,4 @@
-//! The oldest Crossplane that we support: what people have there, from the installation to the last
-//! claim's end.
+//! The oldest supported Crossplane, from the installation to the deletion of the last claim.
 
 use std::sync::Arc;
 
@@ -24,8 +23,8 @@ pub(super) async fn the_claims_flavour_works_on_crossplane_1_20(fixture: Fixture
     portrayed(played.await, &old, "compatibility").await
 }
 
-/// One claim of each kind: ready, with all that its owner is promised; then deleted, and nothing is
-/// left.
+/// Creates one claim of each kind, checks all details for its owner, deletes it, and checks that no
+/// object is left.
 async fn come_and_go(fixture: &Fixture) -> Result<()> {
     let versions = fixture.admin.run(&["api-versions"]).await?;
     ensure!(!versions.contains("apiextensions.crossplane.io/v2"), "this is a newer Crossplane");

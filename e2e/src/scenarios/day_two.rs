@@ -1,4 +1,4 @@
-//! What happens to environments that live: changes, accidents, restarts.
+//! Changes, accidents and restarts while environments run.
 
 mod by_hand;
 mod edits;
@@ -27,10 +27,10 @@ use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::paved::Paved;
 
-/// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims
-/// flavour an Object that wraps it) among others and as all that there is, what lets a role into a
-/// database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs
-/// it.)
+/// Resources of each kind of provider: managed resources in two clouds, a Deployment, a database
+/// grant and a Release. The Deployment is one of many resources or the only one. For claims, an
+/// Object wraps it. Usages and provider configs are left out, because they cannot be deleted while
+/// they are in use.
 const LOST: [(&str, &[&str]); 5] = [
     ("gpu-workspace", &["role-policy"]),
     ("application-environment", &["bucket"]),
@@ -53,16 +53,16 @@ pub(super) async fn resource_deleted_by_hand_comes_back(fixture: Fixture) -> Res
     try_join(parts, a_connection_secret_comes_back(&fixture)).await.map(drop)
 }
 
-/// The slot of the connection details in the namespaced flavour.
+/// The slot of a namespaced composite's connection details.
 const CONNECTION: &str = "connection";
 
-/// Somebody deletes what fills a slot: it is made again, and everything is in sync.
+/// Deletes the resource in a slot. It is created again, and all resources are in sync.
 async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Result<()> {
     let lost = environment.slot(slot).await?;
     who.delete(&lost).await?;
     let lost = &lost["metadata"];
     eventually(&format!("{slot} is back"), async || {
-        // Until it is made again, nothing fills the slot.
+        // The slot is empty until the resource is created again.
         let found = environment.slot(slot).await.unwrap_or_default()["metadata"].clone();
         Ok((found["name"] == lost["name"] && found["uid"] != lost["uid"]).then_some(()))
     })
@@ -70,24 +70,24 @@ async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Res
     settled(std::slice::from_ref(environment)).await
 }
 
-/// With something in each of its keys, though one of them is a password that nobody else has.
+/// The new Secret has a value under each key, although one is a password without another copy.
 async fn a_connection_secret_comes_back(fixture: &Fixture) -> Result<()> {
     let api = "application-environment";
     let another = json!({"metadata": {"name": "another"}});
     let environment = fixture.ready(api, Flavour::Namespaced, another).await?;
-    // No operator's business: operators see no Secrets.
+    // Operators have no access to Secrets, so the administrator deletes it.
     comes_back(&environment, CONNECTION, &fixture.admin).await?;
     claims::connection_secret(fixture, api, Flavour::Namespaced, &environment).await.map(drop)
 }
 
-/// Somebody terminates the machine in the cloud's own console.
+/// Terminates the machine as in the cloud's own console.
 pub(super) async fn resource_vanished_from_a_cloud_comes_back(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         let environment = fixture.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.object().await?["status"]["instanceId"].clone();
         fixture.vanishes(&environment.slot("instance").await?).await?;
         let after = environment
-            .until("another machine is there", |object| {
+            .until("ready with another machine", |object| {
                 let id = &object["status"]["instanceId"];
                 id.is_string() && *id != before && is_ready(object)
             })
@@ -96,7 +96,7 @@ pub(super) async fn resource_vanished_from_a_cloud_comes_back(fixture: Fixture) 
         ensure!(
             machine["metadata"]["annotations"][names::EXTERNAL_NAME]
                 == after["status"]["instanceId"],
-            "the environment names another machine than it has: {}",
+            "the status does not name the environment's machine: {}",
             after["status"]
         );
         settled(&[environment]).await
@@ -104,12 +104,12 @@ pub(super) async fn resource_vanished_from_a_cloud_comes_back(fixture: Fixture) 
     .await
 }
 
-/// What is wanted of each environment.
+/// The desired state of each environment.
 async fn desired(environments: &[Environment]) -> Result<Vec<Desired>> {
     try_join_all(environments.iter().map(Environment::desired)).await
 }
 
-/// Waits until every environment is ready, and every part of it in sync.
+/// Waits until every environment is ready, with all its resources in sync.
 async fn settled(environments: &[Environment]) -> Result<()> {
     for environment in environments {
         eventually(&format!("{} is in sync", environment.resource()), async || {
@@ -123,8 +123,8 @@ async fn settled(environments: &[Environment]) -> Result<()> {
 pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Result<()> {
     let standing = fixture.shared_environments().await?;
     let before = desired(&standing).await?;
-    let providers =
-        ["fake-providers", "provider-kubernetes", "provider-helm"].map(|name| fixture.plane.process(name));
+    let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
+        .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
@@ -138,7 +138,7 @@ pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Res
     try_join_all(late.iter().map(|environment| environment.provisioned("Creating"))).await?;
     ensure!(
         desired(&standing).await? == before,
-        "what ran before is another while providers are down"
+        "running environments changed while providers are down"
     );
     providers.iter().try_for_each(|provider| provider.start_again())?;
     try_join_all(late.iter().map(Environment::ready)).await?;
@@ -148,8 +148,8 @@ pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Res
 /// How often a replica is killed.
 const STRIKES: usize = 5;
 
-/// While environments are made, a replica is killed again and again that is about to answer: its
-/// calls are lost.
+/// While environments are created, replicas that are about to answer are killed again and again, so
+/// their calls are lost.
 pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> Result<()> {
     let made = async {
         let (examples, clusters) =
@@ -157,7 +157,7 @@ pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> R
         let examples = examples.into_iter().map(|(_, _, environment)| environment);
         let clusters = clusters.into_iter().map(|(_, _, environment)| environment);
         let environments: Vec<_> = examples.chain(clusters).collect();
-        // Where somebody else had them made, nobody would ask the function any more.
+        // If another scenario created them already, the function would not be called any more.
         try_join_all(environments.iter().map(Environment::poke)).await?;
         anyhow::Ok(environments)
     };
@@ -169,7 +169,7 @@ pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> R
         .await?;
         killed(&fixture.plane.function).await
     };
-    // Whatever becomes of the environments, the replica that is down is started again.
+    // The killed replica is started again, even if the environments fail.
     let (environments, struck) = join(made, struck).await;
     let environments = environments?;
     struck?;
@@ -193,15 +193,15 @@ pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> R
 async fn killed(function: &Function) -> Result<()> {
     for number in 0..STRIKES {
         let struck = tokio::time::timeout(TIMEOUT, function.strike()).await;
-        let replica = struck
-            .with_context(|| format!("{number} calls were cut off, and no other was made"))??;
+        let replica =
+            struck.with_context(|| format!("{number} calls were cut off, but none followed"))??;
         tokio::time::sleep(Duration::from_secs(1)).await;
         replica.start_again()?;
     }
     Ok(())
 }
 
-/// A claim says that it is synced and ready although its composite cannot be composed any more.
+/// A claim reports Synced and Ready even if its composite can no longer be composed.
 pub(super) async fn an_edit_that_no_function_answers_is_not_ready(fixture: Fixture) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     let pools = fixture.flavours().into_iter().map(|flavour| {
@@ -236,23 +236,25 @@ pub(super) async fn restarted_crossplane_recreates_no_resource(fixture: Fixture)
     try_join_all(environments.iter().map(Environment::poke)).await?;
     for (environment, before) in environments.iter().zip(before) {
         let after = environment.desired().await?;
-        ensure!(after == before, "{} is another: {before:?}, {after:?}", environment.resource());
+        ensure!(after == before, "{} changed: {before:?}, {after:?}", environment.resource());
     }
     Ok(())
 }
 
-/// More reconciles of composites than it takes to look at each of those that stand.
+/// More reconciles of composites than one for each shared environment.
 const SEVERAL: f64 = 20.0;
 
-/// Starts Crossplane anew, and waits until it has looked at every composite.
+/// Restarts Crossplane, and waits until it has reconciled every composite.
 pub(super) async fn crossplane_looks_again(fixture: &Fixture) -> Result<()> {
     let core = fixture.plane.process("crossplane")?;
-    // What it has counted goes with it.
-    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&CircuitBreakers::default())?;
+    // A restart resets Crossplane's counters.
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {
-        // Until it listens, there is nothing to count.
+        // Crossplane has no metrics until it listens.
         let count =
             fixture.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
         Ok((count.unwrap_or_default() > SEVERAL).then_some(()))

@@ -1,4 +1,4 @@
-//! What is deleted goes, in the order that the Usages demand, and leaves nothing.
+//! A deletion removes all resources in the order of their Usages, and leaves no traces.
 
 mod leftovers;
 mod order;
@@ -26,8 +26,8 @@ use crate::fixture::Fixture;
 use crate::kubectl::Refusal;
 use crate::objects::{reference, resource};
 
-/// They have stood until now, and seen whatever happened. Some have all that can be inside a
-/// cluster.
+/// The shared environments have existed during all other scenarios. Some have all possible contents
+/// of a cluster.
 pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Result<()> {
     fixture.shared_environments().await?;
     let (examples, clusters) =
@@ -50,14 +50,14 @@ pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Resu
         if has_app {
             ensure!(
                 !fixture.app_inside(environment).await?.is_empty(),
-                "nothing of the app is inside {cluster}"
+                "the app is not inside {cluster}"
             );
         }
         let traces = Leftovers::from_environment(environment).await?;
         goes_by_its_usages(&fixture, environment, &usages(cluster, *flavour)).await?;
         if has_app {
             let left = fixture.app_inside(environment).await?;
-            ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+            ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
         }
         anyhow::Ok(traces)
     });
@@ -75,8 +75,8 @@ async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
     .await
 }
 
-/// Somebody works in the database with its connection details, and leaves only once its server has
-/// refused to let it go.
+/// A client uses the database with its connection details. It disconnects only after the server has
+/// refused to drop the database.
 async fn late_guest_blocks_the_database(
     fixture: &Fixture,
     api: &dyn AnyApi,
@@ -87,10 +87,10 @@ async fn late_guest_blocks_the_database(
     let (Some(_), Some(secret)) = (&fixture.plane.postgres, secret) else { return Ok(()) };
     let database = environment.slot("postgres-db").await?;
     let guest = DbClient::with(&secret).await?;
-    eventually("the server refuses to let go a database that somebody works in", async || {
+    eventually("the server refuses to drop a database in use", async || {
         let namespace = database["metadata"]["namespace"].as_str().unwrap_or_default();
         let found = fixture.objects.referred(&reference(&database), namespace).await?;
-        let found = found.context("the database has gone, and somebody works in it")?;
+        let found = found.context("the database is gone in spite of an open session")?;
         let refused = conditions::get(&found, "Synced")["message"].to_string();
         Ok(refused.contains("is being accessed by other users").then_some(()))
     })
@@ -99,7 +99,7 @@ async fn late_guest_blocks_the_database(
     Ok(())
 }
 
-/// It has these Usages, and goes in the order that they and its others demand.
+/// Checks for these Usages, deletes the environment, and checks the order of all its Usages.
 pub(super) async fn goes_by_its_usages(
     fixture: &Fixture,
     environment: &Environment,
@@ -113,15 +113,15 @@ pub(super) async fn goes_by_its_usages(
     goes_in_order(fixture, environment).await
 }
 
-/// Deletes it, and looks on whether what its Usages protect is asked to go last.
+/// Deletes it, and checks that the deletion of each protected resource is requested last.
 async fn goes_in_order(fixture: &Fixture, environment: &Environment) -> Result<()> {
     let order = Order::new(&fixture.objects, environment).await?;
     goes(fixture, environment).await?;
     order.was_kept().await.with_context(|| environment.resource())
 }
 
-/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after
-/// it, in their order.
+/// A plain `kubectl delete` removes a namespaced composite at once. Its resources are deleted
+/// afterwards, in their order.
 pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples =
@@ -134,7 +134,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         environment.ready().await?;
         let held = held(&fixture, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!fixture.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
+            ensure!(!fixture.app_inside(&cluster).await?.is_empty(), "the app is not inside");
         }
         let traces = Leftovers::from_environment(environment).await?;
         let order = Order::new(&fixture.objects, environment).await?;
@@ -144,7 +144,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         if !held.is_empty() {
             ensure!(
                 !still_there(&fixture, &parts).await?.is_empty(),
-                "{} went last",
+                "{} was deleted last",
                 environment.resource()
             );
         }
@@ -157,7 +157,7 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         order.was_kept().await.with_context(|| environment.resource())?;
     }
     let left = fixture.app_inside(&cluster).await?;
-    ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+    ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
     Ok(())
 }
 
@@ -167,7 +167,7 @@ pub(super) async fn half_made_environment_is_deleted_whole(fixture: Fixture) -> 
     Leftovers::are_gone(&try_join_all(gone).await?, &fixture.objects).await
 }
 
-/// Makes one, and deletes it as soon as something is composed; what could be left of it.
+/// Creates an environment, and deletes it as soon as a resource is composed. Returns its traces.
 async fn half_made_goes(fixture: &Fixture, environment: &Environment) -> Result<Leftovers> {
     environment.apply().await?;
     eventually("something is composed", async || {
@@ -178,27 +178,35 @@ async fn half_made_goes(fixture: &Fixture, environment: &Environment) -> Result<
     goes_as_it_is(fixture, environment).await
 }
 
-/// Deletes one that is being made; what could be left of it.
-pub(super) async fn goes_as_it_is(fixture: &Fixture, environment: &Environment) -> Result<Leftovers> {
+/// Deletes an unfinished environment. Returns its traces.
+pub(super) async fn goes_as_it_is(
+    fixture: &Fixture,
+    environment: &Environment,
+) -> Result<Leftovers> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let traces = Leftovers::from_environment(environment).await?;
     let order = Order::from_unfinished(&fixture.objects, environment).await?;
-    let freed =
-        leaves_nothing(fixture, environment, environment.delete(), fixture.gone_or_freed(environment))
-            .await?;
+    let freed = leaves_nothing(
+        fixture,
+        environment,
+        environment.delete(),
+        fixture.gone_or_freed(environment),
+    )
+    .await?;
     order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
     Ok(traces)
 }
 
-/// Every example and every managed cluster in both flavours, not applied yet, each with its API's
-/// name, or its cluster's type.
+/// Every example and every managed cluster for each kind of API, not applied yet. Each has its
+/// API's name or its cluster's type.
 fn every(fixture: &Fixture) -> Result<Vec<(&'static str, Environment)>> {
     let examples = fixture.apis().map(|(api, flavour)| {
         let name = api.info().name;
         Ok((name, fixture.example(name, flavour, named(api, flavour))?))
     });
-    let clusters =
-        fixture.clusters().map(|(cluster, flavour)| Ok((cluster, fixture.cluster(cluster, flavour)?)));
+    let clusters = fixture
+        .clusters()
+        .map(|(cluster, flavour)| Ok((cluster, fixture.cluster(cluster, flavour)?)));
     examples.chain(clusters).collect()
 }
 
@@ -235,8 +243,8 @@ pub(super) async fn refused_environment_is_deleted_whole(fixture: Fixture) -> Re
     Leftovers::are_gone(&try_join_all(gone).await?, &fixture.objects).await
 }
 
-/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or
-/// more memory than any node has.
+/// A change that makes an API fail without a refusal by a cloud. The chart lacks this version, or
+/// no node has that much memory.
 fn impossible(api: &str) -> Value {
     match api {
         "virtual-environment" => {
@@ -247,9 +255,9 @@ fn impossible(api: &str) -> Value {
     }
 }
 
-/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a
-/// Deployment after ten minutes only: until then a pool that nodes cannot take is one that has none
-/// of its pods.
+/// Waits until an environment has failed and all other resources exist. Kubernetes reports a failed
+/// Deployment only after ten minutes. Until then, a pool without matching nodes is only a pool
+/// without pods.
 async fn fails(api: &str, environment: &Environment) -> Result<()> {
     if api == "stock-pool" {
         let unscheduled = |object: &Value| {
@@ -273,7 +281,7 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(fixture: Fixture) 
         let left = fixture.in_the_clouds(&composite).await?;
         let mut kinds: Vec<_> = left.iter().filter_map(|one| one.split(' ').next()).collect();
         kinds.sort_unstable();
-        // The bucket, and what protects it.
+        // The bucket, and the resources that protect it.
         let protected = [
             "Bucket",
             "BucketOwnershipControls",
@@ -289,11 +297,11 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(fixture: Fixture) 
 pub(super) async fn orphaned_resource_stays_in_the_cloud(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         let environment = fixture.ready("application-environment", flavour, json!({})).await?;
-        // As people do who want to keep it after all.
+        // Users do this when they decide to keep the resources after all.
         environment.edit(&json!({"spec": {"parameters": {"deletionPolicy": "Orphan"}}})).await?;
         let composite = environment.composite().await?;
         let all = fixture.in_the_clouds(&composite).await?;
-        eventually("every part is told to leave what it holds", async || {
+        eventually("every resource is orphaned on deletion", async || {
             let composed = environment.composed().await?;
             let mut managed =
                 composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
@@ -319,13 +327,13 @@ pub(super) async fn orphaned_resource_stays_in_the_cloud(fixture: Fixture) -> Re
     .await
 }
 
-/// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
+/// Deletes it, and checks that no resource is left in the cluster or in the clouds.
 pub(super) async fn goes(fixture: &Fixture, environment: &Environment) -> Result<()> {
     leaves_nothing(fixture, environment, environment.delete(), environment.gone()).await
 }
 
-/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
-/// What was told of its going.
+/// Deletes it and waits until it is `gone`. Then no resource may be left in the cluster or in the
+/// clouds. Returns the result of `gone`.
 async fn leaves_nothing<T>(
     fixture: &Fixture,
     environment: &Environment,
@@ -338,7 +346,7 @@ async fn leaves_nothing<T>(
     Ok(told)
 }
 
-/// Somebody deletes it; its composite, and all that was composed.
+/// Deletes it. Returns its composite, and all composed resources.
 async fn begins_to_go(
     environment: &Environment,
     deletes: impl Future<Output = Result<()>>,
@@ -346,7 +354,8 @@ async fn begins_to_go(
     let composite = environment.composite().await?;
     let mut composed = environment.composed().await?;
     deletes.await?;
-    // What core made of it in that moment, too; it may be gone by then.
+    // Include the resources that Crossplane composed at that moment. The composite may be gone by
+    // then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     for part in environment.composed().await.unwrap_or_default() {
         if composed.iter().all(|known| known["metadata"]["uid"] != part["metadata"]["uid"]) {
@@ -356,11 +365,11 @@ async fn begins_to_go(
     Ok((composite, composed))
 }
 
-/// Of what was composed nothing is there any more, nor in the clouds.
+/// Checks that no composed resource is left in the cluster or in the clouds.
 async fn no_trace_is_left(fixture: &Fixture, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     let left = still_there(fixture, composed).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left: {left:?}");
+    ensure!(left.is_empty(), "{name} is gone, but the cluster still has {left:?}");
     if let Some(postgres) = &fixture.plane.postgres {
         let there = postgres.names().await?;
         let external = |object: &Value| {
@@ -370,14 +379,14 @@ async fn no_trace_is_left(fixture: &Fixture, composite: &Value, composed: &[Valu
                 .map(str::to_owned)
         };
         let left: Vec<_> = composed.iter().filter_map(external).collect();
-        ensure!(left.is_empty(), "{name} is gone, and PostgreSQL still has {left:?}");
+        ensure!(left.is_empty(), "{name} is gone, but PostgreSQL still has {left:?}");
     }
     let left = fixture.in_the_clouds(composite).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
+    ensure!(left.is_empty(), "{name} is gone, but the clouds still have {left:?}");
     Ok(())
 }
 
-/// Kinds and names of those objects that are still there, and not others by their names.
+/// Kinds and names of the objects that still exist. New objects with the same names do not count.
 async fn still_there(fixture: &Fixture, objects: &[Value]) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for object in objects {
@@ -391,7 +400,8 @@ async fn still_there(fixture: &Fixture, objects: &[Value]) -> Result<Vec<String>
     Ok(there)
 }
 
-/// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.
+/// Checks that no person can delete a resource that a Usage protects. Returns the slots of the
+/// Usages.
 pub(super) async fn held(fixture: &Fixture, environment: &Environment) -> Result<Vec<String>> {
     let composed = environment.composed().await?;
     let mut slots = Vec::new();
@@ -414,7 +424,7 @@ pub(super) async fn held(fixture: &Fixture, environment: &Environment) -> Result
     Ok(slots)
 }
 
-/// Examples that live side by side, and keep nothing.
+/// The change that lets examples share a namespace, and keep no files.
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {

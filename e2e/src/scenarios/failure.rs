@@ -1,5 +1,5 @@
-//! When a cloud refuses something, the owner is told which part and why, and need do nothing once
-//! the cloud takes it.
+//! When a cloud refuses a resource, its owner learns the resource and the reason. Once the cloud
+//! accepts the resource, it recovers without any action.
 
 use anyhow::{Context, Result, ensure};
 use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE};
@@ -42,15 +42,15 @@ async fn named_and_recovers(fixture: &Fixture, flavour: Flavour) -> Result<()> {
     workspace.ready().await.map(drop)
 }
 
-/// Why a cloud commonly refuses something.
+/// A common reason for a cloud's refusal.
 struct Cause {
     name: &'static str,
-    /// What is refused: its slot and its kind.
+    /// The slot and the kind of the refused resource.
     slot: &'static str,
     kind: &'static str,
-    /// The cloud's words.
+    /// The cloud's message.
     says: &'static str,
-    /// What `paved` says of them.
+    /// The remediation that `paved` shows.
     helps: &'static str,
 }
 
@@ -91,7 +91,9 @@ const CAUSES: [Cause; 4] = [
     },
 ];
 
-pub(super) async fn common_cause_ends_the_wait_with_its_remediation(fixture: Fixture) -> Result<()> {
+pub(super) async fn common_cause_ends_the_wait_with_its_remediation(
+    fixture: Fixture,
+) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         try_join_all(CAUSES.iter().map(|cause| told(&fixture, flavour, cause))).await.map(drop)
     })

@@ -1,5 +1,5 @@
-//! What things cost: an environment until it is ready, one after the other; the command line among
-//! two thousand; a thousand streams.
+//! Costs: the time until each environment is ready, the command line with two thousand
+//! environments, and a thousand streams.
 
 mod load;
 
@@ -45,10 +45,10 @@ pub(super) async fn each_becomes_ready_by_itself(fixture: Fixture) -> Result<()>
     Ok(())
 }
 
-/// What core has done for the composites of a kind.
+/// Crossplane's work for the composites of a kind.
 struct Counts {
     reconciles: f64,
-    /// What its circuit breakers count: an update is two.
+    /// The events that its circuit breakers count. An update counts as two.
     events: f64,
 }
 
@@ -71,8 +71,8 @@ impl Counts {
     }
 }
 
-/// They stand in an API server where nobody composes anything, with the status that each example
-/// came to. Only the released command line is measured.
+/// The environments are copies of the examples, with their final status, in an API server without
+/// Crossplane. Only the released command line is measured.
 pub(super) async fn two_thousand_are_listed_and_waited_for(fixture: Fixture) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
@@ -117,13 +117,13 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(fixture: Fixture) -> 
     Ok(())
 }
 
-/// The largest that the command line may be.
+/// The maximum size of the command line.
 const LARGEST: u64 = 30 << 20;
 
-/// The longest that it may take to say how it is used.
+/// The longest that `--help` may take.
 const START: Duration = Duration::from_millis(20);
 
-/// It is downloaded, and started again and again.
+/// Users download the command line, and start it again and again.
 async fn is_light(program: &Path) -> Result<()> {
     let size = std::fs::metadata(program)?.len();
     let mut took = Vec::new();
@@ -144,7 +144,7 @@ async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
     stream::iter(all).map(|one| objects.apply(one)).buffer_unordered(8).try_collect().await
 }
 
-/// The released command line: what another one costs says nothing.
+/// The released command line. The costs of other builds are irrelevant.
 fn released() -> Result<PathBuf> {
     let released = workspace::target().join("release/paved");
     let is_there = released.exists();
@@ -156,7 +156,7 @@ fn released() -> Result<PathBuf> {
     Ok(released)
 }
 
-/// Gives another cluster the kinds of environment, without a subresource for the status.
+/// Installs the environments' kinds in another cluster, without a subresource for the status.
 async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
     for mut definition in
         from.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await?
@@ -178,21 +178,21 @@ async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// What a run took.
+/// The costs of a run.
 struct Cost {
     /// Its exit code.
     code: Option<i32>,
-    /// Until the first byte of output.
+    /// The time until the first byte of output.
     first: Duration,
-    /// The most memory, in MiB.
+    /// The peak memory, in MiB.
     peak: f64,
     /// Requests for environments, by verb.
     requests: BTreeMap<String, f64>,
 }
 
 impl Cost {
-    /// Demands an exit code, output within a second, 60 MiB at most, and that so many environments
-    /// of so many kinds are asked for by kind, in pages of a hundred.
+    /// Requires an exit code, output within a second, and at most 60 MiB. Environments must be
+    /// requested by kind, in pages of a hundred.
     fn is_fair(&self, code: i32, kinds: usize, environments: usize) -> Result<()> {
         ensure!(self.code == Some(code), "ended with {:?} instead of {code}", self.code);
         ensure!(self.first <= Duration::from_secs(1), "first output after {:?}", self.first);
@@ -240,7 +240,7 @@ impl Cost {
             peak
         });
         let mut out = child.stdout.take().context("paved's output")?;
-        out.read_u8().await.context("paved has printed nothing")?;
+        out.read_u8().await.context("paved has no output")?;
         let first = begin.elapsed();
         copy(&mut out, &mut sink()).await.context("reading paved's output")?;
         let code = child.wait().await.context("waiting for paved")?.code();
@@ -253,7 +253,7 @@ impl Cost {
     }
 }
 
-/// How often environments were asked for, by verb.
+/// The number of requests for environments, by verb.
 async fn requests(metrics: &Metrics) -> Result<BTreeMap<String, f64>> {
     let mut requests = BTreeMap::new();
     for (labels, count) in metrics.samples("apiserver_request_total").await? {

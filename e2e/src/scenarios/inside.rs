@@ -1,4 +1,4 @@
-//! What is asked for inside a virtual cluster is really in there.
+//! Apps and add-ons of a virtual cluster are really installed inside it.
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
@@ -20,10 +20,7 @@ pub(super) async fn the_app_lands_inside(fixture: Fixture) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         let environment = fixture.ready(API, flavour, json!({})).await?;
         let deployments = fixture.app_inside(&environment).await?;
-        ensure!(
-            !deployments.is_empty(),
-            "{flavour:?}: nothing of the app is inside the virtual cluster"
-        );
+        ensure!(!deployments.is_empty(), "{flavour:?}: the app is not inside the virtual cluster");
         Ok(())
     })
     .await
@@ -46,10 +43,13 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture)
     .await
 }
 
-pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(fixture: Fixture) -> Result<()> {
+pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(
+    fixture: Fixture,
+) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
-        // One of them with all that can be inside.
-        let add_ons = if flavour == Flavour::Claims { Some(fixture.add_ons().await?) } else { None };
+        // The claim has all possible contents.
+        let add_ons =
+            if flavour == Flavour::Claims { Some(fixture.add_ons().await?) } else { None };
         let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
         let environment = fixture.ready(API, flavour, change).await?;
         let release = environment.slot("vcluster").await?;
@@ -60,7 +60,7 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(fixture: Fix
         let host = fixture.objects.get("v1", "Namespace", "", namespace).await?;
         ensure!(
             host.is_none(),
-            "{flavour:?}: the cluster is gone, and its namespace {namespace} is left"
+            "{flavour:?}: the cluster is gone, but its namespace {namespace} is left"
         );
         Ok(())
     })
@@ -86,7 +86,11 @@ pub(super) async fn stuck_resource_is_left_behind_by_hand(fixture: Fixture) -> R
         environment.delete().await?;
         for left in [&app, &object] {
             let found = stands(&fixture, left).await?;
-            ensure!(found.as_ref().is_some_and(is_deleted), "nothing held {}", resource(left));
+            ensure!(
+                found.as_ref().is_some_and(is_deleted),
+                "{} is not being deleted",
+                resource(left)
+            );
             leave_behind(&fixture, left, flavour).await?;
         }
         environment.gone().await?;
@@ -96,7 +100,7 @@ pub(super) async fn stuck_resource_is_left_behind_by_hand(fixture: Fixture) -> R
     .await
 }
 
-/// Makes an Object in the virtual cluster, and waits until it is there.
+/// Creates an Object in the virtual cluster, and waits until it is there.
 async fn object_inside(
     fixture: &Fixture,
     environment: &Environment,
@@ -130,7 +134,7 @@ async fn object_inside(
     Ok(object)
 }
 
-/// What the guide says to type, as an operator.
+/// Runs the commands of the guide, as an operator.
 async fn leave_behind(fixture: &Fixture, object: &Value, flavour: Flavour) -> Result<()> {
     let guide = guide::text(OPERATIONS)?;
     let kind = if object["kind"] == "Object" { "objects.kubernetes" } else { "releases.helm" };
@@ -142,7 +146,7 @@ async fn leave_behind(fixture: &Fixture, object: &Value, flavour: Flavour) -> Re
     let list = line(&format!("kubectl get releases.helm.{group},"))?;
     let patch = line(&format!("kubectl patch {kind}.{group} "))?;
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
-    let operator = fixture.operator().person.context("the operator is nobody")?;
+    let operator = fixture.operator().person.context("the operator has no name")?;
     let patch = patch.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
     let lines = [list, &patch]
         .map(|line| line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1));
@@ -158,7 +162,7 @@ async fn leave_behind(fixture: &Fixture, object: &Value, flavour: Flavour) -> Re
     Ok(())
 }
 
-/// An object that was seen before, as it stands.
+/// The current state of a known object.
 async fn stands(fixture: &Fixture, object: &Value) -> Result<Option<Value>> {
     fixture
         .objects

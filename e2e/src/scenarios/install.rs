@@ -1,4 +1,4 @@
-//! What was built and pushed is installed, and what it needs comes with it.
+//! Built and pushed packages are installed, together with their dependencies.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,18 @@ use crate::paved::{Paved, address};
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
-/// Where the providers' packages are.
+/// The registry path of the providers' packages.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
-/// Configurations depend on the documented providers. These are installed; and besides it clouds'
-/// families, and what only some choices need.
+/// Configurations depend on the documented providers. Only these, the families of their clouds and
+/// the providers for some options are installed.
 pub(super) async fn packages_bring_the_providers_that_they_need(fixture: Fixture) -> Result<()> {
     packages::healthy(&fixture.plane.outer).await?;
     let lock = fixture.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
     let lock = lock.context("Crossplane has no Lock")?;
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
-    // The function of their own release, or a later one.
+    // The Function of the same release, or of a later one.
     let args = Args::default();
     let function = format!("Function {} >={}-0", args.registry.function(), args.release);
     for (api, flavour) in fixture.apis() {
@@ -59,7 +59,7 @@ pub(super) async fn packages_bring_the_providers_that_they_need(fixture: Fixture
     kinds_are_activated(&fixture).await
 }
 
-/// Every kind that a policy of ours names is a kind of a provider, and active.
+/// Every kind in one of our policies is a kind of a provider, and active.
 async fn kinds_are_activated(fixture: &Fixture) -> Result<()> {
     const VERSION: &str = "apiextensions.crossplane.io/v1alpha1";
     let mut policies = 0;
@@ -80,8 +80,8 @@ async fn kinds_are_activated(fixture: &Fixture) -> Result<()> {
     Ok(())
 }
 
-/// The table of docs/reference/provider-versions.md: what comes with an API, and in which versions.
-/// It is written by hand, as what is computed would only agree with itself.
+/// The table of docs/reference/provider-versions.md: the providers of an API, with their versions.
+/// It is written by hand, because computed values would only agree with themselves.
 fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static str)>> {
     const AWS: &str = ">=v2.6.0, <v3.0.0";
     const GCP: &str = ">=v3.0.0, <v4.0.0";
@@ -105,15 +105,15 @@ fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static 
         "virtual-environment" => vec![("provider-helm", ">=v1.0.0, <v2.0.0"), kubernetes],
         _ => bail!("no scenario knows the providers of {api}"),
     };
-    // Namespaced, these two are made of Kubernetes' own objects.
+    // As namespaced APIs, these two consist of Kubernetes' own objects.
     if flavour == Flavour::Claims && ["unified-environment", "stock-pool"].contains(&api) {
         needed.push(kubernetes);
     }
     Ok(needed)
 }
 
-/// What a Configuration that is installed depends on, by Crossplane's Lock: a line each, with kind,
-/// package and versions.
+/// The dependencies of an installed Configuration in Crossplane's Lock. Each line has kind, package
+/// and versions.
 async fn dependencies(fixture: &Fixture, lock: &Value, name: &str) -> Result<BTreeSet<String>> {
     let configuration = fixture.objects.get(PACKAGES, "Configuration", "", name).await?;
     let configuration = configuration.with_context(|| format!("{name} is not installed"))?;
@@ -128,16 +128,16 @@ async fn dependencies(fixture: &Fixture, lock: &Value, name: &str) -> Result<BTr
     Ok(locked["dependencies"].as_array().into_iter().flatten().map(line).collect())
 }
 
-/// `cargo xtask package`, as the guide to the installation has it.
+/// `cargo xtask package`, as in the installation guide.
 #[derive(Parser)]
 struct Documented {
     #[command(flatten)]
     args: Args,
 }
 
-/// Both architectures under one tag, and all Configurations, of exactly the parts that are built
-/// before. What the programs in them do does not count here: two files stand for the binaries,
-/// which take minutes to build.
+/// The commands push both architectures under one tag, and all Configurations, from exactly the
+/// packages built before. The programs in them do not matter here, so two files replace the
+/// binaries, which take minutes to build.
 pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> Result<()> {
     let workdir = fixture.plane.workdir();
     let folder = workdir.subfolder("as-the-readme-says")?;
@@ -149,7 +149,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> 
     let blocks = operations::blocks(&guide::text(INSTALLATION)?);
     let mut blocks = blocks.iter().filter(|block| block.contains("crossplane xpkg push"));
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
-        bail!("the guide pushes packages in other blocks than two");
+        bail!("the guide does not push packages in two blocks");
     };
     let released = released.replacen(manifests::REGISTRY, &here, 1);
     ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
@@ -168,7 +168,7 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> 
     let index = manifest("function-paved-road").await?;
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
-    ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
+    ensure!(platforms == ["amd64", "arm64"], "the Function exists for {platforms:?}");
     for (api, flavour) in fixture.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;
@@ -179,8 +179,8 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> 
     Ok(())
 }
 
-/// Builds what a block of the guide builds, for the registry `here`, from a folder that is the
-/// clone; gives the rest of its commands.
+/// Builds the packages of a block of the guide, for the registry `here`, with `folder` as the
+/// clone. Returns the block's other commands.
 fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     let (build, rest): (Vec<_>, Vec<_>) =
         block.lines().partition(|line| line.starts_with("cargo xtask package "));
@@ -222,7 +222,7 @@ pub(super) async fn compositions_are_selected_by_their_provider(fixture: Fixture
         let info = api.info();
         ensure!(provider == info.provider, "{} in {flavour:?} has {name} of {provider}", info.name);
     }
-    // A claim has no word of it but `paved`'s.
+    // A claim does not report this itself. Only `paved` does.
     let claim = fixture.example(
         "stock-pool",
         Flavour::Claims,
@@ -242,11 +242,11 @@ pub(super) async fn compositions_are_selected_by_their_provider(fixture: Fixture
     )?;
     nobody.apply().await?;
     let object = nobody
-        .until("refused for want of a Composition", |object| {
+        .until("rejected without a Composition", |object| {
             conditions::get(object, "Synced")["status"] == "False"
         })
         .await?;
-    ensure!(composition(&object).is_null(), "nobody's Composition was found: {object}");
+    ensure!(composition(&object).is_null(), "a Composition was found: {object}");
     nobody.delete().await?;
     nobody.gone().await
 }
@@ -260,8 +260,8 @@ fn composition(composite: &Value) -> &Value {
     }
 }
 
-/// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is
-/// there, in a place of their own.
+/// Builds and pushes APIs as docs/how-to/use-your-own-api-group.md says: for the existing function,
+/// under a separate registry path.
 pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> Result<()> {
     let args = Args {
         flavour: Some(Flavour::Namespaced),
@@ -292,7 +292,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
             json!({"metadata": {"name": "own"}}),
         )?;
         environment.manifest["apiVersion"] = manifests::api_version(group).into();
-        // The command line finds the kinds by what the cluster says of them.
+        // The command line finds the kinds by their definitions in the cluster.
         let paved = Paved::from_fixture(&fixture)?;
         let address = address(&environment);
         paved
@@ -300,7 +300,8 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
             .await?
             .is(0, &["is ready after"])?;
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
-        // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
+        // A running environment has fields that Crossplane wrote. The cluster tells claims and
+        // namespaced composites apart.
         environment.manifest["metadata"]["labels"]["edited"] = "true".into();
         let operator = paved.by(fixture.operator().person.as_deref());
         let compared = operator.apply(&environment, &["--dry-run=server", "--diff"]).await?;
@@ -312,8 +313,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
             .is(0, &["deleted after"])
     });
     try_join_all(own).await?;
-    let doctor =
-        Paved::from_fixture(&fixture)?.by(fixture.operator().person.as_deref()).run(&["doctor"]).await?;
+    let doctor = Paved::from_fixture(&fixture)?
+        .by(fixture.operator().person.as_deref())
+        .run(&["doctor"])
+        .await?;
     doctor.is(
         0,
         &[
@@ -326,7 +329,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
     )
 }
 
-/// The roles for people and the admission policies that are written beside the packages.
+/// The roles for people and the admission policies, which are written beside the packages.
 async fn roles(output: PathBuf) -> Result<Vec<Value>> {
     tokio::task::spawn_blocking(move || {
         let [people, policy] =

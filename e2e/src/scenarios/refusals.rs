@@ -1,4 +1,4 @@
-//! What nobody can provide is refused, in words that name the field, and what was there stays.
+//! Invalid specs are rejected with a message that names the field, and existing resources stay.
 
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
@@ -49,7 +49,7 @@ pub(super) async fn api_server_rejects_invalid_specs(fixture: Fixture) -> Result
     Ok(())
 }
 
-/// What may not change, with what the API server says of another value.
+/// Changes that are not allowed, with the API server's messages.
 fn fixed() -> [(&'static str, Value, &'static str); 10] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     let keys = ["ssh-ed25519 AAAA eve"];
@@ -111,15 +111,15 @@ pub(super) async fn change_of_a_fixed_field_is_rejected(fixture: Fixture) -> Res
             let environment = fixture.example(api, flavour, json!({}))?;
             environment.apply().await?;
             let refusal = environment.refuses(&change).await?;
-            ensure!(refusal.contains(rule), "{api} with {change}: no word that {rule}: {refusal}");
+            ensure!(refusal.contains(rule), "{api} with {change}: not {rule:?}: {refusal}");
         }
         Ok(())
     })
     .await
 }
 
-/// What only the function knows to be wrong, the field that it names then, and how it is mended.
-/// The schema says all that there is to say of an application environment.
+/// Values that only the function can reject, with the field that it names and a correction. For an
+/// application environment, the schema rejects all invalid values.
 fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     let elsewhere =
@@ -163,11 +163,11 @@ pub(super) async fn rejected_edit_keeps_all_resources(fixture: Fixture) -> Resul
             let message = environment.provisioned("InvalidSpec").await?;
             ensure!(message.contains(field), "the condition does not name {field}: {message}");
             let meanwhile = all_of(&fixture, api, &environment).await?;
-            ensure!(meanwhile == before, "{api}: something was lost: {before:?}, {meanwhile:?}");
+            ensure!(meanwhile == before, "{api}: resources changed: {before:?}, {meanwhile:?}");
             environment.edit(&good).await?;
             environment.provisioned("Available").await?;
             let after = all_of(&fixture, api, &environment).await?;
-            ensure!(after == before, "{api}: something is another: {before:?}, {after:?}");
+            ensure!(after == before, "{api}: resources differ: {before:?}, {after:?}");
             anyhow::Ok(())
         });
         try_join_all(edited).await.map(drop)
@@ -175,13 +175,13 @@ pub(super) async fn rejected_edit_keeps_all_resources(fixture: Fixture) -> Resul
     .await
 }
 
-/// What there is of an environment: what is desired, what the composite's status says of it, and a
-/// digest of the connection details in its owner's namespace.
+/// The state of an environment: its desired resources, its composite's status, and a digest of the
+/// connection details in its owner's namespace.
 type All = (Desired, Value, Option<Vec<u8>>);
 
 async fn all_of(fixture: &Fixture, api: &str, environment: &Environment) -> Result<All> {
     let mut status = environment.composite().await?["status"].clone();
-    // Core's own, and what tells of an edit itself: which one was seen last, and when.
+    // Crossplane's own fields, and the fields that change with every edit: its generation and time.
     for other in [
         "conditions",
         "claimConditionTypes",

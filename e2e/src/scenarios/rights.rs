@@ -1,4 +1,4 @@
-//! The roles that we ship are enough for what they are for, and for nothing else.
+//! The roles that we ship give the necessary rights, and no others.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
@@ -24,14 +24,16 @@ pub(super) async fn role_gives_exactly_its_rights(fixture: Fixture) -> Result<()
                     ["get", "create", "patch", "delete"],
                     [true, false, false, false],
                 ),
-                ("a stranger", &fixture.stranger(), ["get", "create", "patch", "delete"], [false; 4]),
+                (
+                    "a stranger",
+                    &fixture.stranger(),
+                    ["get", "create", "patch", "delete"],
+                    [false; 4],
+                ),
             ] {
                 for (verb, allowed) in verbs.into_iter().zip(allowed) {
                     let can = fixture.can(kubectl, verb, &kind).await?;
-                    ensure!(
-                        can == allowed,
-                        "{who} can {verb} {kind}: {can}, and should: {allowed}"
-                    );
+                    ensure!(can == allowed, "{who} can {verb} {kind}: {can}, expected: {allowed}");
                 }
             }
         }
@@ -56,11 +58,16 @@ pub(super) async fn operator_manages_all_objects_except_secrets(fixture: Fixture
         ("delete", "secrets", false),
     ] {
         let can = fixture.can(&operator, verb, kind).await?;
-        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
+        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, expected: {allowed}");
     }
-    let (get, list) =
-        (fixture.can(&fixture.user, "get", "secrets"), fixture.can(&fixture.user, "list", "secrets"));
-    ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
+    let (get, list) = (
+        fixture.can(&fixture.user, "get", "secrets"),
+        fixture.can(&fixture.user, "list", "secrets"),
+    );
+    ensure!(
+        get.await? && !list.await?,
+        "a user may get a Secret by name, and may not list Secrets"
+    );
     Ok(())
 }
 
@@ -82,9 +89,9 @@ pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(fixture: Fixtu
     Ok(())
 }
 
-/// By these fields a user could bind a claim to a composite of a name of theirs, take over
-/// another's composite, or have Crossplane delete foreign resources. They stay Crossplane's; a tool
-/// that restores backups may write them.
+/// With these fields, a user could bind a claim to a composite with a chosen name or take over a
+/// foreign composite. A user could even make Crossplane delete foreign resources. Only Crossplane
+/// writes these fields, and tools that restore backups.
 pub(super) async fn only_crossplane_writes_its_references(fixture: Fixture) -> Result<()> {
     let reference = |name: &str| {
         let group = Flavour::Claims.default_group();
@@ -99,7 +106,7 @@ pub(super) async fn only_crossplane_writes_its_references(fixture: Fixture) -> R
         let refusal = claim.refuses(&json!({"spec": {"resourceRef": binding}})).await?;
         is_crossplanes(&refusal, "spec.resourceRef")?;
     }
-    // Unchanged it passes, as a client sends it that writes back what it has read.
+    // An unchanged field is accepted, because clients write back objects that they read.
     let bound = claim.object().await?["spec"]["resourceRef"].clone();
     claim.edit(&json!({"spec": {"resourceRef": bound, "replicas": 0}})).await?;
 
@@ -126,10 +133,10 @@ pub(super) async fn only_crossplane_writes_its_references(fixture: Fixture) -> R
     Ok(())
 }
 
-/// Applies a claim that names its composite as a user who restores backups. Its composite, once
-/// there is one.
+/// Applies a claim that names its composite, as a user with the right to restore backups. Returns
+/// its composite.
 async fn restored(fixture: &Fixture, claim: &Environment) -> Result<Value> {
-    let user = fixture.user.person.as_deref().context("the user is nobody")?;
+    let user = fixture.user.person.as_deref().context("the user has no name")?;
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
@@ -145,7 +152,7 @@ async fn restored(fixture: &Fixture, claim: &Environment) -> Result<Value> {
     Ok(composite)
 }
 
-/// A patch by somebody that the API server must refuse; its words.
+/// A patch that the API server must reject. Returns the error message.
 async fn patch_is_refused(who: &Kubectl, object: &Value, patch: &Value) -> Result<String> {
     let name = object["metadata"]["name"].as_str().context("a name")?;
     let patch = patch.to_string();

@@ -1,8 +1,8 @@
-//! The function and its APIs are upgraded, and taken back, one after the other in either order:
-//! what runs does not notice.
+//! Upgrades and downgrades of the function and its APIs, in either order. Running environments do
+//! not change.
 //!
-//! The packages are what is released. The later function is today's with one status field more,
-//! which the later APIs' schemas have, and with other decisions about what it makes.
+//! The packages are the released ones. The later function is today's function with one more status
+//! field, which the later APIs' schemas have. It also decides differently about new resources.
 
 mod released;
 
@@ -77,8 +77,8 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(fixture: Fixture) -> 
     }
 }
 
-/// Looks once a second, for as long as the future is polled, and fails where an environment is not
-/// ready that stood before.
+/// Checks once a second, for as long as the future is polled, that every earlier environment is
+/// ready.
 async fn stay_ready<'e>(
     environments: impl Iterator<Item = &'e Environment> + Clone,
 ) -> Result<Infallible> {
@@ -88,7 +88,7 @@ async fn stay_ready<'e>(
             let ready = conditions::get(&object, "Ready");
             ensure!(
                 ready["status"] == "True",
-                "{} is not ready meanwhile: {ready}",
+                "{} is not ready during the upgrade: {ready}",
                 environment.resource()
             );
         }
@@ -96,7 +96,8 @@ async fn stay_ready<'e>(
     }
 }
 
-/// What is made while the later function answers is as that decides, and stays so under today's.
+/// An environment of the later function follows its decisions, and keeps them under today's
+/// function.
 async fn made_by_the_later(fixture: &Fixture) -> Result<(Desired, Environment)> {
     let flavour = fixture.flavours().pop().context("Crossplane serves no API")?;
     let workspace = fixture.ready("gpu-workspace", flavour, json!({})).await?;
@@ -105,7 +106,7 @@ async fn made_by_the_later(fixture: &Fixture) -> Result<(Desired, Environment)> 
     Ok((workspace.rests().await?, workspace))
 }
 
-/// An environment follows what is installed, and nothing of it is another than before.
+/// Checks that an environment follows the installed release, and that its resources are unchanged.
 async fn runs_on(
     fixture: &Fixture,
     installed: &State,
@@ -119,7 +120,7 @@ async fn runs_on(
     Ok(())
 }
 
-/// What is upgraded by itself.
+/// A component that is upgraded separately.
 #[derive(Clone, Copy)]
 enum Part {
     Function,
@@ -148,7 +149,7 @@ impl Release {
     }
 }
 
-/// What was asked for, and which APIs are in force.
+/// The requested releases, and the release of the APIs in force.
 #[derive(Default)]
 struct State {
     function: Release,
@@ -167,18 +168,18 @@ impl State {
         }
     }
 
-    /// Whether Crossplane keeps the APIs from coming, as they want a later function.
+    /// Whether Crossplane holds back the APIs, because they need a later function.
     fn is_held(&self) -> bool {
         self.apis > self.function
     }
 
-    /// Whether the later status field is written: the function has it, and the schema.
+    /// Whether the later status field is written. Both the function and the schema must have it.
     fn says_more(&self) -> bool {
         self.function.min(self.in_force) == Release::Next
     }
 }
 
-/// Pushes the later release: its APIs' status may say more.
+/// Pushes the later release, with one more field in its APIs' status.
 pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
     let (workdir, args) = (plane.workdir(), &Release::Next.args(plane));
     let output = workdir.subfolder("packages-later")?;
@@ -196,7 +197,7 @@ pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
     packages::push(workdir, &plane.registry, args, &output).await
 }
 
-/// Starts the later release's function; its package leads to it.
+/// Starts the later release's function, and makes it the endpoint of its package.
 pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Function> {
     let binary = workspace::built("function-next-release")?;
     let authority = plane.runtime.authority();
@@ -218,14 +219,15 @@ fn installation(plane: &ControlPlane, part: Part, release: Release) -> Vec<Value
     objects
 }
 
-/// Installs a release of the function, or of all APIs, and waits until it is in force, or
-/// Crossplane says why it is not.
+/// Installs a release of the function, or of all APIs. Waits until it is in force, or until
+/// Crossplane reports why it is not.
 async fn install(fixture: &Fixture, part: Part, release: Release, installed: &State) -> Result<()> {
     let objects = installation(&fixture.plane, part, release);
     fixture.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
-            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
             Ok(is_it.then_some(()))
         })
@@ -233,8 +235,9 @@ async fn install(fixture: &Fixture, part: Part, release: Release, installed: &St
     }
     for object in &packages::installation(&release.args(&fixture.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
-        eventually("Crossplane takes the release, or says why not", async || {
-            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
+        eventually("Crossplane accepts or rejects the release", async || {
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
             let is_refused =
@@ -247,7 +250,7 @@ async fn install(fixture: &Fixture, part: Part, release: Release, installed: &St
     Ok(())
 }
 
-/// From here on the one answers, and the other has ended.
+/// Starts the replicas of one function, and stops the replicas of the other.
 async fn only(answering: &Function, idle: &Function) -> Result<()> {
     for replica in &answering.replicas {
         if !replica.is_running() {
@@ -275,8 +278,8 @@ async fn follows(fixture: &Fixture, environment: &Environment, release: &str) ->
     .await
 }
 
-/// The function is asked again: it writes the status, and into it what only the later release has
-/// to say.
+/// Calls the function again. It writes the status, with the additional field only in the later
+/// release.
 async fn writes_its_status(environment: &Environment, says_more: bool) -> Result<()> {
     environment.poke().await?;
     eventually("the function has written the status", async || {

@@ -1,5 +1,5 @@
-//! An API server with the CRDs of our managed resources, the stand-in beside it, and short words
-//! for what tests do there.
+//! An API server with the CRDs of our managed resources, the fake providers, and short helper
+//! functions for the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ use super::server::Server;
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Everything that the tests stand on.
+/// The common base of the tests.
 pub struct Bench {
     pub client: Client,
     pub postgres: Option<Postgres>,
@@ -39,7 +39,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts everything; none where the tools were not built.
+    /// Starts the servers and the fake providers. None if the tools are not built.
     pub async fn start() -> Option<Self> {
         let logs = tempfile::tempdir().unwrap();
         let (server, postgres) = tokio::join!(Server::start(), Postgres::start(logs.path()));
@@ -60,8 +60,14 @@ impl Bench {
             clusters: None,
         };
         let fake_providers = tokio::spawn(run(client.clone(), options.clone()));
-        let mut bench =
-            Self { client, postgres, plurals: BTreeMap::new(), options, fake_providers, _server: server };
+        let mut bench = Self {
+            client,
+            postgres,
+            plurals: BTreeMap::new(),
+            options,
+            fake_providers,
+            _server: server,
+        };
         bench.install().await;
         for config in configs::from_guide().unwrap() {
             bench.create(config).await;
@@ -69,18 +75,18 @@ impl Bench {
         Some(bench)
     }
 
-    /// Kills the stand-in, without a word.
+    /// Kills the fake providers, without notice.
     pub async fn kill(&mut self) {
         self.fake_providers.abort();
         _ = (&mut self.fake_providers).await;
     }
 
-    /// Starts it again.
+    /// Starts the fake providers again.
     pub fn revive(&mut self) {
         self.fake_providers = tokio::spawn(run(self.client.clone(), self.options.clone()));
     }
 
-    /// The CRDs of all managed resources.
+    /// Installs the CRDs of all managed resources.
     async fn install(&mut self) {
         let folder = xtask::workspace::root().join("tests/schemas");
         let mut crds = Vec::new();
@@ -102,8 +108,7 @@ impl Bench {
             .await;
     }
 
-    /// Something of the whole cluster, for resources of every namespace to be controlled by, as by
-    /// a composite.
+    /// A cluster-scoped object that can control resources of every namespace, like a composite.
     pub async fn composite(&self, name: &str) -> Composite<'_> {
         let owner = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}});
         let uid = self.create(owner).await["metadata"]["uid"].as_str().unwrap().to_owned();
@@ -112,7 +117,7 @@ impl Bench {
 
     pub async fn create(&self, object: Value) -> Value {
         let decoded = serde_json::from_value(object.clone()).unwrap();
-        // A kind is not served from the moment its CRD is there.
+        // A kind is served a moment after its CRD exists.
         let made: DynamicObject = until(&format!("a {}", object["kind"]), || async {
             match self.api(&object).create(&PostParams::default(), &decoded).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 404 => {
@@ -125,7 +130,7 @@ impl Bench {
         serde_json::to_value(made).unwrap()
     }
 
-    /// The object as it is; null where it is gone.
+    /// The current object, or null if it is gone.
     pub async fn get(&self, object: &Value) -> Value {
         let found = self.api(object).get_opt(name(object)).await.unwrap();
         found.map_or(Value::Null, |found| serde_json::to_value(found).unwrap())
@@ -142,7 +147,7 @@ impl Bench {
         self.api(object).delete(name(object), &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until a condition's status is this and its reason or message has these words.
+    /// Waits until a condition has this status, and its reason or message has these words.
     pub async fn told(&self, object: &Value, kind: &str, status: &str, words: &str) -> Value {
         let tells = |found: &Value| {
             let said = condition(found, kind);
@@ -162,7 +167,7 @@ impl Bench {
         self.fits(object, "gone", |found| found.is_none()).await;
     }
 
-    /// Waits until an object fits, or its absence, which is `None`.
+    /// Waits until an object fits. `None` means that it is absent.
     async fn fits(
         &self,
         object: &Value,
@@ -176,12 +181,12 @@ impl Bench {
             .filter(|found| ready(fits(found.as_ref())));
         let Ok(found) = timeout(TIMEOUT, pin!(seen).next()).await else {
             let found = self.get(object).await;
-            panic!("{} {} never is {what}:\n{found:#}", object["kind"], name(object));
+            panic!("{} {} did not become {what}:\n{found:#}", object["kind"], name(object));
         };
         found.unwrap_or_else(|| unreachable!("a watch has no end"))
     }
 
-    /// The external resources that were made for a composite, each as its kind and its entry.
+    /// The ConfigMaps of the external resources that were created for a composite.
     pub async fn cloud(&self, composite: &str) -> Vec<Value> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         let label = format!("{KIND_LABEL},{COMPOSITE_LABEL}={composite}");
@@ -189,13 +194,13 @@ impl Bench {
         found.into_iter().map(|map| serde_json::to_value(map).unwrap()).collect()
     }
 
-    /// Deletes what exists in the cloud behind its owner's back.
+    /// Deletes an external resource without notice to its owner.
     pub async fn vanish(&self, external: &Value) {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
         api.delete(name(external), &DeleteParams::default()).await.unwrap();
     }
 
-    /// Sets a rule; without one it is withdrawn.
+    /// Sets a rule, or removes it.
     pub async fn rule(&self, name: &str, rule: Option<&str>) {
         let rule = rule.map(|rule| serde_saphyr::from_str(rule).unwrap());
         faults::set(&self.client, name, rule.as_ref()).await.unwrap();
@@ -223,7 +228,7 @@ impl Drop for Bench {
     }
 }
 
-/// What stands for a composite resource: its resources find each other by it.
+/// A substitute for a composite resource. Its resources find each other by it.
 pub struct Composite<'a> {
     pub bench: &'a Bench,
     pub name: String,
@@ -257,7 +262,7 @@ pub fn external_name(object: &Value) -> String {
         .to_owned()
 }
 
-/// Tries until it works; what it said last tells why it did not.
+/// Retries until it works. A timeout shows the last error.
 pub async fn until<T, F: Future<Output = Result<T, String>>>(
     what: &str,
     attempt: impl Fn() -> F,
@@ -266,7 +271,7 @@ pub async fn until<T, F: Future<Output = Result<T, String>>>(
     loop {
         match attempt().await {
             Ok(done) => return done,
-            Err(why) => assert!(start.elapsed() < TIMEOUT, "waited in vain for {what}:\n{why}"),
+            Err(why) => assert!(start.elapsed() < TIMEOUT, "timed out waiting for {what}:\n{why}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

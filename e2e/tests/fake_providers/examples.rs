@@ -1,5 +1,5 @@
-//! Every managed resource of every example becomes Ready, in both flavours, and goes without a
-//! trace.
+//! Every managed resource of every example becomes ready, cluster-scoped and namespaced, and leaves
+//! no traces after its deletion.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, Composite};
 
-/// The examples' resources, as they are when everything is ready.
+/// The examples' resources in their ready state.
 const READY: [&str; 2] = ["observed/ready.yaml", "namespaced/observed/ready.yaml"];
 
 pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
@@ -18,7 +18,8 @@ pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
     let rest = kinds_without_example(&more);
     let mut all = vec![(more, rest)];
     let mut met = BTreeSet::new();
-    // One flavour after the other: in both, databases and roles of PostgreSQL have the same names.
+    // One scope after the other, because databases and roles of PostgreSQL have the same names in
+    // both.
     for (flavour, file) in READY.iter().enumerate() {
         for example in std::fs::read_dir(xtask::workspace::root().join("examples")).unwrap() {
             let example = example.unwrap().path();
@@ -37,7 +38,7 @@ pub async fn every_example_becomes_ready_and_goes(bench: &Bench) {
     assert!(missing.is_empty(), "never tried: {missing:?}");
 }
 
-/// What stands for the kinds that only variants of the examples make.
+/// Resources of the kinds that only variants of the examples have.
 fn kinds_without_example(composite: &Composite<'_>) -> Vec<Value> {
     let sibling = json!({"matchControllerRef": true});
     let region = "us-east-1";
@@ -122,8 +123,8 @@ async fn live_and_die(all: Vec<(Composite<'_>, Vec<Value>)>) -> BTreeSet<String>
     resources().map(|(_, resource)| resource["kind"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes all resources of a composite, waits until they are ready, deletes them and looks for what
-/// is left.
+/// Creates all resources of a composite, waits until they are ready, deletes them, and checks that
+/// none is left.
 async fn live_and_die_together(composite: &Composite<'_>, resources: &[Value]) {
     let bench = composite.bench;
     let made = join_all(resources.iter().map(|resource| composite.make(resource.clone()))).await;
@@ -148,8 +149,8 @@ async fn live_and_die_together(composite: &Composite<'_>, resources: &[Value]) {
     );
 }
 
-/// A password that the provider makes up lies where the resource refers to, and in its connection
-/// Secret if it has one.
+/// A password that the provider generates is in the Secret that the resource refers to, and in its
+/// connection Secret if it has one.
 async fn has_generated_passwords(bench: &Bench, made: &[Value]) {
     for resource in
         made.iter().filter(|one| one["spec"]["forProvider"]["autoGeneratePassword"] == true)
@@ -163,7 +164,7 @@ async fn has_generated_passwords(bench: &Bench, made: &[Value]) {
     }
 }
 
-/// The managed resources that the stand-in plays, as somebody would make them.
+/// The managed resources with fake providers, as a user would create them.
 fn resources(composite: &Composite<'_>, file: &Path) -> Vec<Value> {
     let documents = xtask::yaml::read(file).unwrap();
     let played = documents.into_iter().filter(|document| {
@@ -191,8 +192,8 @@ fn resources(composite: &Composite<'_>, file: &Path) -> Vec<Value> {
     remade.collect()
 }
 
-/// A spec before any provider wrote into it; what it makes is deleted with it, and all that is in
-/// there.
+/// A spec before any provider wrote into it. The external resource and its contents are deleted
+/// with it.
 fn unresolved(spec: &Value) -> Value {
     let mut spec = spec.clone();
     let parts = spec.as_object_mut().unwrap();
@@ -212,7 +213,7 @@ fn unresolved(spec: &Value) -> Value {
     spec
 }
 
-/// Makes the namespaces and Secrets that a resource takes for granted.
+/// Creates the namespaces and Secrets that a resource requires.
 async fn provide(bench: &Bench, resource: &Value) {
     let own = &resource["metadata"]["namespace"];
     let references = [

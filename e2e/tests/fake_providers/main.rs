@@ -129,7 +129,7 @@ async fn missing_provider_config_prevents_creation(bench: &Bench) {
     assert_eq!(
         (&seen["status"], &seen["metadata"]["finalizers"]),
         (&Value::Null, &Value::Null),
-        "it is silent"
+        "the provider is silent"
     );
     assert_eq!(bench.cloud("unconfigured").await, Vec::<Value>::new());
     let config = json!({"apiVersion": "aws.upbound.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "later"},
@@ -279,7 +279,7 @@ async fn connection_details_go_into_a_secret_of_the_resource(bench: &Bench) {
     bench.create(given).await;
     bench.ready(&user).await;
 
-    // A cluster takes its node pools along.
+    // A cluster is deleted with its node pools.
     bench.delete(&cluster).await;
     bench.gone(&cluster).await;
     bench.delete(&pool).await;
@@ -316,7 +316,8 @@ async fn a_namespaced_resource_answers_too(bench: &Bench) {
     assert_eq!(bench.cloud("namespaced").await.len(), 1, "without the right to delete it stays");
 }
 
-/// The stand-in is killed while a cluster is being made; what it comes back to goes on.
+/// The fake providers are killed during the creation of a security group. After their restart, they
+/// continue.
 async fn restart_keeps_all_resources(bench: &mut Bench) {
     bench.rule("restart", Some("{labels: {crossplane.io/composite: restarted}, seconds: 1}")).await;
     let group = {

@@ -8,7 +8,7 @@ use super::sibling;
 
 const SQL: &str = "postgresql.sql.crossplane.io/v1alpha1";
 
-/// Role, Database and the Grants that an app needs.
+/// The Role, the Database and the Grants that an app needs.
 async fn app(composite: &Composite<'_>) -> [Value; 4] {
     let both = |more: Value| {
         let mut params = json!({"roleSelector": sibling(), "databaseSelector": sibling()});
@@ -34,7 +34,7 @@ async fn app(composite: &Composite<'_>) -> [Value; 4] {
     ]
 }
 
-/// Connects as the Secret says.
+/// Connects with the credentials in the Secret.
 async fn connect(bench: &Bench, composite: &str) -> Result<Client, tokio_postgres::Error> {
     use base64::Engine as _;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": composite, "namespace": "default"}});
@@ -82,7 +82,7 @@ pub async fn an_app_gets_a_database_of_its_own(bench: &Bench) {
         if found == 5 { Ok(()) } else { Err(found.to_string()) }
     })
     .await;
-    // A stranger has no business there: what everybody may do with a new database was revoked.
+    // A stranger has no access, because the default rights on a new database were revoked.
     server.batch_execute("CREATE ROLE stranger LOGIN PASSWORD 'stranger'").await.unwrap();
     let port = bench.postgres.as_ref().unwrap().port;
     let stranger = format!("postgres://stranger:stranger@127.0.0.1:{port}/sql-app-db");
@@ -125,7 +125,7 @@ pub async fn a_grant_hangs_without_its_database(bench: &Bench) {
     for resource in [&role, &database, &grant, &schema_grant] {
         bench.ready(resource).await;
     }
-    // Whoever polls a grant is connected for a moment.
+    // Polls of a grant connect to its database for a moment.
     bench.delete(&database).await;
     bench.gone(&database).await;
     bench.delete(&grant).await;

@@ -1,5 +1,5 @@
-//! etcd and an API server, on free ports of loopback. No garbage collector runs: the tests check owner
-//! references instead of waiting for Kubernetes to act on them.
+//! etcd and an API server, on free ports of loopback. No garbage collector runs: the tests check
+//! owner references instead of waiting for Kubernetes to act on them.
 
 use std::fs;
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ impl Drop for Process {
 }
 
 impl Server {
-    /// Starts it; none where the tools were not built.
+    /// Starts it. None if the tools are not built.
     pub async fn start() -> Option<Self> {
         let (Some(etcd), Some(api_server)) = (tool("etcd"), tool("kube-apiserver")) else {
             eprintln!("skipped: no etcd and kube-apiserver; cargo xtask tools builds them");
@@ -119,7 +119,7 @@ fn log(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join(name).with_extension("log")).unwrap_or_default()
 }
 
-/// A tool that was built already.
+/// A tool that is built already.
 fn tool(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("PAVED_ROAD_TOOLS")
         .map_or_else(|| xtask::workspace::target().join("tools"), PathBuf::from);

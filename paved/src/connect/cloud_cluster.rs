@@ -1,5 +1,5 @@
-//! Clusters of clouds: who one is there comes from the cloud's own command line, at each call.
-//! Nothing secret is written down.
+//! Clusters of clouds. The cloud's own command line supplies the credentials at each call, so no
+//! secret is written.
 
 use function_paved_road::catalog::aws::PARTITIONS;
 use serde_json::{Value, json};
@@ -9,11 +9,12 @@ use super::Target;
 use crate::failure::Failure;
 use crate::style::harmless_name;
 
-/// What Azure calls AKS: the application that tokens are for, the same in all tenants.
+/// The Azure application ID of AKS, for tokens. It is the same in all tenants.
 const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 
-/// Where a cloud's cluster is. The address is that of the status, which users cannot write. The
-/// caller's own token is sent there, so a Secret that names another host is rejected.
+/// The address and certificate authority of a cloud's cluster. The address comes from the status,
+/// which users cannot write. The caller's own token is sent there, so a Secret that names another
+/// host is rejected.
 pub(super) fn cluster(target: &Target, said: &Value) -> Result<Value, Failure> {
     let field = if target.environment.kind == "ApplicationEnvironment" {
         "gkeEndpoint"
@@ -50,13 +51,13 @@ fn place(url: &str) -> Option<(String, u16)> {
     Some((url.host_str()?.to_owned(), url.port_or_known_default()?))
 }
 
-/// Google's plugin, which asks gcloud.
+/// Credentials from Google's plugin, which asks gcloud.
 pub(super) fn gke() -> Value {
     let hint = "install it with `gcloud components install gke-gcloud-auth-plugin`, and log in with `gcloud auth login`";
     exec("gke-gcloud-auth-plugin", &[], hint)
 }
 
-/// A token of whoever the AWS CLI is; the Secret's own lives for minutes.
+/// A token from the AWS CLI, because the token in the Secret expires within minutes.
 pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
     let name = target.part("cluster").ok_or_else(|| target.missing("cluster"))?;
     let region = target
@@ -67,14 +68,14 @@ pub(super) fn eks(target: &Target) -> Result<Value, Failure> {
     Ok(exec("aws", &args, "install the AWS CLI: https://aws.amazon.com/cli/"))
 }
 
-/// Whoever `az login` logged in.
+/// Credentials of the user of `az login`.
 pub(super) fn aks() -> Value {
     let args = ["get-token", "--login", "azurecli", "--server-id", AKS];
     exec("kubelogin", &args, "install it with `az aks install-cli`, and log in with `az login`")
 }
 
-/// What lets people in, besides being somebody: a cloud's cluster knows its maker alone, and whom
-/// the cloud's own roles name.
+/// The right that a user needs besides credentials. A cloud's cluster admits only its creator and
+/// the users with such a right in the cloud.
 pub(super) fn needed(kind: &str) -> Option<&'static str> {
     match kind {
         "gke" => Some(
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_region_stands_in_the_endpoint() {
+    fn endpoint_contains_the_region() {
         assert_eq!(region_of("https://0A1B.gr7.eu-west-1.eks.amazonaws.com"), Some("eu-west-1"));
         assert_eq!(
             region_of("https://0A1B.sk1.cn-north-1.eks.amazonaws.com.cn"),

@@ -1,4 +1,4 @@
-//! Connection details: the Secret with what nobody else may know.
+//! Connection details: the secret values of an environment.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::stream::is_harmful;
 use crate::style::harmless_name;
 
-/// What an environment's Secret holds. It is never printed as a whole, nor by accident.
+/// The values of an environment's Secret. The type has no `Debug`, so the values cannot be printed
+/// accidentally.
 pub(super) struct ConnectionSecret {
     name: String,
     values: BTreeMap<String, String>,
@@ -47,8 +48,8 @@ impl ConnectionSecret {
         Ok(Self { name, values: values.filter(|(_, value)| !value.is_empty()).collect() })
     }
 
-    /// The value of one of these keys, in one line: a line feed in it could begin a line, or a
-    /// variable, of its own.
+    /// The value of one of these keys, in one line. A line feed in the value could begin another
+    /// line or another variable.
     pub(super) fn line(&self, keys: &[&str]) -> Result<&str, Failure> {
         let value = self.get(keys)?;
         if value.contains(|c| c == '\n' || is_harmful(c)) {
@@ -65,7 +66,7 @@ impl ConnectionSecret {
         Ok(value)
     }
 
-    /// The value of one of these keys, the first that is there.
+    /// The value of the first of these keys that exists.
     pub(super) fn get(&self, keys: &[&str]) -> Result<&str, Failure> {
         let found = keys.iter().find_map(|key| self.values.get(*key));
         found.map(String::as_str).ok_or_else(|| Failure::Provisioning {

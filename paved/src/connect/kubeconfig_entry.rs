@@ -1,4 +1,4 @@
-//! A cluster: an entry in the kubeconfig that works from here.
+//! A cluster: an entry in the kubeconfig that works from this machine.
 
 use serde_json::{Map, Value};
 
@@ -10,12 +10,12 @@ use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::style::BOLD;
 
-/// What of a Secret's kubeconfig says where a cluster is, and who one is there. The rest could name
-/// files and programs of this machine, and has no business in it.
+/// Fields to copy from the kubeconfig in a Secret: the address and the credentials. Other fields
+/// could name files and programs of this machine.
 const CLUSTER: [&str; 3] = ["server", "certificate-authority-data", "tls-server-name"];
 const USER: [&str; 3] = ["client-certificate-data", "client-key-data", "token"];
 
-/// Writes the entry; a cluster that is reached from inside only is forwarded until Ctrl-C.
+/// Writes the entry. Forwards a cluster without an outside address until Ctrl-C.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -59,7 +59,7 @@ pub(super) async fn connect(
     writeln!(console.out, "forwarding {}; press Ctrl-C to stop", forwarded.told())?;
     console.out.flush()?;
     let served = forwarded.serve(console).await;
-    // From here on it would lead nowhere, or to whoever has the port next.
+    // After the forwarding, the port is closed or belongs to another program.
     if kubeconfig::remove(&path, &name, &entry)? {
         writeln!(
             console.out,
@@ -70,7 +70,7 @@ pub(super) async fn connect(
     served
 }
 
-/// The entry, and where the cluster is where only others inside reach it.
+/// The entry, and the address inside the platform's cluster if there is no other address.
 async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failure> {
     let details = target.details().await?;
     let mut entry = read(details.get(&["kubeconfig"])?).ok_or_else(|| Failure::Provisioning {
@@ -95,13 +95,13 @@ async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failu
     if endpoint.contains(&place.host()) {
         return Ok((entry, Some(place)));
     }
-    // The certificate names the address inside, whatever the load balancer is called.
+    // The certificate names the inside address, regardless of the load balancer's name.
     entry.cluster["server"] = endpoint.into();
     entry.cluster["tls-server-name"] = place.host().into();
     Ok((entry, None))
 }
 
-/// Whose cluster it is: `gke`, `eks`, `aks` or `vcluster`.
+/// The type of the cluster: `gke`, `eks`, `aks` or `vcluster`.
 fn kind(target: &Target) -> &str {
     match target.environment.kind.as_str() {
         "ApplicationEnvironment" => "gke",
@@ -109,7 +109,7 @@ fn kind(target: &Target) -> &str {
     }
 }
 
-/// What a kubeconfig says of its current context, or of its only cluster.
+/// Reads the entry of a kubeconfig's current context, or of its first cluster.
 fn read(text: &str) -> Option<Entry> {
     let all: Value = serde_saphyr::from_str(text).ok()?;
     let current = named(&all, "contexts", all["current-context"].as_str());
@@ -127,7 +127,7 @@ fn read(text: &str) -> Option<Entry> {
     Some(Entry { cluster, user })
 }
 
-/// The element of that name in a list; without a name the first.
+/// The element of that name in a list, or the first element without a name.
 fn named<'v>(all: &'v Value, list: &str, name: Option<&str>) -> Option<&'v Value> {
     let list = all[list].as_array()?;
     match name {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn without_contexts_the_only_cluster_is_meant() {
+    fn kubeconfig_without_contexts_uses_its_only_cluster() {
         let entry = read("clusters: [{name: x, cluster: {server: https://x}}]").unwrap();
         assert_eq!((entry.cluster, entry.user), (json!({"server": "https://x"}), json!({})));
         for strange in [

@@ -1,5 +1,5 @@
-//! The exit code of a command over SSM. `aws ssm start-session` does not report it. So the script
-//! prints its exit code as the last line, and `paved` removes this line from the output.
+//! The exit code of a command over SSM. `aws ssm start-session` does not report it. The script
+//! therefore prints its exit code as the last line, and `paved` removes this line from the output.
 
 use std::io::{self, Write as _};
 use std::process::{Stdio, exit};
@@ -23,8 +23,8 @@ pub(super) fn marked(script: &str, mark: &str) -> String {
     format!("trap 'echo {mark}$?' EXIT; {script}")
 }
 
-/// Runs the program, passes on its output, and ends as the script did. Returns only without a known
-/// exit code.
+/// Runs the program, passes on its output, and exits with the script's exit code. Returns only
+/// without a known exit code.
 pub(super) async fn run(
     words: &[String],
     hint: &str,

@@ -40,7 +40,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all
 }
 
-/// Each XRD of ours: established, offered, and with a Composition to choose.
+/// Checks each of our XRDs: established, offered, and with a Composition.
 fn definitions(snapshot: &ClusterSnapshot) -> Vec<Check> {
     let ListResult::All(definitions) = &snapshot.definitions else {
         return vec![match snapshot.kinds.len() {
@@ -103,7 +103,7 @@ fn definition_check(definition: &DynamicObject, snapshot: &ClusterSnapshot) -> C
     Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
-/// The pipelines' steps of the Compositions of our XRDs.
+/// The pipeline steps of the Compositions of our XRDs.
 fn steps(snapshot: &ClusterSnapshot) -> Vec<&Value> {
     let (ListResult::All(definitions), ListResult::All(compositions)) =
         (&snapshot.definitions, &snapshot.compositions)
@@ -121,7 +121,7 @@ fn needed_functions(snapshot: &ClusterSnapshot) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The provider packages that environments need for any choice, and the packages that these share.
+/// The provider packages that environments always need, and the packages that these packages share.
 fn needed_providers(snapshot: &ClusterSnapshot) -> BTreeSet<String> {
     let used = compositions::all(snapshot);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));

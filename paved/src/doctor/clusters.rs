@@ -1,8 +1,8 @@
-//! Clusters of ours whose version of Kubernetes is in their spec: an earlier release let their
-//! provider copy it there.
+//! Our clusters with a version of Kubernetes in their spec. In an earlier release, the provider
+//! copied the version there.
 //!
-//! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it
-//! refuses: the cluster is no longer in sync, and nothing else about it can change.
+//! The provider requests that version permanently. After the cloud has upgraded the cluster, the
+//! cloud rejects the request. The cluster is then out of sync, and no other field can change.
 
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
@@ -12,10 +12,10 @@ use super::objects::name;
 use super::snapshot::{ClusterSnapshot, Clusters, ListResult};
 use crate::style::harmless;
 
-/// The most clusters that a line names.
+/// The number of clusters that a line names.
 const NAMED: usize = 5;
 
-/// A line for each kind of which clusters have their version in their spec.
+/// A line for each kind with clusters that have their version in their spec.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     snapshot.clusters.iter().filter_map(Clusters::check).collect()
 }

@@ -1,5 +1,4 @@
-//! What the cluster's Compositions make with steps of ours, and the Settings that they make it
-//! with.
+//! The steps of our function in the cluster's Compositions, and their Settings.
 
 use function_paved_road::apis::{self, AnyApi, Flavour};
 use function_paved_road::settings::KIND as SETTINGS;
@@ -9,7 +8,7 @@ use serde_json::Value;
 use super::objects::{composes, is_ours, name};
 use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// A step of ours in a Composition of one of our XRDs.
+/// A step of our function in a Composition of one of our XRDs.
 pub(super) struct UsedComposition<'w> {
     pub(super) api: &'static dyn AnyApi,
     pub(super) flavour: Flavour,
@@ -25,8 +24,8 @@ impl UsedComposition<'_> {
         self.input["settingsFrom"]["name"].as_str()
     }
 
-    /// The Settings that count: the input's, and over them those of the EnvironmentConfig; `None`
-    /// where that cannot be seen.
+    /// The effective Settings: the EnvironmentConfig's over the input's. `None` if the caller
+    /// cannot read the EnvironmentConfig.
     pub(super) fn settings(&self, configs: &ListResult) -> Option<Value> {
         let mut all = self.input.as_object().cloned().unwrap_or_default();
         let over = match (self.named(), configs) {
@@ -43,7 +42,7 @@ impl UsedComposition<'_> {
     }
 }
 
-/// Every step of ours.
+/// Every step of our function.
 pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<UsedComposition<'_>> {
     let (ListResult::All(definitions), ListResult::All(compositions)) =
         (&snapshot.definitions, &snapshot.compositions)

@@ -1,4 +1,4 @@
-//! Which Crossplane it is, whether it is new enough, and whether it runs.
+//! The version of Crossplane, and whether it is new enough and runs.
 
 use crossplane::releases::{PROBLEMS, Version};
 use kube::api::DynamicObject;
@@ -6,10 +6,10 @@ use kube::api::DynamicObject;
 use super::check::Check;
 use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// What to do about one that is missing or too old.
+/// The remediation for a missing or outdated Crossplane.
 const WANTED: &str = "install 1.20 for claims, or 2.x for both APIs";
 
-/// Its version by its Deployment, else what the kinds that it serves tell of it.
+/// The version from Crossplane's Deployment, or else an estimate from the served kinds.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Check {
     if matches!(snapshot.definitions, ListResult::NoSuchKind) {
         return Check::bad("Crossplane", "is not installed", WANTED);
@@ -45,7 +45,7 @@ pub(super) fn is_available(deployment: &DynamicObject) -> bool {
     deployment.data["status"]["availableReplicas"].as_i64().is_some_and(|pods| pods > 0)
 }
 
-/// What it has written stays as it was: everything else may look well.
+/// Objects keep their last status without Crossplane, so all other checks may pass.
 fn down(deployment: &DynamicObject) -> Check {
     let namespace = deployment.metadata.namespace.as_deref().unwrap_or("crossplane-system");
     let helps = format!("run `kubectl -n {namespace} get pods -l app=crossplane`");
@@ -66,7 +66,7 @@ fn judged(version: &str, number: Version) -> Check {
     }
 }
 
-/// XRDs have a version v2 since 2.0, and Usages are v1beta1 since 1.19.
+/// XRDs have version v2 since Crossplane 2.0, and Usages have v1beta1 since 1.19.
 fn by_kinds(snapshot: &ClusterSnapshot) -> Check {
     const UNSEEN: &str = "exact version unknown, because you may not read its Deployment";
     let Some(served) = &snapshot.served else {
@@ -87,7 +87,7 @@ fn by_kinds(snapshot: &ClusterSnapshot) -> Check {
     }
 }
 
-/// The version of a Deployment's image, else that of its label; as it is written, and as numbers.
+/// The version from a Deployment's image or else from its label, as text and as numbers.
 fn version(deployment: &DynamicObject) -> Option<(String, Version)> {
     let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
     let container =
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_deployment_its_kinds_tell() {
+    fn served_kinds_give_the_version_without_the_deployment() {
         for (version, kind, mark) in [
             ("v2", "CompositeResourceDefinition", Mark::Good),
             ("v1beta1", "Usage", Mark::Busy),

@@ -1,4 +1,4 @@
-//! Fields of objects that several checks need.
+//! Fields of objects for several checks.
 
 use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;

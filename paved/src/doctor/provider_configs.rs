@@ -1,4 +1,4 @@
-//! The provider configs that environments go through: those that Settings name, else `default`.
+//! The provider configs of environments: the configs that Settings name, or else `default`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,29 +16,29 @@ use super::objects::name;
 use super::snapshot::{self, ClusterSnapshot, ListResult};
 use crate::style::harmless;
 
-/// What goes through the configs of a family.
+/// The provider configs that environments need from a family.
 #[derive(Default)]
 struct Wanted {
     /// The configs, as resources refer to them.
     references: BTreeSet<Reference>,
-    /// What cannot do without.
+    /// The APIs that always need a config.
     always: BTreeSet<&'static str>,
-    /// What needs it for some choices.
+    /// The APIs that need a config for some options.
     sometimes: BTreeSet<&'static str>,
-    /// Whether there may be others in Settings that cannot be seen.
+    /// Whether invisible Settings may name other configs.
     unseen: bool,
 }
 
 /// A provider config.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Reference {
-    /// Of the environments of this namespace; of all others where none is named.
+    /// The namespace of the environments with this config. `None` for all other namespaces.
     of: Option<String>,
     kind: String,
     name: String,
 }
 
-/// A line for each provider config that environments go through.
+/// A line for each provider config of environments.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     let wanted = wanted(snapshot);
     let lines = |(family, wanted): (&Family, &Wanted)| -> Vec<Check> {
@@ -65,9 +65,9 @@ fn wanted(snapshot: &ClusterSnapshot) -> BTreeMap<Family, Wanted> {
     all
 }
 
-/// The configs of a family that Settings name: the one for everybody, and those of namespaces.
+/// The configs of a family in Settings: the common config, and those of single namespaces.
 fn references(configs: &Value, provider: Provider, flavour: Flavour) -> Vec<Reference> {
-    // What is wrong with Settings is told where they are.
+    // Another check reports invalid Settings.
     let known: ProviderConfigs = serde_json::from_value(configs.clone()).unwrap_or_default();
     let own = configs[key(provider)]["byNamespace"].as_object().into_iter().flatten();
     let namespaces = std::iter::once(None).chain(own.map(|(namespace, _)| Some(namespace.clone())));
@@ -81,7 +81,8 @@ fn references(configs: &Value, provider: Provider, flavour: Flavour) -> Vec<Refe
 }
 
 impl Wanted {
-    /// `None` where nobody serves its kind: the provider is missing, which is told of the provider.
+    /// `None` if the cluster does not serve the config's kind. The provider is then missing, and
+    /// its own check reports that.
     fn check(
         &self,
         reference: &Reference,
@@ -131,7 +132,7 @@ impl Wanted {
         })
     }
 
-    /// Whether a namespace has a config of its own.
+    /// Whether a namespace has its own config.
     fn has_own(&self, family: Family, snapshot: &ClusterSnapshot) -> bool {
         let own = self.references.iter().filter(|reference| reference.of.is_some());
         own.into_iter().any(|reference| {
@@ -144,7 +145,7 @@ impl Wanted {
 }
 
 impl Reference {
-    /// Whether it is this one. Where the kind lives in namespaces, each has one of its own.
+    /// Whether the object is this config. A namespaced kind has one object in each namespace.
     fn is(&self, object: &DynamicObject) -> bool {
         let namespace = object.metadata.namespace.as_ref();
         let fits = namespace.is_none() || self.of.is_none() || namespace == self.of.as_ref();
@@ -177,8 +178,8 @@ mod tests {
     use super::*;
     use crate::doctor::checks::tests::{objects, snapshot};
 
-    /// What is said where a step's input and the EnvironmentConfig that it names are these, of the
-    /// namespaced flavour's AWS.
+    /// The result for these Settings in a step's input and in its EnvironmentConfig, for the
+    /// namespaced API on AWS.
     fn told(input: &Value, config: &Value, there: &[(&str, Option<&str>, &str)]) -> Vec<String> {
         let mut snapshot = snapshot();
         let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_lives_in_namespaces_is_looked_for_there() {
+    fn namespaced_kind_is_listed_in_its_namespaces() {
         let config = json!({"name": "team", "kind": OWN});
         let there = told(&json!({}), &config, &[(OWN, Some("vision"), "team")]);
         assert_eq!(there, ["✓ ProviderConfig.aws.m.upbound.io  team"]);
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_have_their_own() {
+    fn namespaces_have_separate_provider_configs() {
         let config = json!({"name": "company", "byNamespace": {
             "vision": {"name": "mine", "kind": OWN}, "speech": {"name": "of-speech"}}});
         let told = told(

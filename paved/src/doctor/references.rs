@@ -1,5 +1,6 @@
-//! What keeps users from writing Crossplane's own fields, and what Crossplane may look up: without
-//! the first a user takes over what is another's, without the second nothing is composed.
+//! The admission policies that protect Crossplane's own fields, and Crossplane's right to read
+//! Namespaces. Without the policies, a user can take over another user's environment. Without the
+//! right, Compositions that look up Namespaces compose no resources.
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::policy::{Guarded, NOT_BY, exempts_restore};
@@ -12,15 +13,15 @@ use super::crossplane::is_available;
 use super::objects::{is_ours, name};
 use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// The schema revision whose Compositions have Crossplane look up Namespaces.
+/// The first schema revision with Compositions that let Crossplane look up Namespaces.
 const LOOKS_UP_SINCE: u64 = 2;
 
-/// Policies and rights, each in a line.
+/// The checks of policies and rights, one line each.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     policies(snapshot).into_iter().chain(rights(snapshot)).collect()
 }
 
-/// The resources of ours that no policy protects, in one line.
+/// One line with our resources that no policy protects.
 fn policies(snapshot: &ClusterSnapshot) -> Option<Check> {
     const WHAT: &str = "Admission policies";
     const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group. Without \
@@ -66,7 +67,7 @@ fn policies(snapshot: &ClusterSnapshot) -> Option<Check> {
     })
 }
 
-/// The resources (`plural.group`) of an XRD that have fields of Crossplane's.
+/// The resources (`plural.group`) of an XRD that have fields of Crossplane.
 fn guarded(definition: &DynamicObject) -> Vec<(String, Guarded)> {
     let spec = &definition.data["spec"];
     let claims = spec["claimNames"].is_object();
@@ -118,20 +119,21 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || *value == json!({}) || *value == json!([])
 }
 
-/// The expressions of a policy's conditions: what they do not match, the policy does not check.
+/// The expressions of a policy's match conditions. The policy does not check a request if one
+/// condition is false.
 fn conditions(policy: &DynamicObject) -> impl Iterator<Item = &str> {
     let conditions = policy.data["spec"]["matchConditions"].as_array();
     conditions.into_iter().flatten().map(|one| one["expression"].as_str().unwrap_or_default())
 }
 
-/// The one user that a condition exempts.
+/// The user that a condition exempts, if it exempts exactly one user.
 fn exempted(condition: &str) -> Option<&str> {
     let user = condition.strip_prefix(NOT_BY)?.trim_start().strip_prefix("!=")?.trim();
     let user = user.strip_prefix('\'')?.strip_suffix('\'')?;
     (!user.contains('\'')).then_some(user)
 }
 
-/// The users that Crossplane runs as, by its Deployments with pods.
+/// The users of Crossplane, from its Deployments with available pods.
 fn accounts(snapshot: &ClusterSnapshot) -> Vec<String> {
     let ListResult::All(deployments) = &snapshot.crossplane else { return Vec::new() };
     let account = |deployment: &DynamicObject| {
@@ -142,13 +144,13 @@ fn accounts(snapshot: &ClusterSnapshot) -> Vec<String> {
     deployments.iter().filter(|one| is_available(one)).filter_map(account).collect()
 }
 
-/// Whether a policy of ours checks what a user writes, who is Crossplane.
+/// Whether one of our policies checks the writes of Crossplane, which uses this account.
 fn stops(policy: &DynamicObject, account: &str, guarded: &[(String, Guarded)]) -> bool {
     let passes = conditions(policy).any(|condition| exempted(condition) == Some(account));
     !passes && guarded.iter().any(|(resource, guarded)| covers(policy, resource, *guarded))
 }
 
-/// Whether a binding puts a policy into force, for every object.
+/// Whether a binding enforces a policy for every object.
 fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
     bindings.iter().map(|binding| &binding.data["spec"]).any(|spec| {
         let denies = spec["validationActions"]
@@ -158,7 +160,7 @@ fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
     })
 }
 
-/// Whether Crossplane may look up Namespaces, where a Composition has it do so.
+/// Whether Crossplane may look up Namespaces, if a Composition lets it do so.
 fn rights(snapshot: &ClusterSnapshot) -> Option<Check> {
     const WHAT: &str = "Crossplane's rights";
     compositions::all(snapshot).iter().find(|used| looks_up_namespaces(used))?;
@@ -207,7 +209,7 @@ mod tests {
 
     const GROUP: &str = "dev.example.org";
 
-    /// A cluster with the claims API of virtual environments, whose Composition has this schema
+    /// A cluster with the claims API of virtual environments and a Composition of this schema
     /// revision.
     fn claims(revision: u64) -> ClusterSnapshot {
         let definition = json!({"metadata": {"name": "x"}, "spec": {"group": GROUP,
@@ -318,7 +320,7 @@ mod tests {
             found.contains("runs as system:serviceaccount:upbound-system:crossplane"),
             "{found}"
         );
-        assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "this one does not run");
+        assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "no pod is available");
     }
 
     #[test]
@@ -336,7 +338,7 @@ mod tests {
         assert_eq!(mark(2, objects(&[])), Some(Mark::Bad));
         assert_eq!(mark(2, ListResult::Hidden), Some(Mark::Busy));
         assert_eq!(mark(1, objects(&[])), None);
-        // A GPU workspace has no namespace of its own.
+        // A GPU workspace creates no namespace.
         assert_eq!(rights(&ClusterSnapshot { roles: objects(&[]), ..snapshot() }), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the cluster serves the kinds of the providers that our Compositions compose.
+//! Checks whether the cluster serves the providers' kinds in our Compositions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,7 @@ use super::check::Check;
 use super::compositions::{self, UsedComposition};
 use super::snapshot::ClusterSnapshot;
 
-/// A line for each provider of whose kinds some are not served although Compositions of ours
-/// compose them.
+/// A line for each provider with kinds that are not served although our Compositions compose them.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     let Some(served) = &snapshot.served else {
         return vec![Check::open("Providers' kinds", "the API server does not list its kinds")];
@@ -39,7 +38,7 @@ pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     missing.into_iter().map(|(package, missing)| missing.check(&package)).collect()
 }
 
-/// What is missing of a provider.
+/// The missing kinds of a provider.
 #[derive(Default)]
 struct Missing {
     kinds: BTreeSet<String>,
@@ -67,8 +66,8 @@ impl Missing {
         let found = if self.needed {
             format!("no provider serves {kinds}, which {apis} needs")
         } else {
-            // The provider is there, so the choices are on offer, and one missing kind stops the
-            // whole environment.
+            // The provider is installed, so users can choose its options. One missing kind then
+            // blocks the whole environment.
             format!("does not serve {kinds}, which some options of {apis} need to continue")
         };
         Check::bad(what, found, &helps)

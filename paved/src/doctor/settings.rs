@@ -1,4 +1,4 @@
-//! The Settings that Compositions give the function: they are there, and as they should be.
+//! Checks the Settings that Compositions pass to the function.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::snapshot::{ClusterSnapshot, ListResult};
 use crate::style::harmless;
 use crate::validate::violations;
 
-/// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose
-/// own are wrong.
+/// A line for each EnvironmentConfig with Settings, and for each Composition with invalid Settings
+/// in its input.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     let used = compositions::all(snapshot);
     let own = used.iter().filter_map(|used: &UsedComposition<'_>| {
@@ -29,7 +29,7 @@ pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
     own.chain(named.into_iter().map(|name| config(name, &snapshot.configs))).collect()
 }
 
-/// What to do about Settings that are wrong.
+/// The remediation for invalid Settings.
 const HELPS: &str = "every environment is rejected until Settings are corrected. Run `paved \
                      validate FILE` to \
      find the line";
@@ -52,7 +52,7 @@ fn config(named: &str, configs: &ListResult) -> Check {
     }
 }
 
-/// The first thing that is wrong, and how many there are besides.
+/// The first error, and the number of further errors.
 fn wrong(violations: &[Violation]) -> Option<String> {
     let (first, others) = violations.split_first()?;
     let others =
@@ -70,7 +70,7 @@ mod tests {
     use crate::style::Mark;
 
     #[test]
-    fn placeholder_of_a_machine_image_is_named_and_is_no_failure() {
+    fn placeholder_of_a_machine_image_is_reported_as_a_note() {
         let mut snapshot = snapshot();
         snapshot.configs = objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0123456789abcdef0"}}}}})]);

@@ -1,4 +1,4 @@
-//! Reads what `paved doctor` judges, as far as the caller may.
+//! Reads the objects for `paved doctor`, as far as the caller may read them.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ use paved_client::cluster::{Api, Cluster, Kind, Kinds, group_name, is_denied};
 use super::check::Check;
 use super::family::family;
 
-/// What was read of a kind.
+/// The objects of a kind, or the reason why they could not be read.
 pub(super) enum ListResult {
     All(Vec<DynamicObject>),
-    /// The caller may not list it.
+    /// The caller may not list the kind.
     Hidden,
-    /// It could not be read, for this reason.
+    /// The read failed for this reason.
     Failed(String),
-    /// The cluster does not know it.
+    /// The cluster does not have the kind.
     NoSuchKind,
 }
 
 impl ListResult {
-    /// What there is to say where nothing was read: want of rights says nothing of the cluster, an
-    /// error does.
+    /// The check for objects that were not read. Missing rights do not mean that the cluster is
+    /// broken, but an error does.
     pub(super) fn unread(&self, what: impl Into<String>) -> Check {
         match self {
             Self::Failed(why) => Check::bad(
@@ -42,7 +42,7 @@ impl ListResult {
     }
 }
 
-/// A kind of provider config, and its objects.
+/// A kind of provider config and its objects.
 pub(super) struct ProviderConfigs {
     pub(super) resource: ApiResource,
     pub(super) objects: ListResult,
@@ -55,40 +55,40 @@ pub(super) struct Clusters {
     pub(super) objects: ListResult,
 }
 
-/// What was read of a cluster.
+/// All objects that were read from a cluster.
 pub(super) struct ClusterSnapshot {
     pub(super) kinds: Vec<Kind>,
-    /// The Deployments that call themselves Crossplane.
+    /// Deployments with the label `app=crossplane`.
     pub(super) crossplane: ListResult,
-    /// Group, version and kind of all that the cluster serves; `None` where it does not say.
+    /// Group, version and kind of all served kinds. `None` if the discovery failed.
     pub(super) served: Option<BTreeSet<Served>>,
     pub(super) definitions: ListResult,
     pub(super) compositions: ListResult,
     pub(super) configs: ListResult,
     pub(super) functions: ListResult,
     pub(super) providers: ListResult,
-    /// The ValidatingAdmissionPolicies, and their bindings.
+    /// The ValidatingAdmissionPolicies, and below their bindings.
     pub(super) policies: ListResult,
     pub(super) bindings: ListResult,
-    /// The ClusterRoles that are aggregated to Crossplane's own.
+    /// The ClusterRoles that are aggregated to Crossplane's role.
     pub(super) roles: ListResult,
     pub(super) provider_configs: Vec<ProviderConfigs>,
-    /// Managed clusters of ours, by kind.
+    /// Our managed clusters, by kind.
     pub(super) clusters: Vec<Clusters>,
 }
 
-/// The label of ClusterRoles that are aggregated to Crossplane's own.
+/// The label of ClusterRoles that are aggregated to Crossplane's role.
 const AGGREGATED: &str = "rbac.crossplane.io/aggregate-to-crossplane=true";
 
-/// The kinds of managed clusters whose cloud upgrades them, and the field of `spec.forProvider`
-/// that has the version.
+/// The kinds of managed clusters that their cloud upgrades, and the version's field in
+/// `spec.forProvider`.
 pub(super) const CLUSTERS: [(models::Kind, &str); 2] =
     [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
 
 /// Group, version and kind.
 pub(super) type Served = (String, String, String);
 
-/// Reads what the checks are about, as far as the caller may.
+/// Reads the objects for all checks, as far as the caller may read them.
 pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
     let crossplane = |group: &str, version: &str, kind: &str, plural: &str| ApiResource {
         group: group.to_owned(),
@@ -116,7 +116,7 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         crossplane("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
     ];
     let deployments = ApiResource::erase::<Deployment>(&());
-    // An API server before 1.27 answers with something else.
+    // An API server before 1.27 returns another document.
     let groups = cluster.client.list_api_groups_aggregated().await.ok();
     let groups = groups.filter(|groups| !groups.items.is_empty());
     let (policies, bindings, roles) = futures::join!(
@@ -159,7 +159,7 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
     }
 }
 
-/// Every object of a kind that has these labels, whatever its namespace.
+/// All objects of a kind with these labels, in all namespaces.
 async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListResult {
     let api = Api::for_resource(&cluster.client, None, resource);
     match api.list(&ListParams::default().labels(labels)).await {
@@ -186,8 +186,7 @@ fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
     all
 }
 
-/// The kinds of provider config by which environments reach clouds: the cluster-wide ones, and
-/// those that live in namespaces.
+/// The served kinds of provider configs, cluster-wide and namespaced.
 fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     let mut kinds = Vec::new();
     for group in &groups.items {
@@ -196,7 +195,7 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
             continue;
         }
         for wanted in ["ClusterProviderConfig", "ProviderConfig"] {
-            // It may have another version than the group's newest kinds.
+            // The version may differ from the version of the group's newest kinds.
             let found = group.versions.iter().find_map(|version| {
                 let is_wanted = |resource: &&APIResourceDiscovery| {
                     resource
@@ -220,12 +219,12 @@ fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
     kinds
 }
 
-/// The label of what we compose, as a selector.
+/// The label of our composed resources, as a selector.
 fn ours() -> String {
     format!("{}=true", compose::OWNED_LABEL)
 }
 
-/// The kinds of managed clusters to look at, in both flavours.
+/// The kinds of managed clusters, as cluster-scoped and as namespaced kinds.
 pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
     CLUSTERS.into_iter().flat_map(|(kind, field)| {
         [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {

@@ -11,7 +11,7 @@ use paved_client::environment::{Environment, age};
 use crate::Console;
 use crate::style::{self, Column, Mark, Row, one_line};
 
-/// What a row shows of an environment.
+/// The values of an environment's row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     namespace: String,
@@ -46,12 +46,12 @@ impl Line {
         }
     }
 
-    /// The same, once it does not exist any more.
+    /// The row of a deleted environment.
     pub(super) fn gone(self) -> Self {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
     }
 
-    /// What it is, whatever becomes of it.
+    /// The identity of the environment, which does not change.
     pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
@@ -60,7 +60,7 @@ impl Line {
 /// Namespace, name, kind and group.
 pub(super) type Key = (String, String, String, String);
 
-/// A table that can go on: what is printed twice is printed once.
+/// A table that can follow changes. An unchanged row is printed only once.
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
@@ -74,7 +74,7 @@ impl Table {
         Self { all_namespaces, wide, painted: style::Table::new(columns), printed: HashMap::new() }
     }
 
-    /// Prints the lines that say something new, sorted, with the heads above the first.
+    /// Prints the new or changed lines, sorted. The first call prints the column heads.
     pub(super) fn print(
         &mut self,
         mut lines: Vec<Line>,
@@ -91,7 +91,8 @@ impl Table {
         Ok(())
     }
 
-    /// Of a kind, the lines that stand there and are not among these: they have gone unseen.
+    /// The printed lines of a kind that a new list does not have. Their environments were deleted
+    /// without an event.
     pub(super) fn missing(&self, kind: &Kind, there: &BTreeSet<Key>) -> Vec<Line> {
         let is_kind = |line: &&Line| line.kind == kind.name() && line.group == kind.resource.group;
         let lines =
@@ -122,7 +123,7 @@ fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     columns
 }
 
-/// `kind.group/name`, as kubectl prints it.
+/// `kind.group/name`, in kubectl's format.
 pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
     let name = object.metadata.name.as_deref().unwrap_or_default();
     format!("{}/{name}", kind.full_name().to_lowercase())

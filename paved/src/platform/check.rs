@@ -1,4 +1,4 @@
-//! `--check`: environments composed with the old and with the new Settings.
+//! `--check`: composes environments with the old and with the new Settings.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::files::{Document, Inputs, shown};
 use crate::prepare::{self, Sources};
 use crate::style::{BOLD, YELLOW};
 
-/// Shows for every environment what the new Settings would change in it; one that they do not
-/// compose is a failure.
+/// Shows the effect of the new Settings on every environment. An environment that cannot be
+/// composed is a failure.
 pub(super) fn run(
     args: &Platform,
     inputs: &Inputs,
@@ -60,7 +60,7 @@ fn environments(
     Ok(environments)
 }
 
-/// An environment, before and after.
+/// An environment to compose with two Settings.
 struct Change<'a> {
     document: &'a Document,
     seen: &'a Observed,
@@ -90,8 +90,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// File, kind and name, and what is composed with these Settings: of what is there, or if
-    /// nothing is, sooner or later.
+    /// File, kind and name, and the resources with these Settings. Without observed resources,
+    /// these are all resources up to the ready state.
     fn composed(
         &self,
         settings: Option<&Path>,
@@ -111,11 +111,12 @@ impl Change<'_> {
     }
 }
 
-/// The resources that are composed now; if none exists yet, those that are composed later as well.
+/// The currently composed resources. If no resource exists yet, also the resources that are
+/// composed later.
 fn all_slots(subject: &mut Subject, now: Timestamp) -> Result<Slots, Rejected> {
     let mut slots = composed::slots(subject, now)?;
     if subject.world.resources().is_empty() {
-        // Much waits for others to be ready.
+        // Many resources wait until others are ready.
         composed::settle(subject, now)?;
         for (slot, resource) in composed::slots(subject, now)? {
             slots.entry(slot).or_insert(resource);

@@ -1,4 +1,4 @@
-//! A line per resource, for people. Secrets never stand in it.
+//! A tree with one line for each resource. It never contains a secret.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use simulator::core::Rendered;
 
 use crate::style::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
 
-/// Prints the composite, a line per resource, its status and the function's results.
+/// Prints the composite, a line for each resource, the status and the function's results.
 pub(crate) fn print(
     subject: &Subject,
     rendered: &Rendered,
@@ -28,7 +28,8 @@ pub(crate) fn print(
     results(response, out)
 }
 
-/// Kind, name, claim, phase and progress; below it the one sentence that the claim's owner reads.
+/// Prints kind, name, claim, phase and progress. The line below is our condition's message for the
+/// claim's owner.
 fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let text = |value: &Value| harmless_name(value.as_str().unwrap_or_default());
     let (kind, name) = (text(&composite["kind"]), text(&composite["metadata"]["name"]));
@@ -82,8 +83,8 @@ impl Leaf {
     }
 }
 
-/// A leaf per slot: what is applied, and what the function's status says of it or of what is still
-/// to come.
+/// One line for each slot, from the applied resources and from the function's status. The status
+/// also has resources that are not applied yet.
 fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut leaves = BTreeMap::new();
@@ -109,7 +110,7 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
             failed,
             message: String::new(),
         });
-        // Of a wrapper people want to know what it wraps.
+        // The status shows the kind inside a wrapper, which is more useful to users.
         (leaf.kind, leaf.message, leaf.failed) = (kind, text(&line["message"]), failed);
     }
     leaves.into_values().collect()
@@ -120,7 +121,7 @@ fn desired_ready(response: &RunFunctionResponse, slot: &str) -> bool {
     desired.is_some_and(|resource| resource.ready() == function_sdk_rust::proto::v1::Ready::True)
 }
 
-/// The API's own status fields.
+/// Prints the status fields of the API.
 fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let fields: Vec<(&String, &Value)> = composite["status"]
         .as_object()
@@ -137,7 +138,7 @@ fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the function wants known; our condition's sentence stands at the top already.
+/// Prints the function's results. The message of our condition is already at the top.
 pub(crate) fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io::Result<()> {
     let ours = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     let sentence = ours.and_then(|condition| condition.message.as_deref());

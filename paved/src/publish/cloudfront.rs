@@ -1,4 +1,4 @@
-//! CloudFront's edges, which cache the site: invalidations make them fetch it again.
+//! CloudFront's edges, which cache the site. An invalidation makes them fetch it again.
 
 use std::time::Duration;
 
@@ -14,14 +14,13 @@ use super::service::{Answer, Refused, Service, element};
 use crate::Console;
 use crate::failure::Failure;
 
-/// All paths, which count and cost as one. Edges may also cache that a new file is missing.
+/// All paths, which count and cost as one path. Edges may also cache that a new file is missing.
 const ALL_PATHS: &str = "/*";
 
-/// The first and the longest delay between two questions for an invalidation, as the SDK's waiter
-/// has them.
+/// The first and the longest delay between two reads of an invalidation, as in the SDK's waiter.
 const DELAYS: [Duration; 2] = [Duration::from_secs(20), Duration::from_mins(10)];
 
-/// A distribution's edges, in the caller's hands.
+/// A distribution's edges, with the caller's credentials.
 pub(super) struct CloudFront {
     service: Service,
     distribution: String,
@@ -38,10 +37,10 @@ impl CloudFront {
         format!("/2020-05-31/distribution/{distribution}/invalidation")
     }
 
-    /// Whether an invalidation was begun since that moment, in seconds: a run that ended early has
-    /// begun none. An unreadable list counts as one without invalidations.
+    /// Whether an invalidation began at that Unix time or later. An interrupted run may not have
+    /// begun an invalidation. An unreadable list counts as empty.
     pub(super) async fn were_told_since(&self, moment: i64) -> bool {
-        // The newest come first.
+        // The newest invalidations come first.
         let answer = self.service.send("GET", &self.path(), &[], "").await;
         let list = answer.map(|answer| answer.records("InvalidationSummary")).unwrap_or_default();
         list.iter()
@@ -49,7 +48,7 @@ impl CloudFront {
             .any(|begun| begun.as_second() >= moment)
     }
 
-    /// Lets every edge fetch the site again, and waits until CloudFront reports that they do.
+    /// Invalidates the site on all edges, and waits until CloudFront reports the completion.
     pub(super) async fn renew(
         &self,
         longest: Duration,
@@ -80,16 +79,17 @@ impl CloudFront {
         Ok(())
     }
 
-    /// Lets every edge forget deleted files, without waiting for it. Another run cannot see in the
-    /// bucket that this is missing.
+    /// Invalidates deleted files on all edges, without waiting. A later run could not detect from
+    /// the bucket that this invalidation is missing.
     pub(super) async fn forget(&self, console: &mut Console<'_>) -> Result<(), Failure> {
         let again = "stale files are deleted, but edges may still serve them. Run the command \
                      again with --invalidate";
         self.begin(again, console).await.map(drop)
     }
 
-    /// The invalidation's id; `again` is the advice after a failure. A role for uploads may lack the
-    /// right to invalidate. Then a note is enough, because edges follow the files' headers.
+    /// Begins an invalidation and returns its ID. `again` is the advice after a failure. A role for
+    /// uploads may lack the right to invalidate. In this case a note is enough, because edges obey
+    /// the files' headers.
     async fn begin(
         &self,
         again: &str,
@@ -123,7 +123,7 @@ fn is_completed(answer: &Answer) -> bool {
     invalidations.iter().any(|one| one.get("Status").is_some_and(|status| status == "Completed"))
 }
 
-/// Two invalidations of the same reference are one.
+/// CloudFront treats two invalidations with the same reference as one.
 fn reference() -> String {
     format!("paved-{}-{}", Timestamp::now().as_nanosecond(), std::process::id())
 }

@@ -1,5 +1,4 @@
-//! The AWS account in the caller's hands: credentials and endpoints, found as the AWS CLI finds
-//! them.
+//! The caller's AWS account, with the credentials and endpoints that the AWS CLI would find.
 
 use aws_config::retry::RetryConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -12,17 +11,17 @@ use super::error;
 use super::service::Service;
 use crate::failure::Failure;
 
-/// How often a request is tried: pipelines run over networks that stumble.
+/// Number of attempts for each request, because networks of pipelines are unreliable.
 const TRIES: u32 = 5;
 
-/// An account, and where it is spoken to.
+/// An account and its endpoints.
 pub(super) struct Account {
     config: SdkConfig,
     region: String,
 }
 
 impl Account {
-    /// Takes the first credentials that there are: variables, profiles with single sign-on or other
+    /// Uses the first credentials that it finds: variables, profiles with single sign-on or other
     /// sources, web identity, the roles of containers and machines.
     pub(super) async fn open(region: &str, endpoint: Option<&str>) -> Result<Self, Failure> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
@@ -32,7 +31,7 @@ impl Account {
             loader = loader.endpoint_url(url);
         }
         let config = loader.load().await;
-        // Asked for now, so that their absence is told as such.
+        // Requests the credentials now, so that their absence has its own error message.
         if let Some(credentials) = config.credentials_provider() {
             credentials
                 .provide_credentials()
@@ -93,8 +92,8 @@ struct Variant {
     dual_stack: bool,
 }
 
-/// AWS's endpoint of a bucket, by the SDK's rules: the certificates of S3 cover no bucket with a
-/// dot.
+/// AWS's endpoint of a bucket, by the SDK's rules. S3's certificates do not cover host names of
+/// buckets with a dot.
 fn bucket_url(bucket: &str, region: &str, variant: Variant) -> String {
     let fips = if variant.fips { "-fips" } else { "" };
     let dual_stack = if variant.dual_stack { ".dualstack" } else { "" };

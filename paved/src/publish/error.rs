@@ -1,4 +1,4 @@
-//! What AWS's errors mean, in one line each, with what to check.
+//! Explains AWS's errors in one line each, with the remediation.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use crate::failure::Failure;
 use crate::style::harmless;
 
-/// What an error means for whoever wanted to `act`, as in `upload index.html to bucket b`.
+/// Explains a failure to `act`, for example `upload index.html to bucket b`.
 pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, act: &str) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// What it means that there are no credentials.
+/// The failure for missing credentials.
 pub(super) fn no_credentials(error: &(dyn Error + 'static)) -> Failure {
     Failure::NoAccess {
         message: format!("no AWS credentials: {}", innermost(error)),
@@ -41,7 +41,7 @@ pub(super) fn no_credentials(error: &(dyn Error + 'static)) -> Failure {
     }
 }
 
-/// What a server's refusal means: its status, its code for the error and its words.
+/// Explains a server's rejection: its status, error code and message.
 pub(super) fn answered(status: u16, code: &str, message: &str, act: &str) -> Failure {
     let told = match (code, message) {
         ("", "") => format!("status {status}"),
@@ -70,12 +70,12 @@ pub(super) fn answered(status: u16, code: &str, message: &str, act: &str) -> Fai
     Failure::NoAccess { message: format!("you may not {act}: {told}"), check: check.to_owned() }
 }
 
-/// Something that was tried, and failed.
+/// A failed action and its cause.
 pub(super) fn failed(act: &str, why: &str) -> Failure {
     Failure::Provisioning { what: format!("cannot {act}:"), message: one_line(why) }
 }
 
-/// What lies at the bottom of an error: layers above repeat it, or say nothing.
+/// The innermost cause of an error. The outer errors only repeat it, or have no details.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(below) = cause.source() {

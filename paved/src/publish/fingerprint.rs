@@ -1,24 +1,24 @@
-//! Which names carry a hash of what is in the file, as bundlers write them.
+//! Finds names with a hash of the file's content, as bundlers write them.
 //!
-//! Where in doubt a name carries none: to ask once more costs little, and a file that is kept for a
-//! year by mistake cannot be called back.
+//! A doubtful name counts as a name without a hash. One more request costs little, but a file that
+//! is wrongly cached for a year cannot be recalled.
 
 use std::collections::BTreeSet;
 
-/// The folders into which a bundler has written.
+/// The folders with a bundler's output.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints {
     bundled: BTreeSet<String>,
 }
 
 impl Fingerprints {
-    /// A name that is a hash beyond doubt vouches for its folder.
+    /// A name with an obvious hash shows that a bundler wrote its folder.
     pub(super) fn among<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
         let beyond_doubt = keys.map(split).filter(|(_, name)| is_plain(name));
         Self { bundled: beyond_doubt.map(|(folder, _)| folder.to_owned()).collect() }
     }
 
-    /// Whether a file's name carries a hash.
+    /// Whether a file's name has a hash.
     pub(super) fn has(&self, key: &str) -> bool {
         let (folder, name) = split(key);
         is_plain(name) || self.bundled.contains(folder) && is_likely(name)
@@ -30,11 +30,11 @@ fn split(key: &str) -> (&str, &str) {
     key.rsplit_once('/').unwrap_or(("", key))
 }
 
-/// A hash wherever it stands: `app-1a2b3c4d.js`, `main.5QXZ3KJV.css`, `index-BfLp4nCs.js`. A date
-/// or a word is none.
+/// Whether a name has an obvious hash: `app-1a2b3c4d.js`, `main.5QXZ3KJV.css`, `index-BfLp4nCs.js`.
+/// Dates and words are not hashes.
 fn is_plain(name: &str) -> bool {
     let mut pieces = name.split(['.', '-', '_', '~']);
-    // What comes first is the name itself, unless there is nothing else before the extension.
+    // The first piece is the file's own name, unless it is the only piece before the extension.
     let alone = name.split('.').count() == 2 && name.split(['-', '_', '~']).count() == 1;
     if !alone {
         pieces.next();
@@ -42,8 +42,8 @@ fn is_plain(name: &str) -> bool {
     pieces.any(is_hash)
 }
 
-/// Letters and digits that alternate as they do by chance, never as in a word with a number behind
-/// it.
+/// Whether letters and digits alternate as in a hash. A word with a number at its end does not
+/// count.
 fn is_hash(piece: &str) -> bool {
     const MIN_LEN: usize = 8;
     const MAX_LEN: usize = 64;
@@ -63,15 +63,15 @@ fn is_hexadecimal(piece: &str) -> bool {
     piece.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
 }
 
-/// How often one kind of character follows another.
+/// The number of changes between digits, upper case and other characters.
 fn alternations(piece: &str) -> usize {
     let kind = |c: &u8| (c.is_ascii_digit(), c.is_ascii_uppercase());
     piece.as_bytes().windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count()
 }
 
-/// What Vite, Rollup and esbuild put before the extension: eight characters that may be any
-/// letters, and with the first two `-` and `_` too: `index-CoJyNNAh.css`, `about._IcwKZoH.js`,
-/// `main-QWERTZUI.js`. Words and numbers are none.
+/// Whether a name has eight characters before its extension as Vite, Rollup and esbuild write them.
+/// They may all be letters, and with Vite and Rollup also `-` and `_`. Examples:
+/// `index-CoJyNNAh.css`, `about._IcwKZoH.js`, `main-QWERTZUI.js`. Words and numbers do not count.
 fn is_likely(name: &str) -> bool {
     const LENGTH: usize = 8;
     let stem =
@@ -90,8 +90,8 @@ fn is_likely(name: &str) -> bool {
         && !hash.split(['-', '_']).all(is_word)
 }
 
-/// A word, or several in capitals as in `DarkMode`, with a number behind or none. Two letters may
-/// always be one.
+/// Whether the text is a word or several capitalised words, for example `DarkMode`. A number at the
+/// end is allowed. Two letters always count as a word.
 fn is_word(piece: &str) -> bool {
     let word = piece.trim_end_matches(|c: char| c.is_ascii_digit()).as_bytes();
     let begins = |at: usize| {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_in_the_name_is_known_by_itself() {
+    fn content_hash_in_a_name_is_recognized() {
         for key in [
             "assets/index-BfLp4nCs.js",
             "static/js/main.073c9b0a.chunk.js",
@@ -141,9 +141,9 @@ mod tests {
         }
     }
 
-    /// What builds of these bundlers have left: whole folders, every name of which carries a hash.
+    /// Output of these bundlers. Every name in these folders has a hash.
     #[test]
-    fn a_bundler_s_folder_is_known_by_one_of_its_names() {
+    fn bundler_folder_is_recognized_by_each_of_its_names() {
         let vite = [
             "index-DNdzdKvx.css",
             "index-Dv6VGLub.js",
@@ -181,7 +181,7 @@ mod tests {
             }
             assert!(
                 names.iter().any(|name| !Fingerprints::default().has(name)),
-                "by itself one of {names:?} is in doubt"
+                "{names:?} should have a doubtful name"
             );
         }
     }

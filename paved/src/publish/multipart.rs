@@ -1,9 +1,9 @@
-//! A file in parts, and the checksum that S3 gives it.
+//! Splits a file into parts, and computes its checksum in S3.
 //!
-//! S3's `ETag` of an object is the MD5 of its bytes; of one that was uploaded in parts, the MD5 of
-//! the parts' MD5s and their number (where the server's own keys encrypt it, as in the buckets of
-//! environments). It stands in the bucket's list: whoever may list can compare, without rights to
-//! read.
+//! S3's `ETag` of an object is the MD5 of its bytes. After a multipart upload, it is the MD5 of the
+//! parts' MD5s, and their number. This is true for encryption with the server's own keys, as in the
+//! buckets of environments. The bucket's list has the `ETag`, so a comparison needs only the right
+//! to list.
 
 use std::fs;
 use std::io;
@@ -17,29 +17,29 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use md5::{Digest, Md5};
 
-/// The size of a part in bytes, and of the largest file that is uploaded in one: as the AWS CLI has
-/// it, so that what it has uploaded counts as unchanged.
+/// The size of a part in bytes. A smaller file is uploaded in one request. The AWS CLI uses the
+/// same size, so its uploads count as unchanged.
 pub(super) const PART: u64 = 8 << 20;
 
-/// S3 takes that many parts.
+/// S3's maximum number of parts.
 const MOST_PARTS: u64 = 10_000;
 
-/// The largest file.
+/// The maximum size of a file, in bytes.
 pub(super) const LARGEST: u64 = PART * MOST_PARTS;
 
 /// An MD5.
 pub(super) type Sum = [u8; 16];
 
-/// A part of a file: where it begins, and how long it is.
+/// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
-    /// From 1 on, as S3 counts.
+    /// Counted from 1, as in S3.
     pub(super) number: i32,
     offset: u64,
     length: usize,
 }
 
-/// Splits a file of that size into parts. A file that is uploaded whole has one part.
+/// Splits a file of that size into parts. A file for a single request has one part.
 pub(super) fn split(size: u64) -> Vec<Part> {
     let count = if is_whole(size) { 1 } else { size.div_ceil(PART) };
     let part = |index: u64| {
@@ -53,25 +53,25 @@ pub(super) fn split(size: u64) -> Vec<Part> {
     (0..count).filter_map(part).collect()
 }
 
-/// Whether a file of that size is uploaded in one.
+/// Whether a file of that size is uploaded in one request.
 pub(super) fn is_whole(size: u64) -> bool {
     size < PART
 }
 
 impl Part {
-    /// Its length.
+    /// The length in bytes.
     pub(super) fn bytes(self) -> u64 {
         self.length as u64
     }
 
-    /// Its bytes as they are sent, from their beginning for each attempt.
+    /// The request body. Each attempt reads the part from its start.
     pub(super) fn body(self, file: Arc<fs::File>) -> SdkBody {
         let begin =
             move || Chunks { file: Arc::clone(&file), offset: self.offset, left: self.length };
         SdkBody::retryable(move || SdkBody::from_body_1_x(begin()))
     }
 
-    /// Its checksum.
+    /// The checksum.
     pub(super) fn sum(self, file: &fs::File) -> io::Result<Sum> {
         let mut sum = Md5::new();
         let mut buffer = vec![0; CHUNK.min(self.length)];
@@ -86,11 +86,11 @@ impl Part {
     }
 }
 
-/// That much of a file is in memory at once.
+/// The bytes of a part that are in memory at the same time.
 const CHUNK: usize = 128 << 10;
 
-/// A part on its way. It was just read for its checksum: its bytes come from the system's cache,
-/// and keep nobody waiting.
+/// The request body of a part. The part was just read for its checksum, so its bytes come from the
+/// system's cache without delay.
 struct Chunks {
     file: Arc<fs::File>,
     offset: u64,
@@ -127,7 +127,7 @@ impl Body for Chunks {
     }
 }
 
-/// The `ETag` that S3 gives a file of that size.
+/// S3's `ETag` of a file with that size.
 pub(super) fn etag(file: &fs::File, size: u64) -> io::Result<String> {
     let parts = split(size);
     let sums = parts.iter().map(|part| part.sum(file)).collect::<io::Result<Vec<Sum>>>()?;
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrinks_is_told() {
+    fn shrunk_file_is_reported() {
         let told = etag(&file(5), 6).unwrap_err().to_string();
         assert_eq!(told, "changed during the upload");
     }

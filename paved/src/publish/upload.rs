@@ -1,4 +1,4 @@
-//! Uploading, many at once. What is in memory does not grow with what is uploaded.
+//! Uploads many files at once. The memory does not grow with the number or size of the files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +20,11 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::signals;
 
-/// How many files and parts are uploaded at once.
+/// The number of concurrent uploads of files and parts.
 const CONCURRENCY: usize = 16;
 
-/// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left,
-/// and what was begun is aborted: another run does it.
+/// Uploads the planned files, turn after turn. A failure or Ctrl-C stops the upload, and aborts
+/// unfinished multipart uploads. The next run uploads the rest.
 pub(super) async fn all(
     plan: &Plan,
     folder: &Folder,
@@ -50,19 +50,20 @@ pub(super) async fn all(
     progress.end();
     tokio::select! {
         () = hands.abort() => {}
-        // Whoever will not wait for that leaves parts, which a run of another day aborts.
+        // A second signal skips the abort. The parts then remain until a run on another day aborts
+        // them.
         () = signals::asked() => {}
     }
     ended
 }
 
-/// What all uploads share.
+/// The shared state of all uploads.
 struct Hands<'a> {
     folder: &'a Folder,
     bucket: &'a Bucket,
     slots: Semaphore,
     done: Done,
-    /// Uploads in parts that have begun and are not complete: the key of each, by its id.
+    /// Unfinished multipart uploads, as key by upload ID.
     begun: Mutex<BTreeMap<String, String>>,
 }
 
@@ -86,7 +87,7 @@ impl Hands<'_> {
                 },
                 _ = tick.tick() => progress.show(&self.done, console)?,
                 () = &mut interrupt => {
-                    let told = "some files are uploaded, and no page before its assets. Run the \
+                    let told = "some files are uploaded, but no page without its assets. Run the \
                                 command again";
                     return Err(Failure::Interrupted(told.to_owned()));
                 }
@@ -105,7 +106,8 @@ impl Hands<'_> {
         } else {
             self.in_parts(upload, &file).await?;
         }
-        // What has grown since is not whole there: the next run sees it.
+        // A file that has grown meanwhile is incomplete in the bucket. The next run uploads it
+        // again.
         let now = file.metadata().map_err(|error| unreadable(&error))?.len();
         if now != upload.file.size {
             return Err(unreadable(&io::Error::other("changed during the upload")));
@@ -165,7 +167,7 @@ impl Hands<'_> {
     }
 }
 
-/// A part's checksum, made where waiting for a disk holds nobody up.
+/// A part's checksum, computed on a thread where waiting for the disk does not block other work.
 async fn sum(upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<Sum, Failure> {
     let file = Arc::clone(file);
     let sum = spawn_blocking(move || part.sum(&file)).await.map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Tables, which can go on. On a terminal a row is a line: free text gives way.
+//! Tables that can be continued later. On a terminal, each row is one line, and free texts are cut.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use super::{BOLD, Mark, aligned, harmless_name, width};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     head: &'static str,
-    /// Whether its texts can be cut, or left out, where there is no room: names cannot, people type
-    /// them.
+    /// Whether the column can be cut or omitted on a narrow terminal. Names cannot, because users
+    /// type them.
     free: bool,
 }
 
@@ -24,18 +24,18 @@ impl Column {
     }
 }
 
-/// A row of a table; one cell may be coloured.
+/// A row of a table, with at most one coloured cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
-    /// The column that shows how it fares, and how.
+    /// The coloured column and its mark.
     pub(crate) mark: Option<(usize, Mark)>,
 }
 
-/// A table, as far as it was printed.
+/// A table, and the state of its output.
 pub(crate) struct Table {
     columns: Vec<Column>,
-    /// How wide each column is; they grow with what is printed.
+    /// The width of each column, which grows with the printed cells.
     widths: Vec<usize>,
     begun: bool,
 }
@@ -46,7 +46,8 @@ impl Table {
         Self { columns, widths, begun: false }
     }
 
-    /// Prints rows, and the heads above the first. `room` is the terminal's width, where it is one.
+    /// Prints rows. The first call prints the column heads. `room` is the terminal's width, or
+    /// `None` without a terminal.
     pub(crate) fn print(
         &mut self,
         rows: &[Row],
@@ -71,16 +72,17 @@ impl Table {
         rows.iter().try_for_each(|row| writeln!(out, "{}", line(row, &widths)))
     }
 
-    /// What is left of each column so that a row takes no more than that: the widest free texts are
-    /// cut first; where that is not enough, the last of them are left out.
+    /// The width of each column for rows of at most `room` columns, or `None` for an omitted
+    /// column. The widest free columns are cut first. If that is not enough, the last free columns
+    /// are omitted.
     fn fit(&self, room: usize) -> Vec<Option<usize>> {
         let mut shown: Vec<Option<usize>> = self.widths.iter().copied().map(Some).collect();
         loop {
-            // Where some are left out a sign says so behind the heads.
+            // After the heads, a sign shows that columns are omitted.
             let sign = if shown.contains(&None) { 3 } else { 0 };
             let mut widths = shown.clone();
             let taken: usize = widths.iter().flatten().map(|wide| wide + 2).sum();
-            // Behind the last there is no gap.
+            // The last column has no gap after it.
             let excess = (taken + sign).saturating_sub(room + 2);
             let last = self.free().rfind(|index| shown[*index].is_some());
             match last {
@@ -90,7 +92,7 @@ impl Table {
         }
     }
 
-    /// Takes so many characters from the widest free columns; gives whether they had as many.
+    /// Takes `excess` characters from the widest free columns. Returns whether they had enough.
     fn cut(&self, widths: &mut [Option<usize>], mut excess: usize) -> bool {
         const LEAST: usize = 8;
         while excess > 0 {
@@ -101,7 +103,7 @@ impl Table {
             let widest =
                 self.free().filter(|index| spare(*index) > 0).max_by_key(|index| widths[*index]);
             let Some(widest) = widest else { return false };
-            // A part at a time, so that several that are wide give way alike.
+            // At most half at a time, so that several wide columns shrink evenly.
             let gives = spare(widest).min(excess).div_ceil(2);
             widths[widest] = widths[widest].map(|wide| wide - gives);
             excess -= gives;
@@ -114,7 +116,7 @@ impl Table {
     }
 }
 
-/// A row, its cells below those of the others.
+/// A row, with its cells aligned to the columns.
 fn line(row: &Row, widths: &[Option<usize>]) -> String {
     let shown: Vec<(usize, &str, usize)> = row
         .cells
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_below_each_other() {
+    fn columns_are_aligned() {
         let mut table = Table::new(COLUMNS.to_vec());
         let first =
             print(&mut table, &[row(&["é", "Provisioning", ""]), row(&["grace", "", "z"])], None);
@@ -166,7 +168,7 @@ mod tests {
         let more = print(&mut table, &[row(&["a", "Ready", "b"])], None);
         assert_eq!(
             more, "a      Ready         b\n",
-            "later rows stand below the first, without heads"
+            "later rows are aligned with the first rows, and have no heads"
         );
     }
 
@@ -196,12 +198,12 @@ mod tests {
         );
         assert!(
             narrow.lines().next().unwrap().ends_with("PHASE  …"),
-            "that there is more is seen: {narrow}"
+            "a sign shows the omitted columns: {narrow}"
         );
         let roomy = at(Some(45));
         assert!(
             roomy.contains("ada@acme.exam…"),
-            "what is left out leaves its room to the others: {roomy}"
+            "an omitted column leaves its width to the others: {roomy}"
         );
         let none = at(Some(20));
         assert!(

@@ -1,4 +1,4 @@
-//! What a document is to us.
+//! Classifies documents.
 
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::Violation;
@@ -9,22 +9,22 @@ use serde_json::Value;
 use crate::files::shape;
 use crate::yaml::Located;
 
-/// What a document is to us.
+/// The class of a document.
 pub(super) enum DocumentClass {
     /// A claim or an XR.
     Environment,
-    /// Settings, or something that has Settings in it.
+    /// Settings, or a document that contains Settings.
     Settings(SettingsLocation),
-    /// Somebody else's.
+    /// A document of another kind.
     Foreign,
-    /// Meant to be one of ours.
+    /// A document that is probably a misspelled one of ours.
     Wrong(Violation),
 }
 
-/// Where a document has its Settings.
+/// The place of the Settings in a document.
 #[derive(Clone, Copy)]
 pub(super) enum SettingsLocation {
-    /// It is Settings.
+    /// The whole document.
     Whole,
     /// `data` of an EnvironmentConfig.
     Data,
@@ -69,7 +69,7 @@ pub(super) fn classify(document: &Located, in_folder: bool) -> DocumentClass {
     }
 }
 
-/// The step of a Composition that has Settings.
+/// The index of the Composition's step with Settings.
 fn input(composition: &Value) -> Option<usize> {
     let steps = composition["spec"]["pipeline"].as_array()?;
     steps.iter().position(|step| step["input"]["kind"] == KIND)

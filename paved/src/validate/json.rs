@@ -1,4 +1,4 @@
-//! What is wrong, for other programs.
+//! Errors as JSON, for other programs.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Lines of files without the secrets that may stand in them.
+//! Hides possible secrets in lines of files.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use super::Problem;
 use crate::failure::Grade;
 use crate::files::Source;
 
-/// The line of a byte as it may be shown: its number, its beginning in the file, and its text, in
-/// which a secret is covered byte by byte.
+/// The line of a byte for messages: its number, its byte range in the file, and its text. Every
+/// byte of a secret is replaced, so that positions stay.
 pub(super) fn line(source: &Source, byte: usize) -> (usize, Range<usize>, String) {
     let (number, bytes) = source.line(byte);
     let text = &source.text[bytes.clone()];
     (number, bytes, redacted(text))
 }
 
-/// Whether nothing of a document is shown: of one that does not say what it is, and of a Secret
-/// with a syntax error.
+/// Whether a document is hidden completely. This applies to a document without a kind, and to a
+/// Secret with a syntax error.
 pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
     let byte = source.text.floor_char_boundary(problem.spot.bytes.start.min(source.text.len()));
     let start = source.text[..byte].rfind("\n---").unwrap_or(0);
@@ -33,7 +33,7 @@ pub(super) fn hides(source: &Source, problem: &Problem) -> bool {
     !says("kind:") || problem.grade == Grade::Syntax && says("kind:Secret")
 }
 
-/// A line with `*` over credentials in URLs, and over keys.
+/// Replaces credentials in URLs and private keys in a line by `*`.
 fn redacted(line: &str) -> String {
     if line.contains("PRIVATE KEY") {
         let indent = line.len() - line.trim_start().len();
@@ -46,7 +46,7 @@ fn redacted(line: &str) -> String {
             let scheme = word.find("://").map_or(0, |end| end + "://".len());
             shown = covered(&shown, start + scheme..start + word.len());
         }
-        // What parts words is one byte long, or a wider space.
+        // A separator of words is one byte long, or a wider space.
         start += word.len() + line[start + word.len()..].chars().next().map_or(0, char::len_utf8);
     }
     shown

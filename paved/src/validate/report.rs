@@ -1,4 +1,4 @@
-//! What was found in all files.
+//! The results for all files.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -14,18 +14,18 @@ use crate::files::{Inputs, Source, shown};
 use crate::prepare::Sources;
 use crate::yaml::Spot;
 
-/// What was found in all files.
+/// The results for all files.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) sources: Vec<Rc<Source>>,
     pub(super) problems: Vec<Problem>,
     pub(super) valid: Vec<Valid>,
     pub(super) skipped: Vec<Skipped>,
-    /// What people should know although it is no mistake.
+    /// Notes for the user about facts that are not errors.
     pub(super) notes: Vec<String>,
-    /// What could not be read.
+    /// Failures to read a file.
     pub(super) unread: Vec<Failure>,
-    /// Whether something is wrong with the Settings that count for all files.
+    /// Whether the Settings for all files have errors.
     pub(super) settings_refused: bool,
 }
 
@@ -53,7 +53,8 @@ impl Report {
         Ok(())
     }
 
-    /// Checks a file; gives how many of its documents are ours, or were meant to be.
+    /// Checks a file, and returns the number of our documents, including misspelled and
+    /// broken ones.
     pub(super) fn look_at(
         &mut self,
         source: Rc<Source>,
@@ -113,7 +114,7 @@ impl Report {
         Ok(ours)
     }
 
-    /// Checks the Settings of a file that is there for them alone.
+    /// Checks only the Settings in a file.
     pub(super) fn look_at_settings(
         &mut self,
         path: &Path,
@@ -132,7 +133,7 @@ impl Report {
         Ok(())
     }
 
-    /// Adds what was found elsewhere; a file that was among the others already is not told twice.
+    /// Adds results of other files. A file that is already known is not reported twice.
     pub(super) fn add(&mut self, other: Self) {
         let mut problems = other.problems;
         for (index, source) in other.sources.into_iter().enumerate() {
@@ -148,7 +149,7 @@ impl Report {
         }
     }
 
-    /// Keeps a failure that nobody was told of yet.
+    /// Adds a failure to read, but each failure only once.
     pub(super) fn could_not_read(&mut self, failure: Failure) {
         add_failure(&mut self.unread, failure);
     }
@@ -160,19 +161,19 @@ impl Report {
             grade: Grade::Syntax,
             document: String::new(),
             path: String::new(),
-            message: format!("no YAML: {}", broken.message),
+            message: format!("invalid YAML: {}", broken.message),
         });
         self.problems.extend(broken);
     }
 
-    /// Problems in the order in which they stand in the files.
+    /// The problems in the order of the files and lines.
     pub(super) fn in_order(&self) -> Vec<&Problem> {
         let mut problems: Vec<&Problem> = self.problems.iter().collect();
         problems.sort_by_key(|problem| (problem.source, problem.spot.bytes.start));
         problems
     }
 
-    /// Whether all of it is valid, and if not, who refuses it.
+    /// Returns a failure if there are errors. The most severe error determines the exit code.
     pub(super) fn into_result(self) -> Result<(), Failure> {
         let count = self.problems.len();
         let mut failures = self.unread;

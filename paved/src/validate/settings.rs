@@ -1,4 +1,4 @@
-//! Errors in Settings, in each place.
+//! Finds errors in Settings of all kinds of documents.
 
 use function_paved_road::apis;
 use function_paved_road::error::{Error, FieldError};
@@ -61,7 +61,7 @@ fn envelope(config: &Value) -> Vec<Violation> {
     violations
 }
 
-/// All errors in Settings: of the schema, and of the APIs beyond the schema.
+/// All errors in Settings, from the schema and from the APIs' additional checks.
 pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let Value::Object(body) = body else {
         return match body {
@@ -76,7 +76,8 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut violations = by_schema(&Value::Object(whole.clone()));
     let mut beyond: Vec<Violation> =
         apis::check_settings(whole).iter().flat_map(violations_of).collect();
-    // The function describes in words the texts that a pattern allows, and suggests a correction.
+    // For a pattern, the function has the better message: it describes the allowed texts and
+    // suggests a correction.
     let is_worse = |known: &Violation| {
         known.message.contains("allowed: a text that matches ")
             && beyond.iter().any(|better| better.path == known.path)
@@ -100,7 +101,7 @@ fn by_schema(settings: &Value) -> Vec<Violation> {
     }
 }
 
-/// An error of the function's as violations of the Settings themselves.
+/// The function's error as violations with paths in the Settings.
 fn violations_of(error: &Error) -> Vec<Violation> {
     let of_field = |field: &FieldError| {
         let path = field.path.strip_prefix("settings.").unwrap_or(&field.path);

@@ -1,4 +1,5 @@
-//! What a wait shows: a live tree on a terminal, a line with the time for each change elsewhere.
+//! The output of a wait: a live tree on a terminal, or otherwise a line with the time for each
+//! change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,14 +17,14 @@ use crate::live_view::LiveView;
 use crate::show;
 use crate::style::{self, BOLD, Leaf, one_line};
 
-/// After that long without news a line says that the wait goes on: pipelines take silence for an
-/// end.
+/// After this time without changes, a line says that the wait continues. Pipelines may treat
+/// silence as an end.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// What was shown last.
+/// The output so far.
 pub(super) struct Report {
     begin: Instant,
-    /// By their places.
+    /// By index of the environment.
     shown: BTreeMap<usize, Arc<Environment>>,
     spoke: Instant,
     live: LiveView,
@@ -34,7 +35,8 @@ impl Report {
         Self { begin, shown: BTreeMap::new(), spoke: begin, live: LiveView::default() }
     }
 
-    /// Shows how everything stands: on a terminal all of it, else what in these places is news.
+    /// Shows the current state: on a terminal the whole tree, otherwise changes of these
+    /// environments.
     pub(super) fn show(
         &mut self,
         seen: &[Watched],
@@ -61,13 +63,13 @@ impl Report {
         self.say(&news, clock, now, console)
     }
 
-    /// Says something of the connection.
+    /// Prints a note about the connection.
     pub(super) fn note(&mut self, note: &str, console: &mut Console<'_>) -> io::Result<()> {
         self.live.leave();
         self.say(&[note.to_owned()], Timestamp::now(), Instant::now(), console)
     }
 
-    /// The last word.
+    /// Prints the result.
     pub(super) fn end(
         &mut self,
         seen: &[Watched],
@@ -116,7 +118,7 @@ impl Report {
     }
 }
 
-/// One environment as a tree, several as a line each.
+/// One environment as a tree, or several environments as one line each.
 fn frame(seen: &[Watched], clock: Timestamp) -> io::Result<Vec<u8>> {
     let mut frame = Vec::new();
     if let [one] = seen {
@@ -134,7 +136,7 @@ fn frame(seen: &[Watched], clock: Timestamp) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// What is new: a line for the whole, one for each part that changed.
+/// The changes: a line for the environment, and a line for each changed resource.
 fn lines(before: Option<&Environment>, now: &Watched) -> Vec<String> {
     let seen = &now.environment;
     let title = seen.title();
@@ -155,7 +157,7 @@ fn lines(before: Option<&Environment>, now: &Watched) -> Vec<String> {
     let told = |part: &ResourceStatus| (part.ready, part.reason.clone(), part.message.clone());
     for part in &seen.parts {
         let old = before.and_then(|before| before.parts.iter().find(|old| old.slot == part.slot));
-        // At first only what is not as it should be is worth a line.
+        // In the first output, a resource has a line only if it is not ready or was rejected.
         let news = match old {
             Some(old) => told(old) != told(part),
             None => before.is_some() || !part.ready || is_refused(part),
@@ -174,7 +176,7 @@ fn part_line(part: &ResourceStatus) -> String {
     let state = part.reason.as_deref().unwrap_or(if part.ready { "Ready" } else { "Pending" });
     let id = part.external_name.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
     let headline = part.cause.as_ref().map(Cause::headline);
-    // A provider's message on something that is not there yet says less than the headline.
+    // For a waiting resource, the headline says more than the provider's message.
     let is_waiting = part.cause.as_ref().is_some_and(|cause| cause.code.is_waiting());
     let message = part.message.as_deref().filter(|_| !is_waiting).map(one_line);
     let words: Vec<String> = [headline, message].into_iter().flatten().collect();
@@ -182,7 +184,7 @@ fn part_line(part: &ResourceStatus) -> String {
     format!("{} ({}{id}) {state}{words}", part.slot, part.kind)
 }
 
-/// How it stands, in one line: the phase, and the parts that are not ready.
+/// The state in one line: the phase, and the resources that are not ready.
 pub(super) fn state(seen: &Environment) -> String {
     const SHOWN: usize = 5;
     let late: Vec<&ResourceStatus> =
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_spec_is_told_with_its_reason() {
+    fn invalid_spec_is_reported_with_its_reason() {
         let mut object = ready();
         set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
         assert_eq!(
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_a_line_each() {
+    fn several_environments_have_a_line_each() {
         let at = "2026-01-01T10:05:00Z".parse().unwrap();
         let frame = frame(&[seen(&ready()), seen(&half_made(&creating()))], at).unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();

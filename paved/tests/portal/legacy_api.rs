@@ -1,4 +1,4 @@
-//! The three shapes that clients know from before, by requests written from their description.
+//! The three earlier APIs of clients, with requests written from their description.
 
 use paved::portal::Limits;
 use serde_json::{Value, json};
@@ -85,7 +85,7 @@ async fn a_workspace_is_deleted_that_another_replica_has_just_made() {
 }
 
 #[tokio::test]
-async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
+async fn workspace_needs_an_owner_and_has_the_keys_of_the_owner() {
     let (cluster, portal) = both().await;
     for body in [json!({}), json!({"owner": ""}), json!({"owner": null}), json!([])] {
         let refused = portal.json("POST", "ada", "/api/workspaces", &body).await;
@@ -95,7 +95,7 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
             "{body}"
         );
     }
-    // No more, and no longer ones, than a workspace takes.
+    // A workspace has limits for the number and the length of its keys.
     let long = format!("{KEY} {}", "x".repeat(8192));
     for keys in [vec![KEY; 21], vec![&*long]] {
         let refused = portal.json("PUT", "ada", "/api/v1/keys", &json!({"keys": keys})).await;
@@ -108,7 +108,7 @@ async fn a_workspace_needs_an_owner_and_lets_in_the_owners_keys() {
     let made = portal.json("POST", "ada", "/api/workspaces", &json!({"owner": "ada"})).await.json();
     assert_eq!(made["spec"]["parameters"]["sshPublicKeys"], json!([KEY]));
     cluster.set_down(true);
-    // Whether the API server is asked for somebody's sake or only who that is.
+    // The API server fails both for a user's request and for the user's authentication.
     for who in ["ada", "bob"] {
         let failed = portal.json("POST", who, "/api/workspaces", &json!({"owner": who})).await;
         let words = "Failed to create workspace.";
@@ -215,7 +215,7 @@ async fn missing_template_creates_no_environment_beside_the_portals_keys() {
     let portal =
         Portal::with(&cluster, "portal", &flags.iter().map(String::as_str).collect::<Vec<_>>())
             .await;
-    // Somebody who may create everywhere.
+    // The operator may create environments in every namespace.
     for (path, body) in [
         ("/api/workspaces", json!({"owner": "operator"})),
         ("/api/environments/", json!({"name": "shop"})),
@@ -310,7 +310,7 @@ async fn websocket_reports_only_own_environments() {
     assert_eq!(told(&mut socket).await["status"], "Ready");
     for (owner, event) in [("carol", "DELETED"), ("ada", "ADDED")] {
         cluster.change(&path, |object| object["metadata"]["labels"]["owner"] = json!(owner));
-        assert_eq!(told(&mut socket).await["eventType"], event, "it is {owner}'s now");
+        assert_eq!(told(&mut socket).await["eventType"], event, "its owner is {owner}");
     }
     cluster.begin_deletion(&path);
     assert_eq!(told(&mut socket).await["status"], "Deleting");
@@ -346,11 +346,11 @@ async fn a_first_message_can_bring_the_token() {
     cluster.set_down(true);
     let mut socket = portal.socket("/ws/status/", &[]).await.unwrap();
     socket.send(Message::text(r#"{"token": "token-bob"}"#)).await.unwrap();
-    assert_eq!(told(&mut socket).await, json!({"closed": 1013}), "nobody knows whose token it is");
+    assert_eq!(told(&mut socket).await, json!({"closed": 1013}), "the token cannot be checked");
 }
 
 #[tokio::test]
-async fn websockets_are_told_that_the_portal_stops() {
+async fn websockets_are_notified_when_the_portal_stops() {
     let (_cluster, mut portal) = both().await;
     let mut sockets = Vec::new();
     for _ in 0..20 {
@@ -389,7 +389,7 @@ async fn a_stock_pool_is_made_by_a_job() {
     assert_eq!(
         portal.get("bob", &format!("/api/v1/operator/jobs/{id}")).await.status,
         404,
-        "another's job"
+        "a foreign job"
     );
     assert_eq!(portal.get("ada", "/api/v1/operator/jobs/0123").await.status, 404);
     let list = portal.get("ada", "/api/v1/operator/stockpools").await.json();
@@ -426,7 +426,7 @@ async fn a_stock_pool_is_refused_at_once() {
     let told = portal.json("POST", "ada", "/api/v1/operator/stockpools", &quota).await.json();
     assert_eq!(
         told["detail"], "exceeded quota: count/environments",
-        "a quota's words are shown as they are"
+        "a quota's message is shown unchanged"
     );
 }
 
@@ -460,7 +460,7 @@ async fn the_same_key_means_the_same_job() {
     assert_eq!(ask("ada", "k1", 2).await.status, 409, "another body under the same key");
     assert_ne!(ask("ada", "k2", 1).await.json()["jobID"], first.json()["jobID"]);
     let others = ask("bob", "k1", 2).await;
-    assert_eq!(others.status, 202, "another's key is another key");
+    assert_eq!(others.status, 202, "keys of different users differ");
     assert_ne!(others.json()["jobID"], first.json()["jobID"]);
     assert_eq!(cluster.paths("stockpools/").len(), 3);
 }
@@ -489,7 +489,7 @@ async fn simultaneous_requests_with_one_key_count_once() {
 }
 
 #[tokio::test]
-async fn a_job_is_not_anothers_claim_that_says_so() {
+async fn claim_of_another_user_is_not_a_job() {
     let (cluster, portal) = both().await;
     let headers = [
         ("content-type", "application/json"),
@@ -522,7 +522,7 @@ async fn jobs_are_found_with_rights_in_one_namespace() {
     assert_eq!(portal.get("", made.header("location")).await.status, 200);
 }
 
-/// A socket without a credential waits for its first message, and takes memory meanwhile.
+/// A socket without a credential waits for its first message, and uses memory meanwhile.
 #[tokio::test]
 async fn anonymous_sockets_are_limited() {
     let cluster = ApiServer::start().await;
@@ -539,8 +539,8 @@ async fn anonymous_sockets_are_limited() {
     let refused = portal.socket("/ws/status/", &[]).await.map(drop).unwrap_err();
     assert!(refused.to_string().contains("503"), "{refused}");
     let known = [("authorization", "Bearer token-ada")];
-    assert!(portal.socket("/ws/status/", &known).await.is_ok(), "whoever is known has a place");
+    assert!(portal.socket("/ws/status/", &known).await.is_ok(), "known users are not limited");
     sockets[0].send(Message::text("nonsense")).await.unwrap();
     assert_eq!(told(&mut sockets[0]).await, json!({"closed": 4401}));
-    assert!(portal.socket("/ws/status/", &[]).await.is_ok(), "a place that was left is free");
+    assert!(portal.socket("/ws/status/", &[]).await.is_ok(), "a closed socket frees its place");
 }

@@ -1,4 +1,4 @@
-//! The portal, as its clients see it, beside an API server of many people.
+//! The portal as its clients see it, with an API server for many users.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::large_types_passed_by_value, reason = "limits are made for one portal")]
 

@@ -1,4 +1,4 @@
-//! A cluster on Google Cloud: private nodes, an API for the networks of Settings only.
+//! A cluster on Google Cloud: private nodes, and an API only for the networks of Settings.
 
 use serde_json::json;
 

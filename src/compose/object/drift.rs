@@ -1,5 +1,5 @@
-//! Whether what was observed is already what is asked for now: until then nothing is known of the
-//! latter.
+//! Whether the observed state already is the desired state. Until then, the health of the desired
+//! state is unknown.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use crate::compose::health::{Health, State};
 use crate::compose::{CHOICE_PREFIX, Composition, fingerprint, preserve};
 use crate::value::{Object, at, text};
 
-/// A choice of the user's: its name, its value, and the paths that follow from it.
+/// A user's choice: its name, its value, and the paths of its resolved fields.
 type Choice = (&'static str, String, &'static [&'static str]);
 
-/// What is noted on a native object: a hash of what its live fields are to be. An entry that was
-/// taken away is missing from what is asked for, and so is one that somebody else put there: only
-/// this tells one from the other.
+/// The annotation on a native object with a hash of the desired updatable fields. A removed entry
+/// and another client's entry are both missing in the desired state. Only the hash distinguishes
+/// them.
 const ASKED: &str = "asked";
 
 impl Composition<'_> {
-    /// What a slot holds is not called available while a change is on its way.
+    /// Marks a slot's resource as changing instead of available, if it is changing.
     pub(in crate::compose) fn unless(&mut self, slot: &str, changing: bool) {
         let health = self.desired.get_mut(slot).map(|desired| &mut desired.health);
         if let Some(health) = health.filter(|health| changing && health.state == State::Available) {
@@ -27,7 +27,7 @@ impl Composition<'_> {
         }
     }
 
-    /// At the end: no managed resource that this call changes is called available.
+    /// Marks the managed resources that this call changes, at the end of the call.
     pub(in crate::compose) fn tell_changes(&mut self) {
         for slot in std::mem::take(&mut self.changing) {
             self.unless(&slot, true);
@@ -36,13 +36,13 @@ impl Composition<'_> {
 }
 
 impl Health {
-    /// This health, unless what was observed is not yet what is asked for now.
+    /// This health, or [`Health::changing`] if the desired state was not observed yet.
     pub(in crate::compose) fn unless_behind(self, asked: &Object, seen: &Object) -> Self {
         if self.ready && is_behind(asked, seen) { Self::changing() } else { self }
     }
 }
 
-/// Whether an object was observed before it became what is asked for.
+/// Whether the observed object differs from the desired object.
 fn is_behind(asked: &Object, seen: &Object) -> bool {
     let manifest = ["spec", "forProvider", "manifest"];
     match text(asked, &["kind"]) {
@@ -57,7 +57,8 @@ fn is_behind(asked: &Object, seen: &Object) -> bool {
     }
 }
 
-/// The note on a native Deployment whose live fields are to be as in `wanted`, by these choices.
+/// The annotation on a native Deployment, with a hash of the updatable fields in `wanted` and of
+/// the choices.
 pub(super) fn annotation(
     wanted: &Object,
     updatable: &[&str],
@@ -72,9 +73,9 @@ pub(super) fn annotation(
     Some((format!("{CHOICE_PREFIX}{ASKED}"), fingerprint(&asked.to_string())))
 }
 
-/// Whether something at the live paths is still to be taken away from what was seen. Where the note
-/// says that it has been, what is left is somebody else's, such as a webhook's; without a note,
-/// both have to be the same.
+/// Whether entries at the updatable paths still have to be removed from the observed object. If the
+/// annotation is current, they were removed, and remaining entries belong to other clients, for
+/// example a webhook. Without an annotation, both values must be equal.
 pub(super) fn is_to_lose(
     wanted: &Object,
     seen: &Object,
@@ -90,15 +91,15 @@ pub(super) fn is_to_lose(
     }
 }
 
-/// Whether what is asked for at a path stands in what was seen there, or beside more.
+/// Whether the observed value at a path contains the desired value.
 pub(in crate::compose) fn stands_in(asked: &Object, seen: &Object, path: &str) -> bool {
     let part = Comparison { allow_extra: true, amounts: false };
     preserve::find(asked, path)
         .is_none_or(|asked| part.maybe(Some(asked), preserve::find(seen, path)))
 }
 
-/// The live paths that are ours alone: others put labels and annotations of theirs beside ours, of
-/// which none ever goes.
+/// The updatable paths that only we write. Other clients add labels and annotations, and ours are
+/// never removed.
 fn own<'p>(updatable: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
     updatable
         .iter()
@@ -106,12 +107,12 @@ fn own<'p>(updatable: &'p [&'p str]) -> impl Iterator<Item = &'p str> {
         .filter(|path| !path.ends_with(".labels") && !path.ends_with(".annotations"))
 }
 
-/// How two values are compared. An API server leaves out what is empty.
+/// A comparison of two values. An API server leaves out empty values.
 #[derive(Clone, Copy)]
 struct Comparison {
-    /// Whether what was seen may have more in it: defaults, and what others put there.
+    /// Whether the observed value may contain more: defaults, and entries of other clients.
     allow_extra: bool,
-    /// Whether texts are quantities, which an API server writes in its own way.
+    /// Whether texts are quantities, which an API server normalizes.
     amounts: bool,
 }
 
@@ -130,7 +131,7 @@ impl Comparison {
                 })
             }
             (Value::Array(asked), Value::Array(seen)) => {
-                // The order of plain values may be the API server's.
+                // An API server may reorder plain values.
                 let twin = |(index, asked): (usize, &Value)| match preserve::name(asked) {
                     Some(name) => seen.iter().find(|seen| preserve::name(seen) == Some(name)),
                     None if asked.is_object() => seen.get(index),
@@ -158,7 +159,7 @@ impl Comparison {
     }
 }
 
-/// What an API server leaves out: nothing, and objects of nothing.
+/// Whether an API server leaves out a value: empty values, and objects with only empty values.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

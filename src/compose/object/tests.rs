@@ -10,7 +10,7 @@ use crate::value::Object;
 fn map(value: Value) -> Object {
     match value {
         Value::Object(map) => map,
-        other => panic!("no object: {other}"),
+        other => panic!("not an object: {other}"),
     }
 }
 
@@ -67,7 +67,7 @@ fn a_secret_is_never_wrapped() {
     assert!(matches!(compose(xr, None, secret), Err(Error::Defect(_))));
 }
 
-/// Composes with a composite whose slot `config` was observed.
+/// Composes with a composite that has an observed slot `config`.
 fn composed(
     namespaced: bool,
     verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,

@@ -16,7 +16,7 @@ fn refused(message: &str) -> Value {
     observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
 }
 
-/// With `status.resources` as they were written before: slot, reason, since.
+/// Sets `status.resources` of an earlier call: slot, reason, since.
 fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
     let line = |(slot, reason, since): &(&str, &str, &str)| json!({"slot": slot, "kind": "Disk", "ready": false, "reason": reason, "since": since});
     test.xr["status"]["resources"] = lines.iter().map(line).collect();
@@ -109,7 +109,7 @@ fn resource_rejected_by_the_api_server_is_reported() {
     assert_eq!(line(&answer, "c")["reason"], "NotAccepted");
 }
 
-/// With the schema revision that has causes.
+/// Sets the schema revision that has causes.
 fn revised(mut test: Test) -> Test {
     test.settings.schema_revision = Some(2);
     test
@@ -200,7 +200,7 @@ fn spec_hash_in_the_status_matches_the_claims_spec() {
     let mut test = legacy();
     let told = |test: &Test| test.compose(|_| Ok(())).unwrap().status.get("specHash").cloned();
     test.xr["spec"]["size"] = json!(2.0);
-    assert_eq!(told(&test), None, "nothing is stored in a preview");
+    assert_eq!(told(&test), None, "a preview has no stored spec");
     test.xr["metadata"]["generation"] = json!(7);
     let first = told(&test).unwrap();
     let claim = json!({"size": 2, "none": null, "resourceRef": {"name": "thing-x1"}, "compositeDeletePolicy": "Foreground"});

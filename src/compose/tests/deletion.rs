@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::models::aws::{eks, rds};
 use crate::models::{KINDS, gcp, helm, sql};
 
-/// The status after a composition, with the schema revision that brought `onDeletion`.
+/// The `onDeletion` of a composition, with the schema revision that added it.
 fn told(test: Test, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>) -> Value {
     let mut test = test;
     test.settings.schema_revision = Some(2);
@@ -180,7 +180,7 @@ fn soft_deleted_objects_are_kept_as_long_as_the_bucket_policy() {
     }
 }
 
-/// Whoever adds a kind that sounds like data decides whether it holds any.
+/// A new kind that sounds like data needs a decision whether it has user data.
 #[test]
 fn kinds_that_sound_like_data_are_decided() {
     const WITHOUT: [&str; 7] = [

@@ -1,4 +1,4 @@
-//! What the user no longer asks for leaves step by step.
+//! Resources that the user no longer wants are removed in order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{Disk, disk, legacy, namespaced, object, observed, ready, slots};
 use crate::compose::Composition;
 use crate::error::Error;
 
-/// What would be left behind; its name in the cloud is no name of its object's.
+/// A resource that would stay in the cloud. Its external name differs from its object's name.
 fn orphan(namespaced: bool) -> Value {
     let mut running = observed(&[("Ready", "True", "Available", "")]);
     running["metadata"]["annotations"]["crossplane.io/external-name"] = json!("a-disk");
@@ -21,14 +21,13 @@ fn orphan(namespaced: bool) -> Value {
     running
 }
 
-/// A config, and a disk that goes by it and that nobody wants any more.
+/// A config, and a disk that needs it and that the user no longer wants.
 fn without_disk(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed("config", disk("here")).add()?;
     cx.remove_ordered::<Disk>("disk", &["config"])
 }
 
-/// The Usage of the config by the disk, in force or not; with an owner for as long as the disk is
-/// there.
+/// The Usage of the config by the disk, in force or not. The disk is an owner until it is deleted.
 fn usage(in_force: bool, is_owned: bool) -> Value {
     let end = |name: &str| json!({"apiVersion": "ec2.aws.upbound.io/v1beta2", "kind": "Disk", "resourceRef": {"name": name}});
     let mut usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage",
@@ -88,7 +87,7 @@ fn usages_that_go_round_in_a_circle_are_seen_once() {
         assert!(cx.is_secured("disk", &["config"]));
         Ok(())
     });
-    assert!(matches!(answer, Err(Error::WouldDelete(_))), "nobody asks for them");
+    assert!(matches!(answer, Err(Error::WouldDelete(_))), "no call composes them");
 }
 
 #[test]
@@ -106,10 +105,10 @@ fn usages_of_others_do_not_delay_a_removal() {
 fn removed_resource_stays_until_its_usages_are_in_force() {
     let test = || legacy().with("config", ready()).with("disk", ready());
     let answer = test().compose(without_disk).unwrap();
-    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "none yet");
+    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "no Usage yet");
     let answer =
         test().with("usage-config-by-disk", usage(false, true)).compose(without_disk).unwrap();
-    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "not in force yet");
+    assert_eq!(slots(&answer), ["config", "disk", "usage-config-by-disk"], "is not in force");
     let answer =
         test().with("usage-config-by-disk", usage(true, true)).compose(without_disk).unwrap();
     assert_eq!(slots(&answer), ["config", "usage-config-by-disk"]);

@@ -104,7 +104,7 @@ fn resource_has_our_label_and_returns_observed_values() {
             assert_eq!(
                 disk.text(|disk| disk.id.clone()).as_deref(),
                 Some("d-1"),
-                "a malformed neighbour costs nothing"
+                "a malformed field does not affect other fields"
             );
             assert_eq!(disk.get(|disk| disk.count), None);
             Ok(())

@@ -7,7 +7,7 @@ use crate::models::SIBLING;
 use crate::models::aws::cloudfront::{Distribution, Origin};
 use crate::settings::{NamespaceProviderConfig, ProviderConfig, ProviderConfigKind};
 
-/// A disk as today's settings and the user's choice `wanted` would have it.
+/// A disk with the current settings and the user's choice `size`.
 fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
     let model = Disk {
         region: Some("there".to_owned()),
@@ -24,7 +24,7 @@ fn disk(cx: &mut Composition<'_>, size: &str) -> Result<(), Error> {
         .map(|_| ())
 }
 
-/// The disk as it runs: chosen as `small`, in another region, without the field that came later.
+/// The observed disk: chosen as `small`, in another region, without the later field.
 fn running() -> Value {
     let mut disk = ready();
     disk["metadata"]["annotations"] = json!({"crossplane.io/external-name": "old-name", "paved-road.fn.crossplane.io/size": "small"});
@@ -58,7 +58,7 @@ fn running_resource_keeps_all_but_updatable_fields_and_tags() {
     assert_eq!(
         disk["spec"]["forProvider"],
         json!({"region": "here", "size": 20, "machine": {"kind": "old"}, "tags": {"Name": "api"}}),
-        "what is absent stays absent"
+        "absent fields stay absent"
     );
     assert_eq!(disk["metadata"]["annotations"]["crossplane.io/external-name"], "old-name");
     assert_eq!(disk["spec"]["providerConfigRef"], json!({"name": "old"}));
@@ -88,7 +88,7 @@ fn resolved_field_changes_only_with_the_recorded_choice() {
     let disk = composed(&legacy().with("disk", unnoted), "large");
     assert_eq!(
         disk["spec"]["forProvider"]["machine"]["kind"], "old",
-        "nobody knows what it was chosen as"
+        "the recorded choice is unknown"
     );
 }
 
@@ -154,7 +154,7 @@ fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
         composed(&test, "small")["spec"]["providerConfigRef"].clone()
     };
     assert_eq!(reference(legacy(), None), json!({"name": "default"}));
-    assert_eq!(reference(legacy(), Some("team")), json!({"name": "of-team"}), "of the claim");
+    assert_eq!(reference(legacy(), Some("team")), json!({"name": "of-team"}), "by claim");
     assert_eq!(reference(legacy(), Some("other")), json!({"name": "company"}));
     assert_eq!(
         reference(namespaced(), None),
@@ -171,7 +171,7 @@ fn a_provider_config_is_chosen_by_the_users_namespace_and_pinned() {
     assert_eq!(
         reference(legacy().with("disk", running()), Some("team")),
         json!({"name": "old"}),
-        "pinned"
+        "preserved"
     );
 }
 

@@ -16,7 +16,7 @@ fn refused(message: &str) -> Value {
     observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
 }
 
-/// A disk whose provider has refused it since a time; it is 09:00:00.
+/// A disk that its provider has rejected since a time. The current time is 09:00:00.
 fn failed_since(since: &str, message: &str) -> Test {
     let mut test = legacy().with("a", refused(message));
     test.xr["status"]["resources"] =
@@ -33,7 +33,7 @@ fn failed_resource_stalls_after_fifteen_minutes() {
             "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
         let expected = Stalled { status: true, reason: Reason::ResourceFailed, message };
         assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
-        // Crossplane asks again before, and right after, the time is up.
+        // Crossplane calls again before, and right after, the time has passed.
         assert_eq!((answer.phase, answer.requeue), (Phase::Failed, Duration::from_secs(30)));
     }
 }

@@ -10,7 +10,7 @@ fn both(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.usage("group", "machine")
 }
 
-/// The machine waits.
+/// Like [`both`], but the machine waits.
 fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed("group", disk("here")).add()?;
     cx.managed("machine", disk("here")).needs(false, "an image").add()?;
@@ -55,7 +55,7 @@ fn a_usage_waits_for_both_ends() {
     assert_eq!(
         object(&answer, "group")["metadata"]["name"],
         "thing-x1-group-abcde",
-        "as it will be referred to"
+        "the name for later references"
     );
     assert_eq!(answer.status["progress"], "0/2", "Usages are not counted");
 }

@@ -9,7 +9,7 @@ fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.object("service", service).add()
 }
 
-/// A wrapper that its provider calls ready.
+/// A wrapper that its provider reports as ready.
 fn wrapper(at_provider: &Value) -> Value {
     json!({
         "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",

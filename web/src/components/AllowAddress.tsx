@@ -4,7 +4,7 @@ import { changed } from '../kinds/changes';
 import { fieldTitle, networksOf, type Data, type Schema } from '../kinds/schema';
 import { meAtom } from '../state/session';
 
-/** Says that nobody could connect to a machine by SSH, and offers to allow one's own address. */
+/** Warns that SSH is blocked for all addresses, and offers to allow the user's own address. */
 export function AllowAddress({
   schema,
   data,
@@ -21,7 +21,7 @@ export function AllowAddress({
   return (
     <div className="note" role="note">
       <p>
-        Nobody can connect by SSH: no network is allowed. Add one under {fieldTitle(schema, path)}.
+        SSH is closed: no network is allowed. Add one under {fieldTitle(schema, path)}.
       </p>
       {network && (
         <Button

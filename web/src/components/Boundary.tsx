@@ -6,16 +6,15 @@ import { ProblemAlert } from './ProblemAlert';
 
 interface Props {
   children: ReactNode;
-  /** Whether it stands for a whole page, which needs a title then. */
+  /** Whether it replaces a whole page, which then needs a title. */
   page?: boolean;
-  /** What is said in place of why. */
+  /** A message to show instead of the error. */
   instead?: ReactNode;
 }
 
 /**
- * What cannot be drawn says so in its own place, and everything around it stays. What did not load,
- * e.g. as the portal has been upgraded
- * since, is asked for again only when the page is loaded again.
+ * Shows an error in place of its children; the rest of the page stays. A file that failed to load,
+ * for example after an upgrade of the portal, is only requested again when the page is reloaded.
  */
 export class Boundary extends Component<Props, { broken: boolean; error?: unknown }> {
   override state: { broken: boolean; error?: unknown } = { broken: false };
@@ -32,15 +31,14 @@ export class Boundary extends Component<Props, { broken: boolean; error?: unknow
 }
 
 /**
- * How Chromium, Firefox, Safari and the bundler's own loader call a part of the pages that did not
- * come.
+ * The messages of Chromium, Firefox, Safari and the bundler's loader for a module that failed to
+ * load.
  */
 const UNLOADED =
   /dynamically imported module|Importing a module script failed|Unable to preload CSS/i;
 
 /**
- * Loading the page again is offered only where there is a portal to load it from: offline it would
- * throw away what is shown.
+ * Offers a reload only when the browser is online. Offline, a reload would lose the displayed data.
  */
 function Broken({ error }: { error: unknown }) {
   const offline = useAtomValue(lineAtom).state === 'offline';

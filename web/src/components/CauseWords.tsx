@@ -1,6 +1,6 @@
 import type { Cause } from '../api/schema';
 
-/** A cause and what helps. */
+/** A cause and its remediation. */
 export function CauseWords({ cause: { headline, remediation } }: { cause: Cause }) {
   return (
     <p className="cause-words">

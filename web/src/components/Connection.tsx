@@ -13,7 +13,7 @@ import { Copy } from './Copy';
 import { Icon } from './Icon';
 import { ProblemAlert } from './ProblemAlert';
 
-/** How one gets in: addresses at once, secrets only when they are asked for. */
+/** Shows how to connect. Addresses are visible at once, secrets only after a click. */
 export function Connection({ environment }: { environment: Environment }) {
   const { endpoint, status, deletedAt, ready } = environment;
   const { state } = useAtomValue(sessionAtom);
@@ -55,7 +55,7 @@ export function Connection({ environment }: { environment: Environment }) {
           </div>
         </div>
       )}
-      {/* What was shown in a session is gone with it. */}
+      {/* Secrets that were shown in a session are removed when it ends. */}
       <Secrets key={state} environment={environment} />
       {endpoint && isInside(endpoint) && (
         <p className="note">The address is reachable from inside the cluster only.</p>
@@ -85,8 +85,8 @@ function flat(name: string, value: unknown): [string, string][] {
 }
 
 /**
- * What its status says. It grows as the environment comes up, so it comes last: no button goes from
- * under anybody's hands.
+ * The fields of the status. They are last because they grow while the environment is created. Above
+ * them, no button moves while the user clicks.
  */
 function Outputs({ facts }: { facts: [string, string][] }) {
   return (
@@ -107,15 +107,15 @@ function Outputs({ facts }: { facts: [string, string][] }) {
   );
 }
 
-/** Why nothing is shown. That there is nothing yet is no failure. */
+/** Why no secret is shown. A Secret that does not exist yet is not an error. */
 function Missing({ error }: { error: unknown }) {
   if (error instanceof Refused && error.status === 404) return <p role="status">{words(error)}</p>;
   return <ProblemAlert title="Could not load the connection details" error={error} />;
 }
 
 /**
- * The Secret's values: fetched when asked for, kept nowhere, gone when hidden, or when the session
- * ends.
+ * The values of the Secret. They are fetched on a click and never stored. They are removed when the
+ * user hides them or the session ends.
  */
 function Secrets({ environment }: { environment: Environment }) {
   const [details, setDetails] = useState<Details>();

@@ -2,7 +2,7 @@ import { ActionIcon } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { Icon } from './Icon';
 
-/** Copies a text. What is copied is said by `what`. */
+/** A button that copies a text. `what` names the text in the label. */
 export function Copy({ text, what }: { text: string; what: string }) {
   const [state, setState] = useState<'' | 'copied' | 'refused'>('');
   useEffect(() => {
@@ -11,7 +11,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
     return () => clearTimeout(timer);
   }, [state]);
   const copy = () => {
-    // Without TLS browsers have no clipboard for pages.
+    // Without TLS, browsers give pages no access to the clipboard.
     const written =
       (navigator.clipboard as Clipboard | undefined)?.writeText(text) ??
       Promise.reject(new Error('no clipboard'));

@@ -19,8 +19,8 @@ interface Props {
 }
 
 /**
- * Says what is deleted and what is kept, and asks for the name. After Cancel the focus is back at
- * the button.
+ * Shows which resources are deleted and kept, and requires the environment's name. After Cancel,
+ * the focus returns to the button.
  */
 export function DeleteDialog({ environment, opened, close }: Props) {
   return (
@@ -36,7 +36,10 @@ export function DeleteDialog({ environment, opened, close }: Props) {
   );
 }
 
-/** It shows as going at once; a refusal takes that back, in the server's words. */
+/**
+ * The environment is shown as being deleted immediately. A rejection reverts this and shows the
+ * server's message.
+ */
 function Confirm({ environment, close }: Omit<Props, 'opened'>) {
   const { name, uid, owner, createdAt } = environment;
   const me = useAtomValue(meAtom);
@@ -45,7 +48,7 @@ function Confirm({ environment, close }: Omit<Props, 'opened'>) {
   const tell = useSetAtom(tellAtom);
   const remove = () => {
     close();
-    // The button from which they came is of no use any more.
+    // The button that had the focus is now disabled.
     focusTitle();
     const leaving = portal.environments.leave(environment);
     answer(

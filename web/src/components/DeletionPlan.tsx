@@ -2,12 +2,12 @@ import type { OnDeletion } from '../api/schema';
 import { count, toLabel } from '../kinds/format';
 
 /**
- * What deleting an environment deletes and keeps, as the function says it. Older schema revisions
- * do not say it.
+ * The resources that a deletion deletes and keeps, as reported by the function. Older schema
+ * revisions do not report them.
  */
 export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) {
   if (!plan)
-    return <p>The environment’s resources are deleted. See its template for what is kept.</p>;
+    return <p>The environment’s resources are deleted. Its template lists the kept resources.</p>;
   const { deletes, keeps } = plan;
   const withData = deletes.filter(({ hasData }) => hasData);
   const others = deletes.length - withData.length;
@@ -32,9 +32,9 @@ export function DeletionPlan({ plan }: { plan: OnDeletion | null | undefined }) 
   );
 }
 
-/** What stays when the environment is deleted. */
+/** The resources that stay when the environment is deleted. */
 export function KeptResources({ plan: { deletes, keeps } }: { plan: OnDeletion }) {
-  // Of a resource that is deleted something else may stay, such as a snapshot.
+  // After a resource is deleted, another object of it may stay, for example a snapshot.
   const isLeft = (slot: string) => deletes.some((one) => one.slot === slot);
   const all = keeps.map((one) => ({
     ...one,

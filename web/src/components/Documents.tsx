@@ -1,6 +1,6 @@
 import { writeYaml } from '../kinds/yaml';
 
-/** Objects as YAML, as one would apply them. */
+/** Objects as YAML, for `kubectl apply`. */
 export default function Documents({
   documents,
   label,
@@ -9,7 +9,7 @@ export default function Documents({
   label: string;
 }) {
   return (
-    // A text that scrolls must be reachable by keyboard.
+    // Scrollable text must be reachable by keyboard.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
     <pre tabIndex={0} aria-label={label}>
       {documents.map((one) => writeYaml(one)).join('---\n')}

@@ -16,7 +16,8 @@ import { Pill } from './Pill';
 import { Progress } from './Progress';
 
 /**
- * An environment as a card. It reads its own atom, so a change of another one leaves it as it is.
+ * An environment as a card. It reads its own atom, so changes of other environments do not render
+ * it again.
  */
 export const EnvironmentCard = memo(function EnvironmentCard({ of }: { of: Key }) {
   const environment = useAtomValue(environmentAtom(of));
@@ -35,7 +36,8 @@ function Card({ environment }: { environment: Environment }) {
         <div className="grow">
           <div className="card-title">
             <h2 className="cut">
-              {/* It lies over all of the card, and over the message, which may be cut: whoever points there reads it whole. */}
+              {/* The link covers the card, including the message, which may be cut. Its tooltip
+                  shows the whole message. */}
               <Link href={pageOf(environment)} className="whole" title={message}>
                 {name}
               </Link>
@@ -91,8 +93,8 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
 });
 
 /**
- * Where people reach it. What is ready without an address needs none; its room stays, so that cards
- * keep their height.
+ * The environment's address. A ready environment without an address needs none. The empty element
+ * stays, so that all cards have the same height.
  */
 function Endpoint({ of }: { of: Environment }) {
   const { name, endpoint, ready } = of;

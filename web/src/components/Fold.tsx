@@ -3,14 +3,14 @@ import { useState, type ReactNode } from 'react';
 interface Props {
   className: string;
   summary: ReactNode;
-  /** Whether something within needs to be seen. */
+  /** Whether the content has an error that the user must see. */
   wrong: boolean;
   children: ReactNode;
 }
 
 /**
- * What is folded away until it is wanted. What is wrong within unfolds it; it stays unfolded when
- * that is mended, so that nothing goes from under anybody's hands.
+ * Collapsed content. An error in the content opens it. It stays open after the error is fixed, so
+ * that no element moves while the user works.
  */
 export function Fold({ className, summary, wrong, children }: Props) {
   const [open, setOpen] = useState(wrong);

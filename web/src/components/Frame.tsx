@@ -10,7 +10,7 @@ import { Icon } from './Icon';
 import { LineBanner } from './LineBanner';
 import { Notices } from './Notices';
 
-/** What stands around every page. */
+/** The header, banner and notices around every page. */
 export function Frame({ children }: { children: ReactNode }) {
   return (
     <div className="frame">

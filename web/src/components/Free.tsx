@@ -1,7 +1,7 @@
 import { readYaml, writeYaml } from '../kinds/yaml';
 import { TextField, type Field } from './fields';
 
-/** A value of any form, as YAML. */
+/** A value without a fixed form, as YAML. */
 export default function Free(field: Field) {
   const read = (text: string) => {
     const value = readYaml(text);

@@ -3,7 +3,7 @@ import type { Environment } from '../api/schema';
 import { historyOf } from '../kinds/history';
 import { Ago } from './Ago';
 
-/** What happened to an environment, the newest first. */
+/** The events of an environment, the newest first. */
 export function History({ environment }: { environment: Environment }) {
   const happenings = useMemo(() => historyOf(environment), [environment]);
   return (

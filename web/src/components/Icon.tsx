@@ -1,4 +1,4 @@
-/** Signs, as strokes of a grid of 24. */
+/** Icons, as strokes on a grid of 24. */
 const PATHS = {
   alert:
     'M12 8v5m0 3.5h.01M10.3 3.9 2.4 17.5A2 2 0 0 0 4.1 20.5h15.8a2 2 0 0 0 1.7-3L13.7 3.9a2 2 0 0 0-3.4 0z',
@@ -20,7 +20,7 @@ const PATHS = {
   out: 'M15 12H4m4-4-4 4 4 4M11 4h9v16h-9',
 } as const;
 
-/** A sign beside a word; alone it would say nothing to those who do not see it. */
+/** An icon next to a word. Screen readers skip it, so it is never used without text. */
 export function Icon({ name, size = 18 }: { name: keyof typeof PATHS; size?: number }) {
   return (
     <svg

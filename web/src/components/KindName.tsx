@@ -3,10 +3,7 @@ import { twinsAtom } from '../state/session';
 import { useKindMetadata } from '../state/useKindMetadata';
 import { useValue } from '../state/useValue';
 
-/**
- * What people call an environment's kind; where two groups serve one that is called so, with its
- * group.
- */
+/** The title of an environment's kind, with its group if two groups have a kind of that title. */
 export function KindName({ of }: { of: OfKind }) {
   const { title } = useKindMetadata(of);
   const isTwin = useValue(twinsAtom, (twins) => twins.has(title));

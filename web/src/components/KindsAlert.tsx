@@ -1,6 +1,6 @@
 import { ProblemAlert } from './ProblemAlert';
 
-/** Why the kinds do not come; they are asked for again by themselves. */
+/** Shows why the kinds could not be loaded. The portal retries automatically. */
 export function KindsAlert({ error }: { error: unknown }) {
   return (
     <div className="stack">

@@ -6,9 +6,7 @@ import { nowAtom } from '../state/now';
 import { lineAtom } from '../state/session';
 import { Icon } from './Icon';
 
-/**
- * Says when what is shown is not what is: the line is down. Whoever reads on knows how old it is.
- */
+/** Warns that the connection is lost and the displayed data may be outdated. */
 export function LineBanner() {
   const line = useAtomValue(lineAtom);
   return (
@@ -25,8 +23,8 @@ export function LineBanner() {
 }
 
 /**
- * A line that comes back at once, as after every reset, was not worth a word. Of the countdown
- * nobody is told aloud.
+ * The delay hides short interruptions, for example after every reset. Screen readers skip the
+ * countdown.
  */
 function Down({ retryAt, why }: { retryAt: number; why: string }) {
   const now = useAtomValue(nowAtom);

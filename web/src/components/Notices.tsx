@@ -4,8 +4,8 @@ import { useEffect } from 'react';
 import { noticesAtom, readAtom, type Notice } from '../state/notices';
 
 /**
- * What happened meanwhile, until it is read. Bad news is an alert of its own; what is good is told
- * by the region that it comes into.
+ * Messages about events. Each error is a separate alert. Successes are announced by their live
+ * region.
  */
 export function Notices() {
   const notices = useAtomValue(noticesAtom);
@@ -25,8 +25,8 @@ export function Notices() {
 }
 
 /**
- * How long good news stays, in milliseconds; the environment itself shows it, too. Bad news stays
- * until somebody has read it.
+ * How long a success stays, in milliseconds. The environment itself shows it, too. An error stays
+ * until the user closes it.
  */
 const WHILE = 8_000;
 

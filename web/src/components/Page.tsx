@@ -2,9 +2,9 @@ import { useEffect, useRef, type ReactNode } from 'react';
 
 interface Props {
   title: string;
-  /** What stands above the title, such as the way back. */
+  /** Content above the title, for example a link back. */
   above?: ReactNode;
-  /** What stands beside the title. */
+  /** Content next to the title. */
   beside?: ReactNode;
   lead?: ReactNode;
   children: ReactNode;
@@ -12,7 +12,10 @@ interface Props {
 
 let first = true;
 
-/** A page: its title is the window's too, and whoever comes from another page hears it. */
+/**
+ * A page with a title, which is also the window's. After navigation the title gets the focus, so
+ * that screen readers announce it.
+ */
 export function Page({ title, above, beside, lead, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -40,7 +43,7 @@ export function Page({ title, above, beside, lead, children }: Props) {
   );
 }
 
-/** Brings the keyboard to the page's title, from what is gone. */
+/** Moves the focus to the page's title, because the focused element was removed. */
 export function focusTitle(): void {
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
 }

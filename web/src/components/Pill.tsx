@@ -10,7 +10,7 @@ const ICONS = {
   idle: 'pause',
 } as const;
 
-/** How something fares, in a word, a sign and a colour. */
+/** A status tone as word, icon and colour. */
 export function Pill({ tone, word }: { tone: Tone; word: string }) {
   return (
     <span className="pill" data-tone={tone}>
@@ -20,7 +20,7 @@ export function Pill({ tone, word }: { tone: Tone; word: string }) {
   );
 }
 
-/** The sign alone; the word stands beside it or is read out. */
+/** The icon alone. The word is next to it, or for screen readers only. */
 export function Dot({ tone, word }: { tone: Tone; word: string }) {
   return (
     <span className="dot" data-tone={tone}>

@@ -8,7 +8,7 @@ import { useRequest, type RequestState } from '../state/useRequest';
 import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
-/** The same value, once it has stood still for a while. */
+/** The value, after it has not changed for this time. */
 export function useSettled<T>(value: T, milliseconds: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -18,7 +18,7 @@ export function useSettled<T>(value: T, milliseconds: number): T {
   return settled;
 }
 
-/** A preview that follows a document, once nobody has typed for a moment. */
+/** A preview that follows a document, after the user has stopped typing for a moment. */
 export function usePreview<D, T>(
   document: D | undefined,
   ask: (document: D, signal?: AbortSignal) => Promise<T>,
@@ -35,11 +35,11 @@ export function usePreview<D, T>(
       : undefined;
   return {
     preview,
-    /** Why this very document would be rejected, as far as it is known. */
+    /** Why this exact document would be rejected, if known. */
     refusal,
     /**
-     * The same, asked for now where it is not known yet. A preview that cannot be had says nothing
-     * against the document.
+     * The same, with a request if it is not known yet. A failed preview does not count as a
+     * rejection.
      */
     refused: async (now) => {
       if (settled === now && !preview.pending)
@@ -58,13 +58,13 @@ interface Props<T> {
   asked: RequestState<T>;
   /** Whether the form is complete. */
   ready: boolean;
-  /** What is said while it is not, and what of an answer. */
+  /** The message while the form is incomplete, and the summary of a response. */
   incomplete: string;
   summary: (data: T) => string;
   children: (data: T) => ReactNode;
 }
 
-/** What would happen, beside a form. While a new answer is on its way the last one stays. */
+/** A preview next to a form. The last response stays until the next one arrives. */
 function Panel<T extends { notes: string[] }>({
   asked,
   ready,
@@ -120,9 +120,9 @@ function Panel<T extends { notes: string[] }>({
   );
 }
 
-/** What would be created. */
+/** The resources that would be created. */
 export function Preview({ asked, ready }: { asked: RequestState<Previewed>; ready: boolean }) {
-  // Ahead: a page that has to be loaded again for it loses what was typed beside.
+  // Loaded ahead: if loading fails later, the user must reload the page and loses the input.
   useEffect(() => whenIdle(() => void Documents.load()), []);
   const shown = ({ parts }: Previewed) => parts.filter((part) => !isHelper(part));
   return (
@@ -142,7 +142,7 @@ export function Preview({ asked, ready }: { asked: RequestState<Previewed>; read
   );
 }
 
-/** What a change would do. */
+/** The effects of a change. */
 export function ChangePreview({ asked, ready }: { asked: RequestState<PreviewedChange>; ready: boolean }) {
   const summary = ({ changes }: PreviewedChange) =>
     changes.length === 0

@@ -8,9 +8,7 @@ interface Props {
   again?: () => void;
 }
 
-/**
- * What went wrong, in the server's own words, and what to tell those who look for it in the log.
- */
+/** An error with the server's message, and the request's id for a search in the logs. */
 export function ProblemAlert({ title, error, again }: Props) {
   const id = error instanceof Refused ? error.problem.requestId : undefined;
   return (

@@ -1,6 +1,6 @@
 import { progressOf, type Tone } from '../kinds/tone';
 
-/** How many parts are ready, or while it goes how many are gone. */
+/** The number of ready resources, or of deleted resources during a deletion. */
 export function Progress({ text, tone }: { text: string; tone: Tone }) {
   const progress = progressOf(text);
   const what = tone === 'leaving' ? 'deleted' : 'ready';

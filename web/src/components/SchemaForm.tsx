@@ -21,13 +21,13 @@ interface Props {
   data: Data;
   faults: readonly Fault[];
   onChange: (data: Data) => void;
-  /** A field was left: what is wrong with it may be said now. */
+  /** Called when a field loses the focus. Its errors may be shown from now on. */
   onLeave: (path: string[]) => void;
-  /** What there is, where a change of it is asked for. */
+  /** The current spec, if the form changes an existing environment. */
   current?: Data;
 }
 
-/** What may be asked for, as a form made from the cluster's own schema. */
+/** A form generated from the schema in the cluster. */
 export function SchemaForm({ schema, data, faults, onChange, onLeave, current }: Props) {
   useEffect(() => whenIdle(() => void Yaml.load()), []);
   const shown = useMemo(() => (current ? growing(schema, current) : schema), [schema, current]);
@@ -59,8 +59,8 @@ export function SchemaForm({ schema, data, faults, onChange, onLeave, current }:
 }
 
 /**
- * The fields themselves have their labels, help and errors: only what is wrong with a group as a
- * whole stands above it.
+ * Fields show their own label, help and errors. Only errors of a whole group are shown here, above
+ * the group.
  */
 function FieldTemplate({
   children,
@@ -81,7 +81,10 @@ function FieldTemplate({
   );
 }
 
-/** A group: what must or often is said, then the rest, folded. What is wrong there unfolds it. */
+/**
+ * A group: required and common fields, then the others, collapsed. An error in the others opens
+ * them.
+ */
 function ObjectFieldTemplate({
   properties,
   schema,
@@ -128,7 +131,7 @@ function ObjectFieldTemplate({
       )}
     </div>
   );
-  // The spec itself, and a group that holds everything there is, need no title.
+  // The spec itself and a group that contains all fields need no title.
   const bare =
     fieldPathId.path.length === 0 ||
     fieldPathId.path.join() === 'parameters' ||
@@ -149,7 +152,7 @@ function titleIn(content: { props: unknown }): string {
   return typeof title === 'string' ? title : '';
 }
 
-// The form compares these whenever it is drawn: the same ones are compared at once.
+// The form compares these objects at every render. Constant objects make that comparison fast.
 const DEFAULTS = {
   emptyObjectFields: 'skipDefaults',
   arrayMinItems: { populate: 'never' },

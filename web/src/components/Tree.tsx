@@ -11,11 +11,11 @@ import { Dot } from './Pill';
 interface Props {
   parts: readonly Part[];
   leaving?: boolean;
-  /** Of a preview nothing exists yet: there is no state to show. */
+  /** A preview has no resources yet, so there is no state to show. */
   planned?: boolean;
 }
 
-/** What an environment is made of, as a tree with each part's state. */
+/** The resources of an environment, as a tree with the state of each. */
 export function Tree({ parts, leaving = false, planned = false }: Props) {
   return <Branch nodes={treeOf(parts)} leaving={leaving} planned={planned} label="Resources" />;
 }
@@ -52,7 +52,7 @@ function Branch({ nodes, leaving, planned, label }: BranchProps) {
   );
 }
 
-/** What only keeps the others in order is folded away, unless something is wrong with it. */
+/** Helper resources are collapsed unless one of them has failed. */
 function Helpers({ node, leaving, planned }: { node: Node; leaving: boolean; planned: boolean }) {
   const wrong = node.children.some(({ part }) => part && toneOfPart(part) === 'bad');
   return (
@@ -96,8 +96,8 @@ function Leaf({ part, leaving, planned }: { part: Part; leaving: boolean; planne
 }
 
 /**
- * The id of a part, once there is one, and what it waits for. The line is there from the beginning:
- * nothing below moves as the part comes up.
+ * The id of a resource, once it exists, and the reason for waiting. The element is always present,
+ * so that no element below moves.
  */
 function LeafLine({ part, says }: { part: Part; says: string | null | undefined }) {
   const { externalName } = part;

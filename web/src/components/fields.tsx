@@ -9,7 +9,7 @@ import { Loaded, onDemand } from './onDemand';
 export type Field = FieldProps<Data, Schema>;
 type Widget = WidgetProps<Data, Schema>;
 
-/** What is said of a field beside its label. */
+/** The description and error of a field. */
 function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options' | 'rawErrors'>): {
   description: ReactNode;
   error: ReactNode;
@@ -22,7 +22,7 @@ function words({ schema, options, rawErrors }: Pick<Widget, 'schema' | 'options'
   };
 }
 
-/** A text or a number. */
+/** A field for text or a number. */
 export function TextWidget(props: Widget) {
   const { id, label, required, disabled, readonly, schema, onChange, onBlur } = props;
   const value: unknown = props.value;
@@ -50,7 +50,7 @@ export function TextWidget(props: Widget) {
   );
 }
 
-/** One of a few. */
+/** A field for one of several values. */
 export function SelectWidget(props: Widget) {
   const { id, label, required, disabled, options, schema, onChange, onBlur } = props;
   const value: unknown = props.value;
@@ -80,7 +80,9 @@ export function SelectWidget(props: Widget) {
   );
 }
 
-/** Yes or no. The library's label holds the description too; the name is the label alone. */
+/**
+ * A switch. The library's label includes the description, so `aria-label` repeats the label alone.
+ */
 export function CheckboxWidget(props: Widget) {
   const { id, label, disabled, onChange } = props;
   const value: unknown = props.value;
@@ -101,11 +103,11 @@ interface TextFieldProps {
   field: Field;
   hint: string;
   write: (data: unknown) => string;
-  /** Throws where the text cannot be read. */
+  /** Throws if the text is invalid. */
   read: (text: string) => unknown;
 }
 
-/** A field that is written as text of some form. */
+/** A field whose value is edited as text. */
 export function TextField({ field, hint, write, read }: TextFieldProps) {
   const {
     fieldPathId,
@@ -137,7 +139,7 @@ export function TextField({ field, hint, write, read }: TextFieldProps) {
       required={required}
       disabled={Boolean(uiSchema?.['ui:disabled'])}
       rows={Math.min(8, Math.max(2, text.split('\n').length))}
-      // An entry is a line, however long it is.
+      // Each entry is one line of any length.
       wrap="off"
       value={text}
       spellCheck={false}
@@ -154,8 +156,8 @@ function textOf(data: unknown, write: (data: unknown) => string): string {
 }
 
 /**
- * What a text says. What cannot be read is handed on as it was typed: the schema wants no text
- * there, so that nothing is made of it.
+ * The value of a text. An invalid text is passed on unchanged: the schema does not allow text
+ * there, so it cannot be submitted.
  */
 function understood(
   text: string,
@@ -198,12 +200,12 @@ export function Pairs(field: Field) {
 const PAIRS = String.raw`One NAME=value per line. Write a value with several lines as NAME="one\ntwo".`;
 
 /**
- * Loaded ahead by the form: what is typed there would be lost with a page that has to be loaded
- * again for it.
+ * The form loads it ahead. If loading failed later, the user would have to reload the page and lose
+ * the input.
  */
 export const Yaml = onDemand(() => import('./Free'));
 
-/** Whatever has no form of its own, as YAML. */
+/** A value without a form of its own, as YAML. */
 export function Free(field: Field) {
   return (
     <Loaded fallback={<Skeleton height={96} />}>
@@ -213,8 +215,8 @@ export function Free(field: Field) {
 }
 
 /**
- * A group that need not be there: a switch says whether it is. It begins with what is there
- * already, of which some may not change.
+ * An optional group with a switch. It starts with the current values, because some of them may not
+ * change.
  */
 export function OptionalGroup(field: Field) {
   const { uiSchema, schema, formData, fieldPathId, onChange, registry } = field;

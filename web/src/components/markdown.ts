@@ -1,10 +1,9 @@
 import type { ReactNode } from 'react';
 
 /**
- * Stands for the parser of Markdown that react-jsonschema-form brings along, which is as large as
- * the form: schemas' descriptions are plain
- * text, and only what that says of a schema it cannot show goes through here, which reads well
- * without its marks.
+ * Replaces the Markdown parser of react-jsonschema-form, which is as large as the form.
+ * Descriptions in schemas are plain text. Only the library's messages about unsupported schemas use
+ * Markdown, and they are readable without it.
  */
 export function Markdown({ children }: { children: ReactNode }): ReactNode {
   return typeof children === 'string' ? children.replace(/`|(?<=: )_|_(?=\.$)/g, '') : children;

@@ -3,9 +3,8 @@ import { Opening } from '../pages/StatusPages';
 import { Boundary } from './Boundary';
 
 /**
- * A component that is loaded when it is first drawn, or ahead by `load`. What is there already is
- * drawn at once: React's own `lazy` shows
- * what stands for it meanwhile, also where there is nothing to wait for.
+ * A component that is loaded at its first render, or earlier by `load`. A loaded component renders
+ * immediately. React's `lazy` would show its fallback first.
  */
 export function onDemand<P extends object>(from: () => Promise<{ default: ComponentType<P> }>) {
   let there: ComponentType<P> | undefined;
@@ -16,11 +15,11 @@ export function onDemand<P extends object>(from: () => Promise<{ default: Compon
   };
   const Later = lazy(ask) as ComponentType<P>;
   function OnDemand(props: P) {
-    // As which of the two it began it goes on: the other would begin anew.
+    // The component must not change between renders, because that would reset its state.
     const [Now] = useState(() => there ?? Later);
     return <Now {...props} />;
   }
-  // That it does not come is said where it is to be drawn.
+  // The error is shown when the component renders.
   const load = () =>
     ask().then(
       () => undefined,
@@ -29,9 +28,9 @@ export function onDemand<P extends object>(from: () => Promise<{ default: Compon
   return Object.assign(OnDemand, { load });
 }
 
-/** Does something once the browser has nothing else to do; gives what takes it back. */
+/** Runs a function when the browser is idle. Returns a function that cancels it. */
 export function whenIdle(doIt: () => void): () => void {
-  // Safari has learnt it late.
+  // Older versions of Safari do not have it.
   if (!('requestIdleCallback' in window)) {
     const timer = setTimeout(doIt, 1000);
     return () => clearTimeout(timer);
@@ -41,16 +40,14 @@ export function whenIdle(doIt: () => void): () => void {
 }
 
 interface LoadedProps {
-  /** What stands there meanwhile. */
+  /** Shown while the children load. */
   fallback?: ReactNode;
-  /** What is said where it does not come, other than that. */
+  /** Shown if loading fails, instead of the error. */
   instead?: ReactNode;
   children: ReactNode;
 }
 
-/**
- * What is on demand in a page, in its own place: where it does not come everything around it stays.
- */
+/** Content that loads on demand. If it fails to load, the rest of the page stays. */
 export function Loaded({ fallback = <Opening />, instead, children }: LoadedProps) {
   return (
     <Boundary instead={instead}>

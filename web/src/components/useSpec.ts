@@ -4,10 +4,7 @@ import { pruned, type Data, type Schema } from '../kinds/schema';
 import { PRIVATE_KEY, privateKeysIn } from '../kinds/secrets';
 import { faultsIn, faultsOf, type Fault } from '../kinds/validate';
 
-/**
- * A spec that is being written: its data, what is wrong with it, and what of that may be said
- * already.
- */
+/** The state of a spec in a form: its data, its errors, and the errors to show already. */
 export function useSpec(schema: Schema, first: Data) {
   const [data, setData] = useState(first);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
@@ -25,7 +22,7 @@ export function useSpec(schema: Schema, first: Data) {
   );
   const valid = own.length === 0 && secret.length === 0;
   const theirs = refused?.of === spec ? refused.faults : [];
-  // Who leaves a list leaves its entries.
+  // Leaving a list also leaves its entries.
   const told = own.filter(
     ({ path }) => tried || path.some((_, index) => left.has(path.slice(0, index + 1).join('.'))),
   );
@@ -33,18 +30,18 @@ export function useSpec(schema: Schema, first: Data) {
     data,
     spec,
     valid,
-    // A private key is named at once, whether its field was left or not.
+    // A private key is reported immediately, even before its field loses the focus.
     faults: [...secret, ...told, ...theirs],
-    /** What the server refused that is no field of the spec. */
+    /** The server's errors that do not belong to a field of the spec. */
     others: refused?.of === spec ? refused.others : [],
     change: setData,
     leave: (path: string[]) => setLeft((before) => new Set([...before, path.join('.')])),
-    /** Says everything that is wrong; answers whether nothing is. */
+    /** Shows all errors. Returns whether the spec is valid. */
     check: () => {
       setTried(true);
       return valid;
     },
-    /** The server's words go to their fields, and stay until the spec is another. */
+    /** Shows the server's errors at their fields, until the spec changes. */
     refuse: (error: unknown) => {
       if (error instanceof Refused) setRefused({ of: spec, ...faultsOf(error.fields) });
     },
@@ -62,8 +59,8 @@ interface Refusal {
 }
 
 /**
- * Brings the first field with an error before the eyes, and the keyboard to it; where no field is
- * to blame, what is said above them.
+ * Scrolls to the first field with an error and focuses it. Without such a field, scrolls to the
+ * error message.
  */
 export function goToFirstError(): void {
   requestAnimationFrame(() => {

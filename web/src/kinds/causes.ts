@@ -2,23 +2,25 @@ import type { Cause, Diagnosis, Environment, Part } from '../api/schema';
 import { toneOf, toneOfPart } from './tone';
 import { compare } from './format';
 
-/** Environments that fail for one and the same cause. */
+/** Environments that fail for the same cause. */
 export interface Group {
   cause: Cause;
   /** The message of one of them. */
   message: string;
   kinds: string[];
   hits: { environment: Environment; part?: Part }[];
-  /** Since when the first of them fails (RFC 3339), empty where none says so. */
+  /** The start of the first failure (RFC 3339), or an empty text if it is unknown. */
   since: string;
 }
 
-/** Whether a diagnosis counts by now: until then the environment may merely be under way. */
+/**
+ * Whether a diagnosis applies already. Before its start, the environment may only be in progress.
+ */
 export function counts(diagnosis: Diagnosis | null | undefined, now: number): boolean {
   return Boolean(diagnosis) && (!diagnosis?.from || Date.parse(diagnosis.from) <= now);
 }
 
-/** What is wrong with an environment as a whole. */
+/** The problem of an environment as a whole. */
 function faultOf(environment: Environment, now: number): Diagnosis | undefined {
   const { diagnosis } = environment;
   const isFault =
@@ -27,8 +29,8 @@ function faultOf(environment: Environment, now: number): Diagnosis | undefined {
 }
 
 /**
- * What fails, grouped by cause, the most frequent first. What is wrong with the whole comes before
- * its parts: they may be of an older spec.
+ * The failures, grouped by cause, the most frequent first. A problem of the whole environment
+ * replaces those of its resources, which may belong to an older spec.
  */
 export function causesOf(environments: readonly Environment[], now: number): Group[] {
   const groups = new Map<string, Group>();
@@ -68,8 +70,7 @@ export function causesOf(environments: readonly Environment[], now: number): Gro
 }
 
 /**
- * Since when nothing of it has moved: what was asked for long ago may have been changed a moment
- * ago (RFC 3339).
+ * The time of the last progress (RFC 3339). An old environment may have been changed a moment ago.
  */
 export function underWaySince({ deletedAt, createdAt, parts }: Environment): string {
   const waiting = parts
@@ -78,7 +79,7 @@ export function underWaySince({ deletedAt, createdAt, parts }: Environment): str
   return deletedAt ?? waiting.sort().at(-1) ?? createdAt ?? '';
 }
 
-/** What still becomes ready, and has been for longer than people wait; the longest first. */
+/** The environments that have been in progress longer than `minutes`, the longest first. */
 export function slowOf(
   environments: readonly Environment[],
   now: number,

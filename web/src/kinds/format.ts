@@ -1,4 +1,4 @@
-/** Words that are written otherwise than a name splits. */
+/** Words that are not written as they appear in a name. */
 const WRITTEN: Record<string, string> = {
   api: 'API',
   cloudsql: 'Cloud SQL',
@@ -33,7 +33,7 @@ const WRITTEN: Record<string, string> = {
 };
 
 /**
- * A name of code as words: `sshPublicKeys` is `SSH public keys`, `security-group` is
+ * Converts an identifier to words: `sshPublicKeys` is `SSH public keys`, `security-group` is
  * `Security group`.
  */
 export function toLabel(name: string): string {
@@ -48,13 +48,12 @@ export function toLabel(name: string): string {
 }
 
 /*
- * What follows does without Intl and localeCompare: whichever comes first loads their data, which
- * takes a phone longer than to draw
- * ten cards. Pages are in English, and what is compared is ASCII: names, and times of the API
- * server's.
+ * The functions below avoid Intl and localeCompare. The first use of either loads data, which takes
+ * a phone longer than drawing ten cards. Pages are in English, and the compared texts are ASCII:
+ * names and times of the API server.
  */
 
-/** The order of two texts, by their characters' codes, as kubectl has it. */
+/** Compares two texts by character codes, as kubectl does. */
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -64,7 +63,7 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${String(number).replace(/\B(?=(\d{3})+$)/g, ',')} ${number === 1 ? one : many}`;
 }
 
-/** What more than one of are called otherwise has that name, too. */
+/** The plural is the singular unless `many` is given. */
 const UNITS: [seconds: number, one: string, many?: string][] = [
   [31_536_000, 'yr'],
   [2_592_000, 'mo'],
@@ -75,8 +74,8 @@ const UNITS: [seconds: number, one: string, many?: string][] = [
 ];
 
 /**
- * How long ago something was: `just now`, `25 sec ago`, `3 days ago`. A clock that goes wrong makes
- * no future of it.
+ * How long ago a time was: `just now`, `25 sec ago`, `3 days ago`. A time in the future is `just
+ * now`.
  */
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));
@@ -87,7 +86,7 @@ export function ago(at: number, now: number): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A time to the second, in the reader's own zone: `3 Feb 2026, 09:05:00 UTC+01:00`. */
+/** A time to the second, in the user's time zone: `3 Feb 2026, 09:05:00 UTC+01:00`. */
 export function exactly(at: number): string {
   const time = new Date(at);
   const two = (number: number) => String(Math.floor(number)).padStart(2, '0');

@@ -3,7 +3,7 @@ import { toneOfPart, type Tone } from './tone';
 import { isHelper, nameOf } from './tree';
 import { compare } from './format';
 
-/** Something that happened to an environment. */
+/** An event in the life of an environment. */
 export interface Happening {
   at: string;
   tone: Tone;
@@ -12,8 +12,8 @@ export interface Happening {
 }
 
 /**
- * What happened, the newest first, as far as the environment itself tells. Of parts that wait for
- * others to go first nothing has happened yet.
+ * The events that the environment's status shows, the newest first. A resource that waits for other
+ * deletions has no event yet.
  */
 export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environment): Happening[] {
   const happenings: Happening[] = parts

@@ -2,12 +2,12 @@ import type { ReactElement } from 'react';
 import type { Kind } from '../api/schema';
 import { toLabel } from './format';
 
-/** What people call a kind, and what its environments are like. */
+/** The title of a kind, and facts about its environments. */
 export interface KindMetadata {
-  /** The name of its API: a picture goes with it. */
+  /** The name of its API, which also selects its picture. */
   api?: string;
   title: string;
-  /** What names of new environments end in. */
+  /** The suffix of the names of new environments. */
   suffix: string;
   /** Whether its environments never have an address. */
   addressless: boolean;
@@ -18,10 +18,7 @@ export interface KindMetadata {
 /** An object of a kind, or the kind itself. */
 export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
 
-/**
- * What the portal says of each kind. A kind that the portal does not know gets words made of its
- * name.
- */
+/** Returns facts about each kind. The title of an unknown kind is derived from its name. */
 export function metadataOf(kinds: readonly Kind[]): (of: OfKind) => KindMetadata {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
@@ -92,7 +89,7 @@ const PICTURES: Record<string, ReactElement> = {
 /** The APIs that have a picture of their own. */
 export const PICTURED = Object.keys(PICTURES);
 
-/** The picture of an API: decoration, since its name always stands beside it. */
+/** The picture of an API. It is decoration, because the name is always next to it. */
 export function Picture({ api, size = 48 }: { api: string | undefined; size?: number }) {
   return (
     <svg
@@ -108,7 +105,9 @@ export function Picture({ api, size = 48 }: { api: string | undefined; size?: nu
   );
 }
 
-/** A kind's name as it stands in paths, in words that mean no other. */
+/**
+ * A kind's name in URL paths. It includes the group, because two groups may have the same plural.
+ */
 export function kindPath({ plural, apiVersion }: { plural: string; apiVersion: string }): string {
   return `${plural}.${groupOf(apiVersion)}`;
 }

@@ -1,6 +1,6 @@
 import type { Environment, Part } from '../api/schema';
 
-/** How something fares; each has a colour, a sign and a word, so that no one of them is needed. */
+/** The condition of an environment or resource. Colour, icon and word each show it alone. */
 export type Tone = 'good' | 'busy' | 'bad' | 'leaving' | 'idle';
 
 export function toneOf({
@@ -15,7 +15,9 @@ export function toneOf({
   return ready ? 'good' : 'busy';
 }
 
-/** Of a part; while its environment goes, whatever is left is leaving. */
+/**
+ * The mood of a resource. While its environment is being deleted, it is `leaving` unless it failed.
+ */
 export function toneOfPart({ ready, reason }: Part, leaving = false): Tone {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';
   if (leaving || reason === 'Deleting') return 'leaving';
@@ -23,7 +25,7 @@ export function toneOfPart({ ready, reason }: Part, leaving = false): Tone {
   return ready ? 'good' : 'busy';
 }
 
-/** Reads `4/6`; `undefined` where nothing is known yet. */
+/** Parses `4/6`. Returns `undefined` if the progress is unknown. */
 export function progressOf(text: string): { done: number; of: number } | undefined {
   const [, done, of] = /^(\d+)\/(\d+)$/.exec(text) ?? [];
   return done && of && Number(of) > 0 ? { done: Number(done), of: Number(of) } : undefined;

@@ -15,18 +15,16 @@ import { useRequest, type RequestState } from '../state/useRequest';
 import { kindsAtom, kindsErrorAtom, kindMetadataAtom } from '../state/session';
 import { Opening } from './StatusPages';
 
-/** The form's machinery is as large as everything else: only whoever makes something loads it. */
+/** The form's libraries are as large as the rest of the portal, so they are loaded on demand. */
 const CreateForm = onDemand(() => import('./CreateForm'));
 
-/**
- * Choose a kind, then say what it is to be like. What there is to read is there before the form is.
- */
+/** The user chooses a kind, then fills in its form. The description is visible before the form. */
 export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
   const known = useAtomValue(kindMetadataAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
-  // Together with everything else: whatever kind it is, none waits for it longer than for the rest.
+  // The keys are requested in parallel with the kinds, before the kind is known.
   const keys = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
   useEffect(() => void CreateForm.load(), []);
   if (!kinds) return <Unknown />;
@@ -60,8 +58,8 @@ export function CreatePage() {
 }
 
 /**
- * A form that begins with the person's keys: a machine that was made without them lets nobody in,
- * and has to be made anew.
+ * A form that starts with the user's keys. A machine that was created without keys gives no access,
+ * and must be created again.
  */
 function WithKeys({
   kind,
@@ -85,7 +83,7 @@ function WithKeys({
   );
 }
 
-/** Where the kind is known and what it is described by is not. */
+/** The kind is known, but its schema is not. */
 function Undescribed() {
   return (
     <p className="quiet" role="status">
@@ -94,7 +92,7 @@ function Undescribed() {
   );
 }
 
-/** Until it is known what can be made. */
+/** Shown until the kinds are known. */
 function Unknown() {
   const error = useAtomValue(kindsErrorAtom);
   if (error === undefined) return <Opening says="Loading templates…" />;
@@ -105,7 +103,7 @@ function Unknown() {
   );
 }
 
-/** Where the form will be. */
+/** The placeholder for the form. */
 function Coming() {
   return (
     <div className="two" role="status">

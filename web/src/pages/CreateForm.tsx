@@ -21,7 +21,7 @@ import { usePortal } from '../state/portal';
 import { meAtom } from '../state/session';
 import { useKindMetadata } from '../state/useKindMetadata';
 
-/** What was said of it: the rest begins as it would without. */
+/** The user's input. Other fields start with their initial values. */
 interface Draft {
   name?: string;
   namespace?: string;
@@ -30,7 +30,7 @@ interface Draft {
 
 const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Says what an environment of a kind is to be like, beside what it will be. */
+/** The form for a new environment, next to its preview. */
 export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly string[] }) {
   const me = useAtomValue(meAtom);
   const rows = useAtomValue(rowsAtom);
@@ -40,10 +40,10 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const schema = useMemo(() => asked(kind), [kind]);
   const path = kindPath(kind);
   const saved = useDraft(path) as Draft | undefined;
-  // Until somebody names it, it is called as nothing is by now: what there is may be known later
-  // than this begins.
+  // Until the user enters a name, the name is a free one. The list of environments may load after
+  // this form opens.
   const [named, setName] = useState(saved?.name);
-  // What was sent once keeps its name: it may have been made.
+  // A submitted name stays, because the environment may have been created.
   const [sent, setSent] = useState<string>();
   const free = useMemo(
     () => suggestion(me?.login ?? '', suffix, new Set(rows.map((row) => row.name))),
@@ -53,7 +53,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const [placed, setNamespace] = useState(saved?.namespace);
   const usual = kind.namespace ?? me?.namespaces[0];
   const namespace = placed ?? usual ?? '';
-  // Somebody for whom nothing says where it goes has to say it.
+  // Without a default namespace, the user must enter one.
   const isLed = me === undefined || usual !== undefined;
   const isPlaced = isLed || namespace !== '';
   const [blank] = useState(() => beginning(schema, { login: me?.login ?? '', keys }));
@@ -61,7 +61,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   const form = useSpec(schema, first);
   const mine = useMemo(() => differences(blank, form.data), [blank, form.data]);
   const isTyped = named !== undefined || placed !== undefined || mine.length > 0;
-  // A private key that was pasted by mistake is not kept; everything else is.
+  // A private key that was pasted by mistake is not stored. All other input is.
   const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
   useSaveDraft(
     path,
@@ -96,7 +96,8 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
   );
   const ready = form.valid && nameFits && isPlaced && !isSecret;
   const { preview, refused } = usePreview(ready ? document : undefined, previewed);
-  // The document that the preview rejects: the cluster would take it, and then reject it.
+  // The document that the preview rejects: the cluster would accept it, and the function would
+  // reject it.
   const [doubted, setDoubted] = useState<{ of: Document; error: Refused }>();
   const doubt = doubted?.of === document ? doubted.error : undefined;
 
@@ -186,7 +187,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
             ))}
           </datalist>
         </div>
-        {/* Fields that hold a text of their own begin anew with what was filled in. */}
+        {/* Text fields keep their own text, so they are recreated after a change from outside. */}
         <SchemaForm
           key={filled}
           schema={schema}
@@ -221,14 +222,14 @@ const previewed = (body: Document, signal?: AbortSignal) =>
   answer(api.POST('/api/v1/preview', { body, signal }));
 
 /**
- * Whether the name is taken. A quota answers with a conflict, too, when many environments are
- * created at once.
+ * Whether the name exists already. A quota also responds with a conflict, when many environments
+ * are created at once.
  */
 function isTaken(error: unknown): boolean {
   return error instanceof Refused && error.problem.reason === 'AlreadyExists';
 }
 
-/** A name that nobody has yet: `ada-gpu`, `ada-gpu-2`. */
+/** A name that is free: `ada-gpu`, `ada-gpu-2`. */
 function suggestion(login: string, short: string, taken: ReadonlySet<string>): string {
   const own =
     login
@@ -245,7 +246,7 @@ function suggestion(login: string, short: string, taken: ReadonlySet<string>): s
 }
 
 /**
- * The environment as one would apply it. A claim's connection details go to a Secret that it names.
+ * The environment as YAML for `kubectl apply`. A claim names the Secret for its connection details.
  */
 function documentOf(
   { apiVersion, kind, claim }: Kind,

@@ -12,7 +12,7 @@ import { filtersOf, isMine, listed, withFilter, type Filters } from '../state/fi
 import type { Key } from '../state/eventStore';
 import { kindMetadataAtom, meAtom } from '../state/session';
 
-/** My environments, or whatever the filters in the URL say. */
+/** The user's environments, or those that match the filters in the URL. */
 export function EnvironmentsPage() {
   const rows = useAtomValue(rowsAtom);
   const synced = useAtomValue(syncedAtom);
@@ -133,7 +133,7 @@ function FilterBar({ rows, filters, change }: BarProps) {
   );
 }
 
-/** What people call a kind; where another one is called so too, with its group. */
+/** The title of a kind, with its group if another kind has the same title. */
 function titleOf(path: string, rows: readonly Row[], known: (of: OfKind) => KindMetadata): string {
   const row = rows.find((one) => kindPath(one) === path);
   if (!row) return path;
@@ -204,7 +204,7 @@ interface EmptyProps {
   all: () => void;
 }
 
-/** Says why there is nothing, and what one can do about it. */
+/** Explains why the list is empty, and offers an action. */
 function Empty({ rows, filters, clear, all }: EmptyProps) {
   const filtered = Boolean(
     filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'),

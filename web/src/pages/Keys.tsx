@@ -11,7 +11,7 @@ import { useRequest } from '../state/useRequest';
 import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 
-/** My SSH public keys. */
+/** The user's SSH public keys. */
 export default function KeysPage() {
   const { data, error, again } = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
   return (
@@ -34,13 +34,13 @@ function Keys({ first }: { first: string[] }) {
   const saved = useDraft('keys');
   const [stored, setStored] = useState(first);
   const [draft, setDraft] = useState(typeof saved === 'string' ? saved : '');
-  // A private key, pasted by mistake, is neither kept nor sent.
+  // A private key that was pasted by mistake is neither stored nor sent.
   const secret = holdsPrivateKey(draft);
   useSaveDraft('keys', draft === '' || secret ? undefined : draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
-  /** Changes the list as it is now: another page may have changed it since this one read it. */
+  /** Changes the current list, because another page may have changed it since this page read it. */
   const save = async (
     change: (keys: string[]) => string[],
     done: (before: number, after: number) => string,
@@ -81,7 +81,7 @@ function Keys({ first }: { first: string[] }) {
     }
   };
   const remove = (line: string) => {
-    // The button from which they came goes with its key.
+    // The button that had the focus is removed with its key.
     save(
       (keys) => keys.filter((key) => key !== line),
       () => 'The key was removed',

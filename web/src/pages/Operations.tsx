@@ -17,7 +17,7 @@ import { nowAtom } from '../state/now';
 import { kindMetadataAtom } from '../state/session';
 import { Opening } from './States';
 
-/** For those who run the platform: every tenant that they may see, what fails now, and why. */
+/** For operators: all tenants that the user may see, current failures and their causes. */
 export default function OperationsPage() {
   const all = useDeferredValue(useAtomValue(allAtom));
   const synced = useAtomValue(syncedAtom);
@@ -176,7 +176,7 @@ function Tenants({ all }: { all: readonly Environment[] }) {
   );
 }
 
-/** How many of each kind there are: `2 × GPU workspace, 1 × GPU stock pool`. */
+/** The number of environments of each kind: `2 × GPU workspace, 1 × GPU stock pool`. */
 function sumOf(all: readonly Environment[], known: (of: OfKind) => KindMetadata): string {
   const one = new Map(all.map((environment) => [kindPath(environment), environment]));
   return [...one]

@@ -5,7 +5,7 @@ import { Page } from '../components/Page';
 import { ProblemAlert } from '../components/ProblemAlert';
 import { usePortal } from '../state/portal';
 
-/** While it is not known yet what to show; after a moment it says what is waited for. */
+/** Shown while data loads. The message appears after a moment. */
 export function Opening({ says = 'Loading…' }: { says?: string }) {
   return (
     <div className="middle" role="status">
@@ -15,7 +15,7 @@ export function Opening({ says = 'Loading…' }: { says?: string }) {
   );
 }
 
-/** Where the portal itself does not answer. */
+/** Shown while the portal does not respond. */
 export function Unreachable({ why }: { why: string }) {
   return (
     <main className="middle">
@@ -31,8 +31,7 @@ export function Unreachable({ why }: { why: string }) {
 }
 
 /**
- * For whoever is signed in and may do nothing here: perhaps they are another here than they should
- * be.
+ * For a signed-in user without any permission. The user may be signed in with the wrong account.
  */
 export function Forbidden({ error }: { error: unknown }) {
   const portal = usePortal();
@@ -52,7 +51,7 @@ export function Forbidden({ error }: { error: unknown }) {
   );
 }
 
-/** Where a path leads nowhere. */
+/** Shown for an unknown path. */
 export function NotFound() {
   return (
     <Page title="Page not found" lead="The link may be incomplete.">

@@ -8,7 +8,7 @@ import { Copy } from '../components/Copy';
 import { ProblemAlert } from '../components/ProblemAlert';
 import { useRequest } from '../state/useRequest';
 
-/** The object as the API server has it, as YAML; read again whenever it changes. */
+/** The object from the API server as YAML. It is read again after every change. */
 export default function Yaml({ environment }: { environment: Environment }) {
   const { data, error, again } = useRequest(`${environment.uid} ${environment.resourceVersion}`, () =>
     answer(
@@ -24,7 +24,7 @@ export default function Yaml({ environment }: { environment: Environment }) {
   return (
     <div className="yaml">
       <Copy text={text} what="the YAML" />
-      {/* A text that scrolls must be reachable by keyboard. */}
+      {/* Scrollable text must be reachable by keyboard. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <pre tabIndex={0} aria-label="YAML">
         {text}

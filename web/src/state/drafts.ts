@@ -3,18 +3,18 @@ import { useEffect, useState } from 'react';
 import { holdsPrivateKey } from '../kinds/secrets';
 import { meAtom } from './session';
 
-/** Under what a draft is kept in this tab. */
+/** The prefix of the keys of drafts in this tab's storage. */
 const PREFIX = 'paved-kept ';
 
-/** A draft, and whose it is: somebody else may sign in after them. */
+/** A draft with its owner: another user may sign in later. */
 interface Draft {
   of: string;
   value: unknown;
 }
 
 /**
- * What was typed before one left this page, for another one or to sign in again. It is read when a
- * form begins.
+ * The draft from before the user left this page, for another page or to sign in again. It is read
+ * once, when the form opens.
  */
 export function useDraft(key: string): unknown {
   const me = useAtomValue(meAtom);
@@ -23,8 +23,8 @@ export function useDraft(key: string): unknown {
 }
 
 /**
- * Keeps what is typed, in this tab alone, until it is sent or given up: `discardDraft`. `undefined` is
- * nothing typed.
+ * Stores a draft, in this tab alone, until it is sent or discarded with `discardDraft`. `undefined` means
+ * an unchanged form.
  */
 export function useSaveDraft(key: string, value: unknown): void {
   const owner = useAtomValue(meAtom)?.owner;
@@ -33,15 +33,12 @@ export function useSaveDraft(key: string, value: unknown): void {
   }, [owner, key, value]);
 }
 
-/** Forgets what was typed: it was sent, or given up. */
+/** Deletes a draft after it was sent or discarded. */
 export function discardDraft(key: string): void {
   write(key, undefined);
 }
 
-/**
- * Forgets every draft but this person's: nothing of somebody's stays in a page that somebody else
- * uses next.
- */
+/** Deletes the drafts of all other users, so that the next user of this browser cannot see them. */
 export function discardOtherDrafts(owner?: string): void {
   try {
     const keys = Object.keys(sessionStorage)
@@ -50,7 +47,7 @@ export function discardOtherDrafts(owner?: string): void {
     for (const key of keys)
       if (owner === undefined || read(key)?.of !== owner) write(key, undefined);
   } catch {
-    // Storage may be forbidden: then nothing is kept.
+    // The browser may forbid storage. Then no draft is stored.
   }
 }
 
@@ -66,11 +63,11 @@ function read(key: string): Draft | undefined {
 
 function write(key: string, draft: Draft | undefined): void {
   try {
-    // The last guard: whatever a page does, a private key is not kept.
+    // The last guard: no private key is stored, even if a page does not check for one.
     if (draft === undefined || holdsPrivateKey(draft.value))
       sessionStorage.removeItem(PREFIX + key);
     else sessionStorage.setItem(PREFIX + key, JSON.stringify(draft));
   } catch {
-    // Storage may be forbidden: then it is lost, as it would be without.
+    // The browser may forbid storage. Then the draft is lost, as without this function.
   }
 }

@@ -1,7 +1,7 @@
 import type { EventId, Message } from '../api/live';
 import type { Environment } from '../api/schema';
 
-/** What tells an environment from every other one: `Kind.group/namespace/name`. */
+/** Identifies an environment: `Kind.group/namespace/name`. */
 export type Key = string;
 
 /** The key of an environment. */
@@ -15,29 +15,29 @@ export function keyOf({
 }
 
 /**
- * Everything that came down the line, in its newest state. Any message may come twice, and changes
- * may come late: each carries the
- * sequence that its line gave it, and what is older than what is known of the same environment
- * changes nothing.
- * A snapshot counts only once it is complete; until then what was known before stays.
+ * The newest state from the messages of the stream. A message may arrive twice, and changes may
+ * arrive late. Each change has a sequence number. A change that is older than the known state of
+ * its environment is ignored. A snapshot applies only when it is complete. Until then, the previous
+ * state stays.
  */
 export class EventStore {
   readonly entries = new Map<Key, Environment>();
   /**
-   * What of it was read or made here alone: the line has not told of it, and perhaps never will.
+   * The environments that were only read or created by this page. The stream has not reported them,
+   * and perhaps never will.
    */
   private readonly offered = new Set<Key>();
   private epoch = '';
-  /** Everything up to here is contained in `entries`. */
+  /** `entries` contains all changes up to this sequence number. */
   private floor = 0;
   /**
-   * The newest change of each environment since; also of those that are gone, so that nothing late
-   * brings them back.
+   * The newest change of each environment after `floor`. It includes deleted environments, so that
+   * a late change does not restore them.
    */
   private newest = new Map<Key, number>();
   private snapshot: { entries: Map<Key, Environment>; changes: Message[] } | undefined;
 
-  /** Takes a message in; says which environments are other than before. */
+  /** Applies a message. Returns the keys of changed environments. */
   apply(message: Message): Key[] {
     switch (message.type) {
       case 'opened':
@@ -73,7 +73,7 @@ export class EventStore {
     )
       return [];
     this.newest.set(key, id.sequence);
-    // Told twice, as after a read without the line: no news.
+    // The change was known already, for example from a list that was read.
     if (type !== 'deleted' && this.tells(key) && same(this.entries.get(key), environment))
       return [];
     this.offered.delete(key);
@@ -82,7 +82,7 @@ export class EventStore {
     return [key];
   }
 
-  /** A complete snapshot takes the place of everything. */
+  /** Replaces all entries with a complete snapshot. */
   private replace({ epoch, sequence }: EventId): Key[] {
     const { entries, changes } = this.snapshot!;
     const changed = this.exchange(entries);
@@ -95,8 +95,7 @@ export class EventStore {
   }
 
   /**
-   * Takes in everything that there is, as it was read without the line: what comes down the line
-   * after it counts for more.
+   * Replaces all entries with a list that was read. Later changes from the stream have priority.
    */
   read(environments: readonly Environment[]): Key[] {
     return [
@@ -106,7 +105,7 @@ export class EventStore {
     ];
   }
 
-  /** Takes in what was just made or read by itself, unless the line knows it. */
+  /** Adds an environment that was just created or read, unless the stream has reported it. */
   offer(environment: Environment): Key[] {
     const key = keyOf(environment);
     if (this.tells(key)) return [];
@@ -115,12 +114,12 @@ export class EventStore {
     return [key];
   }
 
-  /** Takes back what was offered. */
+  /** Removes an environment that was offered. */
   retract(key: Key): Key[] {
     return this.offered.delete(key) && this.entries.delete(key) ? [key] : [];
   }
 
-  /** Whether the line tells of an environment. */
+  /** Whether the stream reports an environment. */
   tells(key: Key): boolean {
     return this.entries.has(key) && !this.offered.has(key);
   }
@@ -138,8 +137,8 @@ export class EventStore {
   }
 
   /**
-   * A heartbeat says that nothing older is on its way any more: so what is remembered of the gone
-   * does not grow for ever.
+   * A heartbeat guarantees that no older change can arrive. This limits the memory for deleted
+   * environments.
    */
   private raise({ epoch, sequence }: EventId): void {
     if (epoch !== this.epoch || sequence <= this.floor) return;
@@ -148,7 +147,7 @@ export class EventStore {
   }
 }
 
-/** Whether nothing has changed: after a break most of a snapshot is what was known already. */
+/** Whether an environment is unchanged. After a reconnect, most of a snapshot is known already. */
 function same(before: Environment | undefined, after: Environment): boolean {
   if (before?.uid !== after.uid || before.resourceVersion !== after.resourceVersion) return false;
   return JSON.stringify(before) === JSON.stringify(after);

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 
 /**
- * Whether so many milliseconds have passed since this was first drawn: what is over sooner is not
- * worth a word.
+ * Whether this many milliseconds have passed since the first render. A shorter wait needs no
+ * message.
  */
 export function useElapsed(milliseconds: number): boolean {
   const [elapsed, setElapsed] = useState(false);

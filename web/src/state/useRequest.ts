@@ -1,22 +1,22 @@
 import { startTransition, useCallback, useEffect, useRef, useState } from 'react';
 
 /**
- * What was asked of the portal: the answer, or why there is none. The last answer stays while the
- * next is waited for.
+ * The state of a request: the response or the error. The last response stays until the next one
+ * arrives.
  */
 export interface RequestState<T> {
   data: T | undefined;
   error: unknown;
-  /** Why there was no answer the last time; it stays while the next is waited for. */
+  /** The error of the last response. It stays until the next response arrives. */
   failed: unknown;
   pending: boolean;
   again: () => void;
 }
 
 /**
- * Asks whenever `key` changes; without a key nothing. Answers that come after the next question are
- * dropped. What is made of an answer
- * is drawn piece by piece: meanwhile the page hears what somebody types.
+ * Requests data whenever `key` changes. Without a key, there is no request. Responses to outdated
+ * requests are dropped. The result is rendered in a transition, so that the page keeps responding
+ * to input.
  */
 export function useRequest<T>(
   key: string | undefined,

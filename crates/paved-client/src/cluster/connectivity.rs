@@ -1,5 +1,4 @@
-//! Whether the API server answers, as watches show it: told when it does not any more, and when it
-//! does again.
+//! Tracks whether the API server responds to watches, and reports when that changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,43 +11,43 @@ use super::Cluster;
 use super::error::no_credentials;
 use crate::Failure;
 
-/// How long the API server may refuse what it has answered before: while it starts, it knows
-/// nobody.
+/// The maximum duration of rejections of a request that has succeeded before. While the API server
+/// starts, it does not know any user.
 const STARTING: Duration = Duration::from_secs(45);
 
-/// How long credentials may not be renewed that were good before: their plugin may need what is
-/// away just now.
+/// The maximum duration of failed renewals of credentials that have been valid before. Their plugin
+/// may need a service that is temporarily unavailable.
 const RENEWAL: Duration = Duration::from_mins(3);
 
-/// What several watches know of the API server.
+/// The state of the API server, as seen by several watches.
 #[derive(Default)]
 pub struct Contact {
-    /// The watches that are broken, and since when each has only been refused.
+    /// The broken watches. The time is the start of continuous rejections.
     lost: BTreeMap<usize, Option<Instant>>,
 }
 
 impl Contact {
-    /// Whether a watch is broken: then what is known is what was.
+    /// Whether any watch is broken. The known state may then be outdated.
     pub fn is_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// A watch has brought something; gives what there is to say once none is broken any more.
+    /// Records an event of a watch. Returns a message when the last broken watch has recovered.
     pub fn heard(
         &mut self,
         watch: usize,
         event: &Event<DynamicObject>,
         cluster: &Cluster,
     ) -> Option<String> {
-        // That a list begins is said before anybody is asked, and a page of it is not all of it.
+        // `Init` is sent before any request, and one page is not the whole list.
         let answered = matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_));
         let is_back = answered && self.lost.remove(&watch).is_some() && self.lost.is_empty();
-        is_back.then(|| format!("{} answers again", cluster.server))
+        is_back.then(|| format!("{} responds again", cluster.server))
     }
 
-    /// A watch broke: it begins anew by itself. What the caller may not do will not be allowed by
-    /// trying, unless the watch had been `listed` before. `act` is what was wanted, as in `watch
-    /// StockPool`.
+    /// Records that a watch broke. It restarts automatically. Missing rights are an error, because
+    /// retries do not help, unless the watch had been `listed` before. `act` is the attempted
+    /// action, for example `watch StockPool`.
     pub fn broke(
         &mut self,
         watch: usize,
@@ -62,7 +61,7 @@ impl Contact {
             _ => 0,
         };
         let lacking = no_credentials(error);
-        // A watch may be closed as too old at any time: that is no news.
+        // The server may close a watch as too old at any time, which is not worth a message.
         if code == 410 {
             return Ok(None);
         }
@@ -75,7 +74,7 @@ impl Contact {
                 return Err(cluster.explain(error, act));
             }
         } else {
-            // It starts only now, if at all.
+            // Another error restarts the time limit of rejections.
             *refused = None;
         }
         let what = match (code, lacking) {
@@ -110,7 +109,7 @@ mod tests {
         let broke = |contact: &mut Contact, watch| {
             contact.broke(watch, &api(503), true, "watch X", &cluster).unwrap().is_some()
         };
-        assert!(broke(&mut contact, 0), "the first is news");
+        assert!(broke(&mut contact, 0), "first break is reported");
         assert!(!broke(&mut contact, 1) && !broke(&mut contact, 0));
         for (watch, event, told) in [
             (0, Event::Init, false),
@@ -121,7 +120,7 @@ mod tests {
         ] {
             assert_eq!(contact.heard(watch, &event, &cluster).is_some(), told, "{watch} {event:?}");
         }
-        assert!(broke(&mut contact, 0), "another time is news again");
+        assert!(broke(&mut contact, 0), "next break is reported again");
     }
 
     #[tokio::test(start_paused = true)]
@@ -130,14 +129,14 @@ mod tests {
         let goes_on = |contact: &mut Contact, code| {
             contact.broke(0, &api(code), true, "watch X", &cluster).is_ok()
         };
-        assert!(goes_on(&mut contact, 403), "it goes down");
+        assert!(goes_on(&mut contact, 403), "server stops");
         assert!(goes_on(&mut contact, 503));
         advance(STARTING * 2).await;
-        assert!(goes_on(&mut contact, 503) && goes_on(&mut contact, 403), "it was away for long");
+        assert!(goes_on(&mut contact, 503) && goes_on(&mut contact, 403), "outages do not count");
         advance(STARTING).await;
         assert!(goes_on(&mut contact, 403));
         advance(Duration::from_secs(1)).await;
-        assert!(!goes_on(&mut contact, 401), "nothing takes as long to start");
+        assert!(!goes_on(&mut contact, 401), "no start takes as long");
     }
 
     #[tokio::test(start_paused = true)]

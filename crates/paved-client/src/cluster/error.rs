@@ -1,4 +1,4 @@
-//! What the cluster's errors mean, in one line each, with what to check.
+//! Explains the cluster's errors, each in one line with advice.
 
 use std::error::Error;
 use std::iter::successors;
@@ -11,10 +11,10 @@ use kube::core::Status;
 
 use crate::Failure;
 
-/// What somebody does who lacks the rights to kinds of ours.
+/// Advice for users without rights to our kinds.
 pub const ASK: &str = "ask for the role paved-road-user (paved-road-user-GROUP for the kinds of a company's own group)";
 
-/// What an error means for whoever wanted to `act` on `server`.
+/// Explains an error after the attempt to `act` on `server`.
 pub fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     if let Some(lacking) = no_credentials(error) {
         return Failure::NoAccess {
@@ -35,7 +35,7 @@ pub fn explain(error: &kube::Error, server: &str, act: &str) -> Failure {
     }
 }
 
-/// What a configuration that leads to no cluster lacks.
+/// Explains a configuration that does not lead to a cluster.
 pub(super) fn unusable(error: &kube::Error) -> Failure {
     Failure::NoAccess {
         message: format!("the kubeconfig is invalid: {}", innermost(error)),
@@ -44,14 +44,14 @@ pub(super) fn unusable(error: &kube::Error) -> Failure {
     }
 }
 
-/// What is wrong with the caller's own credentials, where it is for want of them that nobody was
-/// asked: they are fetched when the client is made, and again when they end.
+/// The problem with the caller's own credentials, if a request failed before it was sent.
+/// Credentials are read when the client is created, and again when they expire.
 pub(super) fn no_credentials(error: &kube::Error) -> Option<String> {
     let mut layers = successors(Some(error as &(dyn Error + 'static)), |&error| error.source());
     layers.find_map(|error| error.downcast_ref()).map(credentials)
 }
 
-/// Neither the arguments of a plugin nor what it printed may be shown: secrets stand there.
+/// The arguments and the output of a plugin may contain secrets, so the message must not show them.
 fn credentials(error: &AuthError) -> String {
     const PLUGIN: &str = "the credential plugin in the kubeconfig";
     match error {
@@ -59,7 +59,7 @@ fn credentials(error: &AuthError) -> String {
             let said = String::from_utf8_lossy(&out.stderr);
             match said.lines().rfind(|line| !line.trim().is_empty()) {
                 Some(last) => format!("{PLUGIN} failed: {}", one_line(last)),
-                // Where it may ask somebody at a terminal, it speaks there itself.
+                // A plugin that may prompt at a terminal prints its errors there.
                 None => format!("{PLUGIN} failed ({})", out.status),
             }
         }
@@ -69,12 +69,12 @@ fn credentials(error: &AuthError) -> String {
     }
 }
 
-/// Whether the caller may not do it, which says nothing of whether it is there.
+/// Whether the caller lacks the right. The object may exist or not.
 pub fn is_denied(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if lacks_rights(status))
 }
 
-/// Whether it is for want of rights: quotas and admission refuse with the same code.
+/// Whether a status is about missing rights. Quotas and admission reject with the same code.
 pub fn lacks_rights(status: &Status) -> bool {
     status.code == 403
         && status.message.contains("User \"")
@@ -102,9 +102,9 @@ fn failure_from_status(status: &Status, server: &str, act: &str) -> Failure {
     }
 }
 
-/// Everything that the API server finds wrong with an object, a line for each field.
+/// All the API server's objections to an object, one line for each field.
 pub fn refusal(what: &str, status: &Status) -> Failure {
-    // It quotes what it was sent, and a URL may hold a secret.
+    // The message quotes the request, and a URL may contain a secret.
     let words = |message: &str| struck_from(&one_line(message));
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut violations: Vec<FieldError> = causes
@@ -138,7 +138,7 @@ fn unreachable(error: &kube::Error, server: &str) -> Failure {
     }
 }
 
-/// What lies at the bottom of an error: layers above repeat it, or say nothing.
+/// The innermost cause of an error. The outer layers repeat it or add no information.
 fn innermost(error: &kube::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(below) = cause.source() {
@@ -147,7 +147,7 @@ fn innermost(error: &kube::Error) -> String {
     one_line(&cause.to_string())
 }
 
-/// The words of a server or a program in one line, without anything that a terminal obeys.
+/// A message of a server or a program in one line, without harmful characters for a terminal.
 pub fn one_line(text: &str) -> String {
     harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -208,7 +208,7 @@ mod tests {
         let out = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
         let cmd = "aws --secret hunter2".to_owned();
         let failed = || AuthError::AuthExecRun { cmd: cmd.clone(), out: Box::new(out.clone()) };
-        // At first, and when what it gave has ended.
+        // Both at the start, and when previous credentials have expired.
         for failure in [kube::Error::Auth(failed()), kube::Error::Service(Box::new(failed()))] {
             let told = explain(&failure, "https://c", "list X").to_string();
             assert!(told.starts_with("no credentials for https://c: "), "{told}");

@@ -1,5 +1,5 @@
-//! One paragraph on why a wait failed: the part, its kind and its id in the cloud; the cause and
-//! what helps; the message.
+//! One paragraph on the failure of a wait. It has the resource with its kind and its ID in the
+//! cloud, the cause, the remediation and the message.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use function_paved_road::diagnosis::Cause;
 
 use crate::environment::{Blocker, spell};
 
-/// What to say of a blocker that has been there for that long.
+/// The paragraph on a blocker that has lasted for `time`.
 pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
     let time = spell(time);
     let (head, cause, message) = match blocker {
@@ -17,28 +17,28 @@ pub(super) fn paragraph(blocker: &Blocker, time: Duration) -> String {
             (head, part.cause.as_ref(), part.message.as_deref().unwrap_or_default())
         }
         Blocker::Whole(cause, message) => {
-            (format!("has not moved for {time}"), Some(cause), message.as_str())
+            (format!("has not changed for {time}"), Some(cause), message.as_str())
         }
-        Blocker::Uncomposed(cause) => (format!("has not moved for {time}"), Some(cause), ""),
+        Blocker::Uncomposed(cause) => (format!("has not changed for {time}"), Some(cause), ""),
     };
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences = [
-        Some(
-            cause.map_or_else(
+    let sentences =
+        [
+            Some(cause.map_or_else(
                 || format!("{head}."),
                 |cause| format!("{head}: {}.", cause.headline()),
+            )),
+            cause.map(Cause::remediation).map(str::to_owned),
+            (!message.is_empty()).then(|| format!("Message: {}.", message.trim_end_matches('.'))),
+            Some(
+                "Creation continues automatically after the cause is fixed. Then wait again."
+                    .to_owned(),
             ),
-        ),
-        cause.map(Cause::remediation).map(str::to_owned),
-        (!message.is_empty()).then(|| format!("Message: {}.", message.trim_end_matches('.'))),
-        Some(
-            "Creation continues automatically once the cause is gone: wait again then.".to_owned(),
-        ),
-    ];
+        ];
     sentences.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// A part by its slot, its kind and its id.
+/// A resource by its slot, kind and ID.
 fn name(part: &ResourceStatus) -> String {
     let id = part.external_name.as_deref().or(part.name.as_deref());
     let id = id.map(|id| format!(", {id}")).unwrap_or_default();

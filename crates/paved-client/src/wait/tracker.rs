@@ -1,4 +1,4 @@
-//! When a wait ends: what has happened to one environment since it began, and what follows.
+//! The history of one environment during a wait, and the decision when the wait ends.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use super::remediation;
 use super::watch_set::Watched;
 use crate::environment::{Blocker, Environment, is_refused};
 
-/// How long a status that may be that of an older spec has to stay the same before it is believed.
+/// A status that may be for an older spec is believed after it has been unchanged for this time.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// What has happened since the wait began.
+/// The history since the wait began.
 pub(super) struct Tracker {
     goal: Goal,
     patience: Duration,
-    /// The most parts that were ready, and that existed.
+    /// The highest numbers of ready and of existing resources.
     made: (usize, usize),
-    /// When each part was seen refused first and last, since something moved.
+    /// The first and last time that each resource was seen rejected, since the last progress.
     refused: BTreeMap<String, (Instant, Instant)>,
-    /// Since when it looks decided.
+    /// The time when the outcome first seemed decided.
     decided: Option<Instant>,
     begin: Instant,
 }
 
-/// Whether the wait goes on.
+/// Whether the wait continues.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Pending,
@@ -34,19 +34,19 @@ pub(super) enum Outcome {
     Failed(Ending),
 }
 
-/// How a wait ends in failure.
+/// The failure that ends a wait.
 #[derive(Clone, Debug)]
 pub enum Ending {
     /// The function does not compose this spec.
     Invalid {
-        /// Kind, namespace and name.
+        /// The kind, namespace and name.
         what: String,
         /// The reason and the message of the function.
         message: String,
     },
-    /// It will not become ready by itself.
+    /// The environment will not become ready without a change.
     Provisioning {
-        /// Kind, namespace and name.
+        /// The kind, namespace and name.
         what: String,
         /// The cause and the remediation.
         message: String,
@@ -54,7 +54,7 @@ pub enum Ending {
 }
 
 impl Outcome {
-    /// How the wait ends, if it fails.
+    /// The failure, if the wait failed.
     pub(super) fn ending(&self) -> Option<&Ending> {
         match self {
             Self::Failed(ending) => Some(ending),
@@ -68,7 +68,7 @@ impl Tracker {
         Self { goal, patience, made: (0, 0), refused: BTreeMap::new(), decided: None, begin }
     }
 
-    /// What follows from how it stands now. `clock` is the time of day.
+    /// Judges the current state. `clock` is the time of day.
     pub(super) fn evaluate(&mut self, seen: &Watched, now: Instant, clock: Timestamp) -> Outcome {
         let environment = &seen.environment;
         let failed = |message: String| {
@@ -78,7 +78,7 @@ impl Tracker {
             return if seen.gone { Outcome::Done } else { Outcome::Pending };
         }
         if seen.gone {
-            return failed("was deleted while it was waited for".to_owned());
+            return failed("was deleted during the wait".to_owned());
         }
         if environment.deleted.is_some() {
             return failed("is being deleted: it will not become ready".to_owned());
@@ -92,14 +92,14 @@ impl Tracker {
         }
     }
 
-    /// What was seen last says nothing of what comes next: how it stands is not known until it is
-    /// seen again.
+    /// Discards conclusions from the last seen state. The state is unknown until the next event.
     pub(super) fn reset(&mut self) {
         self.refused.clear();
         self.decided = None;
     }
 
-    /// Done, or refused by the composition; not while the status may be that of an older spec.
+    /// The verdict if the environment is done or its spec rejected. It waits while the status may
+    /// be for an older spec.
     fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Outcome> {
         let refused =
             seen.refused().map(|condition| format!("{}: {}", condition.reason, condition.message));
@@ -125,23 +125,23 @@ impl Tracker {
         })
     }
 
-    /// What was refused for as long as patience lasts, while nothing moved, and how long that is. A
-    /// provider that tries again may call it "creating" in between: only a pause longer than
-    /// patience, or progress, begins anew.
+    /// The blocker that has lasted at least for the patience without progress, and its duration. A
+    /// retrying provider may report "creating" in between. Only progress, or a pause longer than
+    /// the patience, restarts the time.
     fn failed_for_good(&mut self, seen: &Environment, now: Instant) -> Option<(Blocker, Duration)> {
         let made = seen.made();
         if made.0 > self.made.0 || made.1 > self.made.1 {
             self.made = (made.0.max(self.made.0), made.1.max(self.made.1));
             self.refused.clear();
         }
-        // What was ready and is again moves nothing by that.
+        // A resource that recovers from a failure does not count as progress.
         let mended = |slot: &str| {
             seen.parts.iter().any(|part| part.slot == slot && part.ready && !is_refused(part))
         };
         self.refused.retain(|slot, _| !mended(slot));
         let mut longest: Option<(Blocker, Duration)> = None;
-        // While an older spec is what was refused, the newer one has not been tried; that it was
-        // not is about the newer one.
+        // While a refusal is of an older spec, the newer one has not been tried. An uncomposed spec
+        // is always the newer one.
         let current = seen.is_current() || seen.condition("Synced").is_none();
         let counts = |blocker: &Blocker| current || matches!(blocker, Blocker::Uncomposed(_));
         for blocker in seen.blockers().into_iter().filter(counts) {
@@ -184,7 +184,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_mins(3);
 
-    /// A wait, and a clock that the test moves.
+    /// A wait with a clock that the test controls.
     struct Play {
         tracker: Tracker,
         begin: Instant,
@@ -201,7 +201,7 @@ mod tests {
             Self { tracker: Tracker::new(goal, patience, begin), begin, seconds: 0 }
         }
 
-        /// What follows when it looks so, some seconds later: none while it goes on.
+        /// The outcome after some more seconds with this object. `None` while the wait continues.
         fn after(&mut self, seconds: u64, object: &Value) -> Option<&'static str> {
             self.look(seconds, object, false).0
         }
@@ -233,7 +233,7 @@ mod tests {
     fn wait_ends_when_the_environment_is_ready() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&creating())), None);
-        assert_eq!(play.after(3600, &half_made(&creating())), None, "what is slow has not failed");
+        assert_eq!(play.after(3600, &half_made(&creating())), None, "slow creation has not failed");
         assert_eq!(play.after(1, &ready()), Some(DONE));
     }
 
@@ -263,12 +263,12 @@ mod tests {
         assert_eq!(
             play.after(10, &half_made(&refused_leaf())),
             None,
-            "its quota may just have been raised"
+            "a quota may just have been raised"
         );
     }
 
     #[test]
-    fn recovery_begins_anew() {
+    fn recovery_restarts_the_count() {
         let mut play = Play::new(Goal::Ready);
         assert_eq!(play.after(0, &half_made(&refused_leaf())), None);
         assert_eq!(play.after(170, &half_made(&refused_leaf())), None);
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(
             play.after(1, &half_made(&refused_leaf())),
             None,
-            "another failure has its own time"
+            "another failure gets its own time"
         );
         assert_eq!(play.after(60, &ready()), Some(DONE));
     }
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_refused_for_a_moment_now_and_then_has_not_failed() {
+    fn briefly_rejected_change_has_not_failed() {
         let mut play = Play::new(Goal::Ready);
         let late = |refused: bool| {
             let mut object = half_made(&creating());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_spec_ends_it_at_once() {
+    fn invalid_spec_ends_the_wait_immediately() {
         let mut object = half_made(&creating());
         set(
             &mut object,
@@ -374,8 +374,8 @@ mod tests {
             code == Some(FAILED) && told.contains("has not composed the newest spec"),
             "{told}"
         );
-        // Also where it has not been seen at all: a reconcile that nobody answers goes on for
-        // minutes.
+        // The same applies to a spec that Crossplane has not observed. A reconcile without
+        // responses takes minutes.
         let mut unseen = object.clone();
         unseen["metadata"]["generation"] = json!(99);
         let mut play = Play::new(Goal::Ready);
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(play.after(180, &unseen), Some(FAILED));
         object["status"]["specHash"] = json!(spec_hash(&object["spec"]));
         assert_eq!(Play::new(Goal::Ready).after(0, &object), Some(DONE));
-        // What is refused is not composed either, and is told at once.
+        // A rejected spec is not composed either, but is reported immediately.
         object["status"]["specHash"] = json!("0123456789abcdef");
         set(
             &mut object,
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_can_be_waited_for() {
+    fn wait_for_a_condition_ends_with_the_condition() {
         let goal = Goal::Condition { kind: "Provisioned".into(), status: "False".into() };
         assert_eq!(Play::new(goal.clone()).after(0, &half_made(&creating())), Some(DONE));
         assert_eq!(Play::new(goal).after(0, &ready()), None);
@@ -430,7 +430,8 @@ mod tests {
             assert_eq!(code, Some(FAILED));
             assert!(told.contains(words), "{told}");
         }
-        // Crossplane has its three minutes, although a rejected resource gets two seconds.
+        // Crossplane has three minutes, although the patience with a rejected resource is two
+        // seconds.
         for object in [unsynced(), uncomposed()] {
             let mut play = Play::with(Goal::Ready, Duration::from_secs(2));
             assert_eq!(play.after(0, &object), None);

@@ -1,5 +1,5 @@
-//! What is waited for, as watches show it: one watch for each kind and namespace, whatever their
-//! number.
+//! The environments of a wait, as seen by watches. There is one watch for each kind and namespace,
+//! for any number of environments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::Failure;
 use crate::cluster::{self, Cluster, Contact, Found, Kind, cause, watch, watch_since};
 use crate::environment::Environment;
 
-/// How many events are taken in at once.
+/// The maximum number of events processed at once.
 const BATCH_SIZE: usize = 100;
 
-/// An environment that is waited for.
+/// An environment in a wait.
 pub struct Watched {
-    /// The environment, as it was seen last.
+    /// The environment, as last seen.
     pub environment: Arc<Environment>,
     /// Whether it is deleted.
     pub gone: bool,
 }
 
-/// All of them, and the watches that show them.
+/// All environments of a wait, and their watches.
 pub struct WatchSet {
     /// The environments, in the order of the targets.
     pub seen: Vec<Watched>,
-    /// Places in `seen` of those that are news since somebody asked.
+    /// Indices in `seen` of the environments that have changed since the last call of `news`.
     news: BTreeSet<usize>,
     groups: Vec<Group>,
     contact: Contact,
@@ -38,11 +38,11 @@ pub struct WatchSet {
 struct Group {
     kind: Kind,
     namespace: String,
-    /// Their places in [`WatchSet::seen`], by uid.
+    /// Their indices in [`WatchSet::seen`], by UID.
     members: BTreeMap<String, usize>,
-    /// The version of the list that they come from, if they do.
+    /// The version of the list that contained them, if they were listed.
     version: Option<String>,
-    /// Those that a list has not shown yet, while one is under way.
+    /// While a list is in progress, the environments that it has not contained yet.
     missing: Option<BTreeSet<usize>>,
     listed: bool,
 }
@@ -69,7 +69,8 @@ impl WatchSet {
         Self { news: (0..seen.len()).collect(), seen, groups, contact: Contact::default() }
     }
 
-    /// The watches' events, as many together as have arrived, each with the number of its group.
+    /// The watches' events. Each chunk has all events that have arrived, with the indices of their
+    /// groups.
     pub fn events(&self, cluster: &Cluster) -> ReadyChunks<SelectAll<BoxStream<'static, Change>>> {
         let watches = self.groups.iter().enumerate().map(|(index, group)| {
             let mut members = group.members.values();
@@ -87,27 +88,28 @@ impl WatchSet {
             events.map(move |event| (index, event)).boxed()
         });
         let mut all: SelectAll<BoxStream<'static, Change>> = select_all(watches);
-        // With nothing to watch there is nothing to come, rather than an end.
+        // Without any watch, the stream stays pending instead of ending.
         all.push(stream::pending().boxed());
         all.ready_chunks(BATCH_SIZE)
     }
 
-    /// Whether a list is under way, of which more is to come at once.
+    /// Whether a list is in progress. More events then follow immediately.
     pub fn is_listing(&self) -> bool {
         self.groups.iter().any(|group| group.missing.is_some())
     }
 
-    /// Whether a watch is broken: then this is how it was.
+    /// Whether any watch is broken. The known state may then be outdated.
     pub fn is_lost(&self) -> bool {
         self.contact.is_lost()
     }
 
-    /// The places of those that are news since this was asked last; at first all are.
+    /// The indices of the environments that have changed since the last call. The first call
+    /// returns all.
     pub fn news(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.news)
     }
 
-    /// Takes in what has arrived; gives what there is to say of the connection.
+    /// Processes events. Returns messages about the connection.
     pub fn take(
         &mut self,
         changes: Vec<Change>,
@@ -161,7 +163,7 @@ impl WatchSet {
         }
     }
 
-    /// One of the same name that was made anew is another: it stays missing.
+    /// A recreated object with the same name is another object. The original stays missing.
     fn update(&mut self, group: usize, object: &DynamicObject) {
         let group = &mut self.groups[group];
         let Some(index) = group.place(object) else { return };
@@ -192,7 +194,7 @@ impl Group {
         }
     }
 
-    /// The place of this very object.
+    /// The index of this object.
     fn place(&self, object: &DynamicObject) -> Option<usize> {
         self.members.get(object.metadata.uid.as_deref().unwrap_or_default()).copied()
     }

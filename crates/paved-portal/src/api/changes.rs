@@ -88,14 +88,14 @@ pub(crate) async fn replace(
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
-/// What there is at a place, and what a document makes of it.
+/// The object at a place, and the draft of a document for it.
 pub(crate) async fn drafted(
     writer: &Writer,
     person: &Person,
     (kind, namespace, name): (&Kind, &str, &str),
     mut document: Value,
 ) -> Result<(DynamicObject, WriteRequest), Problem> {
-    // The path says which one: a body that says another is a mistake.
+    // The path identifies the object. A different name in the body is a mistake.
     for (field, value) in [("namespace", namespace), ("name", name)] {
         let said = &document["metadata"][field];
         if !(said.is_null() || said == value) {
@@ -175,8 +175,8 @@ pub(crate) async fn patch(
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
-/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes
-/// stays whose it is, unless it names another one.
+/// Checks a patch's metadata, and removes and returns the owner in it. Without an owner in the
+/// patch, the environment keeps its owner.
 fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     let metadata =
         metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "allowed: an object"))?;
@@ -188,7 +188,7 @@ fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
         ));
     }
     for place in ["labels", "annotations"] {
-        // All of them would be gone, and the owner among them.
+        // A null would remove all labels or annotations, including the owner.
         if metadata.get(place).is_some_and(|entries| !entries.is_object()) {
             let message = "allowed: names with texts, or null to remove a name";
             return Err(Problem::field(&format!("metadata.{place}"), message));

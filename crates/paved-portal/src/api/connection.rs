@@ -1,5 +1,5 @@
-//! `…/connection`: what only those know who may read the Secret. On request only, with a line in
-//! the log, and never kept.
+//! `…/connection`: connection details for users with the right to read the Secret. They are
+//! returned only on request and never cached. Each request is logged.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) async fn reveal(
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => "absent",
         Err(_) => "refused",
     };
-    // Whatever the log's level is.
+    // Logged at any log level.
     tracing::info!(
         target: AUDIT,
         audit = "connection",
@@ -57,7 +57,7 @@ pub(crate) async fn reveal(
         name,
         secret = answer.as_ref().ok().map(|details| details.secret.as_str()),
         outcome,
-        "connection details were asked for"
+        "connection details were requested"
     );
     answer.map(Answer)
 }

@@ -1,6 +1,6 @@
-//! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in
-//! the portal's own namespace, written by the portal's own account for whoever is signed in, and
-//! for nobody else.
+//! `/api/v1/keys`: the user's SSH public keys, which new workspaces accept. Each owner has a
+//! ConfigMap in the portal's own namespace. The portal's own account writes it, and only for the
+//! signed-in owner.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -25,10 +25,10 @@ use crate::signed_in::SignedIn;
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
 
-/// The longest list, in bytes. A machine takes no more in its user data.
+/// The maximum length of the list, in bytes. A machine's user data has no room for more.
 const MAX_LIST_LEN: usize = 16 * 1024;
 
-// What is said below of the description of Keys takes nothing but a literal.
+// The schema attribute of Keys accepts only a literal.
 const _: () = assert!(MOST_KEYS == 20);
 
 /// SSH public keys.
@@ -59,7 +59,7 @@ pub(crate) async fn put(
     Json(Keys { keys }): Json<Keys>,
 ) -> Result<Answer<Keys>, Problem> {
     may_use_keys(&writer, &person).await?;
-    // No more than a workspace takes.
+    // A workspace accepts no more keys.
     if keys.len() > MOST_KEYS {
         return Err(Problem::field(
             "keys",
@@ -90,9 +90,10 @@ pub(crate) async fn put(
     Ok(Answer(Keys { keys: lines }))
 }
 
-/// Keys are stored in the portal's own namespace, outside every quota, so only for people who may
-/// make what takes them. Where nothing says where somebody's environments go, that cannot be asked:
-/// then for everybody but service accounts, which others make as many of as they like.
+/// Checks that the user may create an environment that uses keys, because keys are stored in the
+/// portal's namespace without a quota. If the user has no configured namespace, this check is
+/// impossible. Then all users are allowed except service accounts, because users can create any
+/// number of those.
 async fn may_use_keys(writer: &Writer, person: &Person) -> Result<(), Problem> {
     if writer.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {

@@ -1,4 +1,4 @@
-//! Application environments as clients know them: `/api/environments/`.
+//! Application environments for existing clients: `/api/environments/`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -47,7 +47,7 @@ pub(crate) struct Creating {
     request_id: String,
 }
 
-/// The kinds of application environment that the cluster has: claims first.
+/// The cluster's kinds of application environments, claims first.
 pub(super) fn kinds(catalog: &Catalog) -> Vec<Kind> {
     api(KIND).map(|api| catalog.seen().for_api(api)).unwrap_or_default()
 }

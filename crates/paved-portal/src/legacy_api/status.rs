@@ -1,4 +1,4 @@
-//! `/ws/status/`: application environments of mine as they change, by WebSocket.
+//! `/ws/status/`: changes of the user's application environments, by WebSocket.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -26,7 +26,7 @@ use crate::signed_in::Callers;
 use crate::stream_limits::{End, Stranger};
 use crate::token_auth::TokenAuth;
 
-/// The largest message of a client's, in bytes: a token.
+/// The maximum length of a client's message, in bytes. The only message is a token.
 const LARGEST: usize = 16 * 1024;
 
 /// Not signed in.
@@ -52,7 +52,7 @@ pub(crate) async fn status(
         None => Who::Unknown(feed.streams.admit()?),
     };
     let upgrade = upgrade.max_message_size(LARGEST).max_frame_size(LARGEST);
-    // A token is the only message, and messages are sent at once.
+    // The client sends only a token, and messages are sent immediately.
     let upgrade = upgrade.read_buffer_size(LARGEST).write_buffer_size(0);
     let span = Span::current();
     let line = Line { bearers: callers.bearers, feed, metrics };
@@ -95,7 +95,7 @@ async fn talk(line: Line, who: Who, mut socket: WebSocket) {
     }
 }
 
-/// The user of the first message's token.
+/// The user of the token in the first message.
 async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, Problem> {
     let nobody = || Problem::unauthorized("The first message has no token.");
     let first = timeout(line.feed.limits.first_message, async {
@@ -117,7 +117,7 @@ async fn introduced(line: &Line, socket: &mut WebSocket) -> Result<Arc<Person>, 
 
 async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: WebSocket) {
     let owner = person.owner().label();
-    // The environments that the client knows, by their uid.
+    // The environments that the client knows, by their UID.
     let mut known = BTreeSet::new();
     let end = loop {
         let Some(next) = next(&mut reader, &mut socket).await else { return };
@@ -148,8 +148,8 @@ async fn follow(line: &Line, person: &Person, mut reader: Reader, mut socket: We
     close(socket, code, end.word(), line.feed.limits.event).await;
 }
 
-/// The next message. `None` if the client has left. Later messages of a client have no meaning, and
-/// block nothing.
+/// The next message. `None` if the client has disconnected. Later messages from the client are
+/// ignored.
 async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
     let mut read = pin!(reader.next());
     loop {
@@ -165,13 +165,13 @@ async fn next(reader: &mut Reader, socket: &mut WebSocket) -> Option<Next> {
 
 async fn close(mut socket: WebSocket, code: u16, reason: &'static str, patience: Duration) {
     let frame = CloseFrame { code, reason: reason.into() };
-    // A client that has left needs no answer.
+    // A disconnected client needs no response.
     let _ = timeout(patience, socket.send(Message::Close(Some(frame)))).await;
 }
 
-/// The message about an environment. The socket reports the user's application environments among
-/// the visible ones. A given environment is ADDED and one given away is DELETED, as in a watch of
-/// Kubernetes with a label.
+/// The message about an environment. The socket reports only visible application environments of
+/// the user. A change of the owner appears as ADDED or DELETED, as in a label-selected watch of
+/// Kubernetes.
 fn message(
     catalog: &Catalog,
     entry: &Entry,

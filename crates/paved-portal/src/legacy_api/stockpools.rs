@@ -1,5 +1,5 @@
-//! Stock pools as clients know them: `/api/v1/operator/stockpools`, and jobs that are read off the
-//! claims themselves.
+//! Stock pools for existing clients: `/api/v1/operator/stockpools`. Jobs are derived from the
+//! claims.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -27,7 +27,7 @@ use crate::signed_in::SignedIn;
 /// The claim's kind.
 const KIND: &str = "StockPool";
 
-/// The header by which a client asks again for the same.
+/// The header with a client's key for repeated requests.
 const IDEMPOTENCY: &str = "idempotency-key";
 
 /// Returns 200 while the API runs.
@@ -86,7 +86,7 @@ pub(crate) struct Status {
 }
 
 /// A job that creates a stock pool.
-// The names are those that clients know.
+// Existing clients expect these names.
 #[allow(clippy::struct_field_names)]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -164,7 +164,7 @@ pub(crate) async fn create(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)], Answer(job)).into_response())
 }
 
-/// A body as it was checked.
+/// A validated body.
 struct Wanted<'b> {
     name: Option<&'b str>,
     namespace: Option<&'b str>,
@@ -186,7 +186,7 @@ impl<'b> Wanted<'b> {
                 .for_each(|value| drop(spec.insert(field.to_owned(), json!(value))));
         }
         if let Some(memory) = text(body, "memory")? {
-            // The schema takes `0`, which the function refuses.
+            // The schema accepts `0`, but the function rejects it.
             kubernetes::memory(memory)
                 .map_err(|refused| Problem::field("memory", refused.to_string()))?;
         }
@@ -213,7 +213,7 @@ impl<'b> Wanted<'b> {
         Ok(Self { name, namespace: text(body, "namespace")?, spec: Value::Object(spec) })
     }
 
-    /// What the same request has in common with itself.
+    /// A hash that is equal for equal requests.
     fn hash(&self) -> String {
         hash(
             &[
@@ -240,7 +240,8 @@ async fn make(
         Some(key) => hash(&[&owner.hash(), key], 16),
         None => unique(16)?,
     };
-    // Whoever can write where I see could put a job of mine on a claim of theirs.
+    // Checks the owner's label too, because another user could put this job's ID on a visible
+    // claim.
     let mine =
         ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
     if key.is_some()
@@ -274,7 +275,7 @@ async fn make(
             }
             Ok(job(&job_id, &object))
         }
-        // The same request may have come at the same time, here or to another replica.
+        // An equal request may have arrived at the same time, here or at another replica.
         Err(problem) if problem.status() == StatusCode::CONFLICT && key.is_some() => {
             let client = environments.clients.for_person(person)?;
             let there = kind.api(&client, Some(&namespace)).get_opt(&name).await?;
@@ -285,7 +286,7 @@ async fn make(
     }
 }
 
-/// The same job for the same request; another body under the same key is a conflict.
+/// The same job for the same request. Another body with the same key is a conflict.
 fn again(job_id: &str, wanted: &Wanted<'_>, object: &DynamicObject) -> Result<Job, Problem> {
     let before = object.metadata.annotations.as_ref().and_then(|all| all.get(BODY));
     if before == Some(&wanted.hash()) {
@@ -308,8 +309,8 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
     object.metadata.labels.as_ref()?.get(key)
 }
 
-/// The claim that was there under the same key when this one was made. The API server has one order
-/// of all writes, and shows how things stood at each: of two that come at once one is the first.
+/// An earlier claim with the same key, as of the creation of this claim. The API server orders all
+/// writes, and can list the state at each version. So one of two concurrent claims is the first.
 async fn before(
     environments: &Environments,
     person: &Person,
@@ -349,7 +350,8 @@ pub(crate) async fn job_of(
     }
     let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
     let found = environments.find(&person, &kinds(&environments.catalog), &claims).await?;
-    // Whoever can write where I see could put a job of mine on a claim of theirs.
+    // Prefers the user's own claim, because another user could put this job's ID on a visible
+    // claim.
     let own = person.owner().label();
     let is_mine = |object: &DynamicObject| label(object, LABEL) == Some(&own);
     let mine = found.iter().find(|(_, object)| is_mine(object)).or_else(|| found.first());

@@ -1,4 +1,4 @@
-//! GPU workspaces as clients know them: `/api/workspaces`.
+//! GPU workspaces for existing clients: `/api/workspaces`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,10 +21,10 @@ use crate::owner::{LABEL, Owner, unique};
 use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 
-/// How much of an owner stands in a workspace's name.
+/// The maximum length of the owner in a workspace's name.
 const MAX_OWNER_IN_NAME_LEN: usize = 40;
 
-/// The longest owner that a claim takes.
+/// The maximum length of a claim's owner.
 const MAX_OWNER_LEN: usize = 128;
 
 /// A new workspace.
@@ -85,7 +85,7 @@ impl Workspace {
     }
 }
 
-/// The kinds of workspace that the cluster has: claims first.
+/// The cluster's kinds of workspaces, claims first.
 fn kinds(catalog: &Catalog) -> Vec<Kind> {
     catalog.seen().workspaces()
 }
@@ -129,8 +129,8 @@ async fn make(writer: &Writer, person: &Person, body: &Value) -> Result<Value, P
     Ok(paved_client::environment::tidy(&object))
 }
 
-/// The owner as the claim takes one: a login, and a dash for whatever no login has, as the names of
-/// Kubernetes' own accounts do.
+/// The owner in a form that a claim accepts: the login, with dashes in place of characters that
+/// logins do not have. Names of Kubernetes' own accounts contain such characters.
 fn parameter(owner: &Owner) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || "._+@-".contains(letter);
     let text = owner.login.chars().map(|letter| if fits(letter) { letter } else { '-' });
@@ -180,7 +180,7 @@ pub(crate) async fn delete(
 async fn remove(environments: &Environments, person: &Person, asked: &str) -> Result<(), Problem> {
     let absent = || Problem::not_found("Workspace not found.");
     name("name", asked).map_err(|_| absent())?;
-    // One's own first: the same name may be somebody else's in another namespace.
+    // Prefers the user's own workspace. Another user may have the same name in another namespace.
     let own = person.owner().label();
     let called = ListParams::default().fields(&format!("metadata.name={asked}"));
     let (mine, others): (Vec<_>, Vec<_>) = environments
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_takes_every_owner() {
+    fn claim_accepts_every_owner() {
         for (login, owner) in [
             ("ada.l+x@acme.io", "ada.l+x@acme.io"),
             ("system:serviceaccount:ci:builder", "system-serviceaccount-ci-builder"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_holds_the_owners_letters_and_digits() {
+    fn name_has_the_letters_and_digits_of_the_owner() {
         let name = workspace_name("Ada.L@acme.io").unwrap();
         assert!(
             name.starts_with("ws-adalacmeio-") && name.len() == "ws-adalacmeio-".len() + 8,

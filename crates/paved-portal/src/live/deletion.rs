@@ -16,27 +16,27 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::{DeletionProgress, Entry, Live, Part};
 use crate::limits::Limits;
 
-/// How many parts are read in a round. One environment is read in any case.
+/// The maximum number of resources read in a round. One environment is always read.
 const BUDGET: usize = 100;
 
 /// The number of resources that an environment counts before its resources are known.
 const UNKNOWN: usize = 20;
 
-/// How many environments are read at once.
+/// The maximum number of environments read at once.
 const CONCURRENCY: usize = 4;
 
 /// An environment during its deletion.
 #[derive(Default)]
 struct Followed {
     parts: Option<Parts>,
-    /// The resources that were shown last.
+    /// The resources that were last shown.
     left: Option<DeletionProgress>,
-    /// The time of the next look, and the pause before it.
+    /// The time of the next read, and the pause before it.
     next: Option<Instant>,
     pause: Duration,
 }
 
-/// Reads the resources of all environments in deletion, without end, with the portal's own rights.
+/// Reads the resources of all environments in deletion, permanently, with the portal's own rights.
 #[expect(clippy::large_types_passed_by_value, reason = "the task owns them")]
 pub(crate) async fn follow(cluster: Cluster, live: Arc<Live>, limits: Limits) {
     let served = Served::default();
@@ -89,12 +89,12 @@ fn due(
 }
 
 impl Followed {
-    /// The number of resources that a look reads.
+    /// The number of resources that the next read requests.
     fn cost(&self) -> usize {
         self.parts.as_ref().map_or(UNKNOWN, Parts::left_count).max(1)
     }
 
-    /// The present resources. If they cannot be read, the last status stays.
+    /// Reads the remaining resources. If they are unreadable, the last status remains.
     async fn look(
         mut self,
         cluster: &Cluster,
@@ -108,7 +108,7 @@ impl Followed {
         }
         let mut left = None;
         if let Some(parts) = &mut self.parts {
-            // A resource without an answer in time stays unchanged.
+            // A resource without a timely response stays unchanged.
             _ = timeout(patience, parts.look()).await;
             if parts.is_seen() {
                 let seen = parts.statuses().into_iter().map(Part::from).collect();
@@ -118,7 +118,7 @@ impl Followed {
                     of: parts.count(),
                 });
             } else {
-                // The next look finds them again: there may be other resources by then.
+                // The next read searches again, because there may be other resources by then.
                 self.parts = None;
             }
         }

@@ -32,7 +32,7 @@ impl StateHash {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// The sum without an environment: the way back from an addition.
+    /// The sum without an environment. This reverses an addition.
     pub(super) fn without(self, other: Self) -> Self {
         Self(self.0.wrapping_sub(other.0))
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_read_as_it_is_written() {
+    fn id_is_read_as_written() {
         let mut id = ResumeToken::first("4f2a", StateHash::new("a"));
         id.go_on(StateHash::new("b"));
         let text = id.to_string();

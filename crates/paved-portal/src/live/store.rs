@@ -18,14 +18,14 @@ use super::resume_token::StateHash;
 use super::{DeletionProgress, View};
 use crate::problem::Problem;
 
-/// How many changes a reader may be behind before it is dropped.
+/// The maximum number of changes that a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
 
-/// How many changes are remembered for resumed readers. A reader that was away for longer gets a
-/// whole list.
+/// The maximum number of remembered changes for resumed readers. A reader that was away for longer
+/// gets a whole list.
 const BACKLOG: usize = 4096;
 
-/// Their maximum size in bytes of JSON.
+/// The maximum size of remembered changes in bytes of JSON.
 const REMEMBERED: usize = 32 << 20;
 
 /// Distinguishes an environment from all others of the same time.
@@ -42,12 +42,12 @@ pub(crate) struct Key {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) kind: Arc<Kind>,
-    /// The view of clients.
+    /// The view for clients.
     pub(crate) view: View,
     pub(crate) spec: Value,
     /// The view as JSON, serialized once for all readers.
     pub(crate) text: String,
-    /// The same in a number.
+    /// The hash of the text.
     pub(super) known: StateHash,
     /// Its remaining resources during its deletion.
     left: Option<DeletionProgress>,
@@ -90,7 +90,7 @@ pub(crate) struct Live {
 struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
-    /// The size of these in bytes of JSON.
+    /// The size of the backlog in bytes of JSON.
     remembered: usize,
     /// The kinds with an interrupted watch, and the time of the interruption.
     interrupted: BTreeMap<String, Instant>,
@@ -184,7 +184,7 @@ impl Live {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an added or changed object. The same object again is no change.
+    /// Records an added or changed object. An equal version is not a change.
     pub(super) fn put(&self, object: &DynamicObject, kind: &Arc<Kind>) {
         let mut inner = self.inner();
         let key = key(kind, object);
@@ -192,7 +192,7 @@ impl Live {
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
         let same = known.clone().filter(|known| known.view.uid == uid);
-        // An object of another version of its kind is read again.
+        // An object with another version of its kind is read again.
         if same
             .as_ref()
             .is_some_and(|known| known.view.resource_version == version && known.kind == *kind)
@@ -292,7 +292,7 @@ impl Live {
         }
     }
 
-    /// Says which kinds are watched.
+    /// Sets the watched kinds.
     pub(super) fn watching(&self, kinds: BTreeSet<String>) {
         self.inner().interrupted.retain(|kind, _| kinds.contains(kind));
         self.synced.send_if_modified(|(all, synced)| {
@@ -310,7 +310,7 @@ impl Live {
         self.inner().interrupted.entry(kind.to_owned()).or_insert_with(Instant::now);
     }
 
-    /// How long no kind has been watched.
+    /// The duration for which all watches have been interrupted.
     pub(crate) fn unseen(&self) -> Duration {
         let inner = self.inner();
         let kinds = &self.synced.borrow().0;
@@ -338,7 +338,7 @@ impl Live {
         if self.whole.load(Ordering::Acquire) {
             return Ok(());
         }
-        let detail = "The portal has not seen yet what there is in the cluster.";
+        let detail = "The portal is still loading the environments. Try again in a moment.";
         Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
     }
 

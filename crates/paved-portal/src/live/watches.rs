@@ -1,4 +1,4 @@
-//! The watches: one for each kind that the cluster makes, for as long as it makes it.
+//! The watches: one for each kind that the cluster serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::Live;
 use super::store::key;
 use crate::kinds::Catalog;
 
-/// How often the cluster is asked for its kinds while none is known.
+/// The pause between attempts to read the kinds while none is known.
 const UNKNOWN: Duration = Duration::from_secs(2);
 
-/// Watches every kind, in a namespace or in all, for ever. A kind that is installed later is
+/// Watches every kind, in one namespace or in all, permanently. A kind that is installed later is
 /// watched within `pause`.
 pub(crate) async fn follow(
     cluster: Cluster,
@@ -28,7 +28,7 @@ pub(crate) async fn follow(
     pause: Duration,
 ) {
     let mut watches = JoinSet::new();
-    // By the kind's name, with the version that is watched.
+    // The watched version and the task, by the kind's name.
     let mut running: BTreeMap<String, (String, AbortHandle)> = BTreeMap::new();
     let mut look = interval(pause);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -37,8 +37,8 @@ pub(crate) async fn follow(
         let seen = match catalog.look().await {
             Ok(seen) => seen,
             Err(failure) => {
-                tracing::warn!(%failure, "the cluster does not say what kinds there are");
-                // Until it has once said so, nothing can be shown.
+                tracing::warn!(%failure, "could not list the kinds of the cluster");
+                // Until the first success, the portal cannot show environments.
                 if !catalog.seen().is_known() {
                     look.reset_after(pause.min(UNKNOWN));
                 }
@@ -76,7 +76,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Watches a kind. After a break everything is listed anew, and only what differs is told.
+/// Watches a kind. After an interruption it lists all objects again, and reports only differences.
 async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live: Arc<Live>) {
     let types =
         TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
@@ -100,9 +100,8 @@ async fn one(cluster: Cluster, namespace: Option<String>, kind: Arc<Kind>, live:
             Ok(Event::Delete(object)) => live.remove(&complete(object), &kind),
             Err(error) => {
                 let error = cause(error);
-                // A group that somebody installed beside ours, without telling the portal's role:
-                // the others are shown. What was seen before is shown too, but not as how things
-                // stand.
+                // The portal's role may not cover a foreign group. The other kinds are shown
+                // anyway. Objects seen earlier are shown too, but the kind counts as interrupted.
                 if is_denied(&error) && !is_known {
                     live.has_synced(&kind.full_name());
                 } else {

@@ -1,4 +1,4 @@
-//! A connection to a client. The client must name its protocol in time, and read its answers in
+//! A connection to a client. The client must start its protocol in time, and read its responses in
 //! time.
 
 use std::io::{self, IoSlice};
@@ -14,11 +14,10 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limits::Limits;
 
-/// The start of HTTP/2. While a connection may still start in this way, hyper waits without a
-/// limit.
+/// The start of HTTP/2. While received bytes are a prefix of it, hyper waits without a limit.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Accepts connections as another acceptor does, with time limits.
+/// Adds time limits to another acceptor.
 #[derive(Clone)]
 pub(super) struct Timed<A> {
     pub(super) acceptor: A,
@@ -43,11 +42,11 @@ where
 /// A connection.
 pub(super) struct Line<S> {
     stream: S,
-    /// The missing part of a possible start of HTTP/2, and its deadline.
+    /// The missing part of a possible start of HTTP/2, and the deadline.
     beginning: Option<(&'static [u8], Pin<Box<Sleep>>)>,
-    /// The deadline for the client to read waiting bytes.
+    /// The deadline for the client to read pending bytes.
     stuck: Option<Pin<Box<Sleep>>>,
-    /// The longest time in which the client may read no byte.
+    /// The maximum time without the client reading a byte.
     patience: Duration,
 }
 
@@ -57,7 +56,7 @@ impl<S> Line<S> {
         Self { stream, beginning, stuck: None, patience: limits.stalled_client }
     }
 
-    /// The result of a write: an error if the client read no byte for too long.
+    /// Checks the result of a write. It is an error if the client read no byte for too long.
     fn sent<T>(&mut self, cx: &mut Context<'_>, sent: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if sent.is_ready() {
             self.stuck = None;

@@ -1,10 +1,10 @@
-//! A spec that the function can read, although a schema refuses it.
+//! Makes a spec readable for the function, although a schema rejects it.
 
 use serde_json::{Map, Value, json};
 
-/// Gives every value the kind that its schema wants, so that one mistake hides no other from the
-/// function: a stand-in where another kind, or nothing, stands, and unknown fields go. The schema
-/// has refused each of them.
+/// Gives every value the type in its schema, so that one mistake does not hide others from the
+/// function. A missing value or one of another type gets a placeholder. Unknown fields are removed.
+/// The schema has rejected each of them.
 pub(super) fn make(value: &mut Value, schema: &Value) {
     if value.is_null() && schema["nullable"] == true {
         return;

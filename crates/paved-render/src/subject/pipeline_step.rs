@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::kind::Target;
 
-/// The kind that Settings can also come as.
+/// The other kind that can contain Settings.
 pub const CONFIG: &str = "EnvironmentConfig";
 /// Its `apiVersion`.
 pub const CONFIG_VERSION: &str = "apiextensions.crossplane.io/v1beta1";
@@ -30,30 +30,31 @@ pub struct Step {
     pub name: String,
     /// Its input: Settings.
     pub input: Value,
-    /// EnvironmentConfigs that it may ask for.
+    /// The EnvironmentConfigs that the function may require.
     pub configs: Vec<Value>,
-    /// Other steps' functions, which a preview does not run.
+    /// The functions of the other steps, which a preview does not run.
     pub others: Vec<String>,
-    /// Whether anybody said what the Settings are: nobody did where the Composition is the built-in
-    /// one.
+    /// Whether the Settings are known. The built-in Composition does not have the platform team's
+    /// Settings.
     pub settled: bool,
-    /// Whether the Composition is one that somebody wrote, and not the built-in one.
+    /// Whether the Composition is from the user. Otherwise it is the built-in one.
     pub given: bool,
 }
 
-/// Whether a Composition has a step of ours: by its function's name, or its input's kind.
+/// Whether a Composition has a step of ours. Its function's name or its input's kind decides.
 pub fn has_ours(composition: &Value) -> bool {
     let is_ours =
         |step: &Value| step["functionRef"]["name"] == FUNCTION || step["input"]["kind"] == KIND;
     composition["spec"]["pipeline"].as_array().is_some_and(|steps| steps.iter().any(is_ours))
 }
 
-/// Whether a document is Settings, or an EnvironmentConfig with our data.
+/// Whether a document contains our Settings, as its own kind or as an EnvironmentConfig.
 pub fn is_settings(document: &Value) -> bool {
     document["kind"] == KIND && group_of(document) == group(API_VERSION) || is_our_config(document)
 }
 
-/// An EnvironmentConfig of ours has our name, or a section of one of our APIs in its data.
+/// Whether an EnvironmentConfig is ours: it has our name, or its data has a section of one of our
+/// APIs.
 pub fn is_our_config(document: &Value) -> bool {
     let sections = apis::sections();
     let is_ours = |key: &String| sections.contains(&key.as_str()) || key == "providerConfigs";
@@ -64,8 +65,8 @@ pub fn is_our_config(document: &Value) -> bool {
 }
 
 impl Step {
-    /// Finds our step in a Composition: by its function's name, else by its input's kind. If there
-    /// is only one step, that step is ours.
+    /// Finds our step in a Composition by its function's name, or else by its input's kind. An only
+    /// step is ours.
     pub fn from_composition(composition: Value) -> Result<Self, NoStep> {
         let steps = composition["spec"]["pipeline"].as_array().cloned().unwrap_or_default();
         let ours = steps
@@ -96,7 +97,7 @@ impl Step {
         })
     }
 
-    /// A step with Settings that work, for where nobody knows the platform team's.
+    /// A step with valid example Settings, used if the platform team's are unknown.
     pub fn example(target: &Target) -> Result<Self, NoStep> {
         Self::from_composition(manifests::example_composition(
             target.api,

@@ -11,10 +11,11 @@ use super::rules::Rules;
 
 const ACCOUNT: &str = "123456789012";
 
-/// What holds for every kind: nothing moves to another region. The facts say it of their kinds.
+/// The rules for every kind: a resource cannot move to another region. The facts list this for
+/// their kinds.
 const RULES: Rules = Rules { immutable: &["region"], ..Rules::NONE };
 
-/// A kind of the provider.
+/// An ordinary kind of the provider.
 const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
 pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {

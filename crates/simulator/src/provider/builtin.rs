@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds.
+//! The built-in kinds of Kubernetes.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{State, set_condition};
 use crate::core::{World, naming};
 use crossplane::json::{at, set, text};
 
-/// A built-in kind that has no status worth speaking of.
+/// A built-in kind without a relevant status.
 const BASE: KindBehaviour = KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
 pub(super) fn behaviour(kind: &str) -> KindBehaviour {
@@ -48,7 +48,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     }
 }
 
-/// A workload's replicas: all of them are there once it is ready, none before.
+/// Sets a workload's status. All replicas are available once it is ready, and none before.
 fn set_workload_status(workload: &mut Value, state: &State, world: &World, _: &KindBehaviour) {
     const UNAVAILABLE: (&str, &str) =
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
@@ -85,7 +85,7 @@ fn set_workload_status(workload: &mut Value, state: &State, world: &World, _: &K
     }
 }
 
-/// The counts of a workload's status; Kubernetes leaves out those of zero.
+/// The counts in a workload's status. Kubernetes omits zero counts.
 fn replicas(workload: &Value, ready: bool) -> Value {
     let number = |path: &[&str]| at(workload, path).and_then(Value::as_i64).unwrap_or(1);
     let replicas = number(&["spec", "replicas"]);

@@ -1,4 +1,4 @@
-//! What exists in the clouds of upjet's providers, and what they do with it after its creation.
+//! The external resources in the clouds of upjet providers, and operations on them after creation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,40 +12,41 @@ use super::{State, is_ready, set_condition};
 use crate::core::World;
 use ::crossplane::json::{at, overlay, set, text};
 
-/// A resource in its cloud.
+/// An external resource in its cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub struct External {
-    /// What it is: `spec.forProvider` without references, and the fields that the cloud chose.
+    /// `spec.forProvider` without references, and the fields that the cloud chose.
     pub parameters: Value,
-    /// The state that the cloud reports, such as `CREATE_FAILED`, where it is not the usual one.
+    /// The state that the cloud reports, for example `CREATE_FAILED`, if it is not the usual one.
     pub state: Option<String>,
 }
 
-/// How long Cloud SQL reserves the name of a server that was deleted.
+/// How long Cloud SQL reserves the name of a deleted server.
 const RESERVED: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The clouds' resources by slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clouds {
     externals: BTreeMap<String, External>,
-    /// Slots whose resources were deleted without their providers, until they are there again.
+    /// Slots with resources that were deleted outside of their providers and do not exist again
+    /// yet.
     vanished: BTreeSet<String>,
-    /// Those of them that their providers have not looked at yet.
+    /// The slots in `vanished` that their providers have not observed yet.
     unnoticed: BTreeSet<String>,
-    /// How many resources of each slot were there before: a cloud never assigns an id twice.
+    /// The number of former resources of each slot. A cloud never assigns an ID twice.
     former: BTreeMap<String, u32>,
-    /// When providers found that the resources of slots were gone.
+    /// When providers found that the resources of slots were deleted.
     gone: BTreeMap<String, Timestamp>,
-    /// How many updates each slot's provider has sent.
+    /// The number of updates that each slot's provider has sent.
     updates: BTreeMap<String, u32>,
-    /// The names of buckets that other accounts have.
+    /// The names of buckets in other accounts.
     foreign: BTreeSet<String>,
-    /// The names of resources that no object knows.
+    /// The names of resources without an object.
     leaked: Vec<String>,
 }
 
 impl Clouds {
-    /// Forgets the slots that nothing fills any more.
+    /// Forgets slots that have been removed.
     pub(super) fn retain(&mut self, is_filled: impl Fn(&str) -> bool) {
         self.externals.retain(|slot, _| is_filled(slot));
         self.vanished.retain(|slot| is_filled(slot));
@@ -60,7 +61,7 @@ impl Clouds {
         self.externals.get_mut(slot)
     }
 
-    /// Notes that the resource of a slot is there, with the fields that its cloud chose.
+    /// Records that the resource of a slot exists, with the fields that its cloud chose.
     pub(super) fn put(
         &mut self,
         slot: &str,
@@ -82,8 +83,8 @@ impl Clouds {
         *self.former.entry(slot.to_owned()).or_default() += 1;
     }
 
-    /// Ends a creation that its provider no longer follows. A resource that is found by its name is
-    /// there at the next look. A resource with a name that the cloud assigns is leaked.
+    /// Completes a creation that its provider no longer follows. A resource with a known name is
+    /// found at the next observation. A resource with a cloud-assigned name is leaked.
     pub(super) fn abandon(
         &mut self,
         slot: &str,
@@ -103,7 +104,7 @@ impl Clouds {
         }
     }
 
-    /// Ends a creation that took longer than its provider waits. The provider knows the resource.
+    /// Completes a creation that exceeded its provider's timeout. The provider knows the resource.
     pub(super) fn keep(
         &mut self,
         slot: &str,
@@ -117,7 +118,7 @@ impl Clouds {
         self.leaked.extend(left.map(|left| format!("{name}/{left}")));
     }
 
-    /// Takes a leaked resource for the slot of an object that names it, if so.
+    /// Moves a leaked resource to the slot of an object that names it, if there is one.
     pub(super) fn import(
         &mut self,
         slot: &str,
@@ -136,7 +137,7 @@ impl Clouds {
         &self.leaked
     }
 
-    /// Gives a name of a bucket to another account.
+    /// Gives a bucket name to another account.
     pub(super) fn occupy(&mut self, name: String) {
         self.foreign.insert(name);
     }
@@ -149,16 +150,16 @@ impl Clouds {
         self.updates.get(slot).copied().unwrap_or_default()
     }
 
-    /// What the ids and addresses of a slot's resource follow from; nothing where they follow from
-    /// the object's uid.
+    /// The base for the IDs and addresses of a slot's resource. `None` if they are derived from the
+    /// object's UID.
     pub(super) fn identity(&self, slot: &str, object: &Value) -> Option<String> {
         let former = self.former.get(slot)?;
         let uid = text(object, &["metadata", "uid"]).unwrap_or(slot);
         Some(format!("{uid} after {former}"))
     }
 
-    /// Looks whether the resource of a slot is there. A ready one that was never seen was created
-    /// before; one that vanished is created again, with all that its spec has by now.
+    /// Observes whether the resource of a slot exists. A ready one that was never seen was created
+    /// earlier. A vanished one is created again from the current spec.
     pub(super) fn notice(
         &mut self,
         slot: &str,
@@ -181,8 +182,8 @@ impl Clouds {
         }
     }
 
-    /// Reads the resource; an error is the provider's if it cannot. Another account may have the
-    /// name. Some kinds cannot be read once the resource that they belong to is gone.
+    /// Reads the resource. The error is the provider's message. Another account may own the name.
+    /// Some kinds become unreadable when the resource that they belong to is deleted.
     pub(super) fn read(
         &self,
         slot: &str,
@@ -201,7 +202,8 @@ impl Clouds {
         }
     }
 
-    /// The name of the resource that this one belongs to, if that was deleted without its provider.
+    /// The name of the resource that this one belongs to, if that was deleted outside of its
+    /// provider.
     fn gone_whole<'o>(
         &self,
         behaviour: &KindBehaviour,
@@ -218,7 +220,7 @@ impl Clouds {
         vanished.any(is_whole).then_some(whole)
     }
 
-    /// Why the resource cannot be created, if so.
+    /// The reason why the resource cannot be created, if any.
     pub(super) fn forbids_creation(
         &self,
         slot: &str,
@@ -235,8 +237,8 @@ impl Clouds {
             .or_else(|| behaviour.rules.forbids_creation(behaviour.facts, &wanted(object)))
     }
 
-    /// Changes the resource of a slot to what its object asks for, if there is a difference. What
-    /// the cloud chose or changed is copied into the spec first.
+    /// Updates the resource of a slot to its object's spec, if they differ. First, fields that the
+    /// cloud chose or changed are copied to the spec.
     pub(super) fn update(
         &mut self,
         slot: &str,
@@ -269,7 +271,8 @@ impl Clouds {
         State::Ready
     }
 
-    /// Shows in `status.atProvider` what the resource of a slot is, whatever its object asks for.
+    /// Copies the actual resource of a slot to `status.atProvider`, regardless of its object's
+    /// spec.
     pub(super) fn show(&self, slot: &str, behaviour: &KindBehaviour, object: &mut Value) {
         let Some(external) = self.externals.get(slot) else { return };
         let mut seen = at(object, &["status", "atProvider"]).cloned().unwrap_or_default();
@@ -281,7 +284,7 @@ impl Clouds {
     }
 }
 
-/// What a cloud makes of an object: what the object asks for, and what the cloud chooses.
+/// The parameters of a created resource: the object's spec and the fields that the cloud chooses.
 pub(super) fn completed(behaviour: &KindBehaviour, object: &Value, world: &World) -> Value {
     let mut made = object.clone();
     finish(behaviour, &mut made, world, &mut world.clone());
@@ -305,7 +308,7 @@ fn may_update(object: &Value) -> bool {
     policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "Update"))
 }
 
-/// Whether Terraform takes a value for unset.
+/// Whether Terraform treats a value as unset.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,4 +1,4 @@
-//! Crossplane's own kinds: Usages, and provider configs, which have no conditions at all.
+//! Crossplane's own kinds: Usages, and provider configs, which have no conditions.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crossplane::json::set;
 
-/// A provider config exists, and that is all.
+/// A provider config has no status.
 pub(super) const CONFIG: KindBehaviour =
     KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
@@ -17,7 +17,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     }
 }
 
-/// A Usage is available once what it protects is labelled; the label is the webhook's sign.
+/// A Usage is available after its used resource has the label for the webhook.
 const USAGE: KindBehaviour = KindBehaviour {
     id: Id::None,
     waits: |usage, world| {

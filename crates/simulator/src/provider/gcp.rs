@@ -10,13 +10,13 @@ use crossplane::json::{at, text};
 
 const INSTANCE: &[Reference] = &[one("instance", "DatabaseInstance")];
 
-/// What holds for every kind: nothing moves to another location or project.
+/// The rules for every kind: a resource cannot move to another location or project.
 const RULES: Rules = Rules { immutable: &["location", "project"], ..Rules::NONE };
 
-/// A kind of the provider.
+/// An ordinary kind of the provider.
 const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
-/// The words about a server that its own settings protect.
+/// The error when deleting a server with deletion protection in its own settings.
 const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable \
      the deletion protection and try again. To disable deletion protection, update the instance \
      settings with deletionProtectionEnabled set to false., failedPrecondition";
@@ -99,7 +99,7 @@ pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     }
 }
 
-/// GKE takes its time; the kubeconfig in its secret holds server and CA, no token.
+/// GKE takes long. The kubeconfig in the Secret has the server and the CA, but no token.
 const CLUSTER: KindBehaviour = KindBehaviour {
     rounds: 4,
     at_provider: |f| {
@@ -113,7 +113,7 @@ const CLUSTER: KindBehaviour = KindBehaviour {
         details([("kubeconfig", &kubeconfig)])
     },
     rules: Rules {
-        // A cluster is deleted with its node pools, once no provider works on one of them.
+        // A cluster is deleted with its node pools, unless a provider is working on one of them.
         needed_by: &[Dependent { only_busy: true, ..needed("NodePool", "/cluster", "busy") }],
         protected: Some(|parameters: &Value| {
             (parameters["deletionProtection"] != false).then_some("protected")
@@ -155,7 +155,7 @@ const DATABASE_INSTANCE: KindBehaviour = KindBehaviour {
     ..KIND
 };
 
-/// The words about a disk that is to become smaller.
+/// The error when shrinking a disk.
 const SMALLER: &str =
     "googleapi: Error 400: Invalid request: Disk size cannot be decreased., invalid";
 
@@ -166,7 +166,7 @@ fn protection(parameters: &Value) -> Option<&'static str> {
     (parameters["deletionProtection"] != false).then_some("protected")
 }
 
-/// A SQL user's secret holds the password it was given.
+/// A SQL user's Secret has the password from its spec.
 fn user_connection(f: &Context<'_>) -> crate::core::ConnectionDetails {
     let reference = at(f.object, &["spec", "forProvider", "passwordSecretRef"]);
     let part = |key| reference.and_then(|reference| text(reference, &[key])).unwrap_or_default();
@@ -184,7 +184,7 @@ fn connection_name(f: &Context<'_>) -> String {
     )
 }
 
-/// Addresses of the ranges that documentation uses.
+/// Addresses of the ranges reserved for documentation.
 fn endpoint(f: &Context<'_>) -> String {
     format!("198.51.100.{}", f.byte(0).max(1))
 }

@@ -9,11 +9,11 @@ use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::{at, remove, set, text};
 
-/// Charts whose own version has no `v`, although their repository's index may write one.
-/// provider-helm compares the version that was asked for with the chart's own one, as text.
+/// Charts without a `v` in their own version. Their repository's index may have one. provider-helm
+/// compares the requested version with the chart's own one, as text.
 const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
-/// Deployed after two rounds; it must reach its cluster first.
+/// Deployed after two rounds, once its cluster is reachable.
 pub(super) const RELEASE: KindBehaviour = KindBehaviour {
     rounds: 2,
     waits: await_cluster,
@@ -23,7 +23,7 @@ pub(super) const RELEASE: KindBehaviour = KindBehaviour {
     ..DEFAULT
 };
 
-/// The version that the chart of a release gives itself.
+/// The chart's own version in a release.
 fn own_version(release: &Value) -> &str {
     let chart = &release["spec"]["forProvider"]["chart"];
     let asked = text(chart, &["version"]).unwrap_or_default();
@@ -31,8 +31,8 @@ fn own_version(release: &Value) -> &str {
     if without_v { asked.trim_start_matches('v') } else { asked }
 }
 
-/// A release whose version is written otherwise than the chart's own is upgraded at every look, and
-/// never ready.
+/// A release is never ready if its version is spelled differently from the chart's own. It is then
+/// upgraded at each observation.
 fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     if let State::Failed(why) = state {
         return set_failure_status(release, why, world);
@@ -48,8 +48,8 @@ fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &Kin
     }
 }
 
-/// A release that fails is rolled back and installed again, up to its limit. There the provider
-/// gives up without an error, until the spec changes.
+/// A failed release is rolled back and installed again, up to its limit. Then the provider stops
+/// without an error, until the spec changes.
 fn set_failure_status(release: &mut Value, why: &str, world: &World) {
     let now = world.now().to_string();
     let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
@@ -67,7 +67,7 @@ fn set_failure_status(release: &mut Value, why: &str, world: &World) {
     set_condition(release, &now, "Ready", "False", "Unavailable", "");
 }
 
-/// A release that does not make its namespace needs one that is there.
+/// A release that does not create its namespace needs an existing one.
 fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     await_config(release, world)?;
     let params = &release["spec"]["forProvider"];
@@ -80,8 +80,8 @@ fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     }
 }
 
-/// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual
-/// cluster's kubeconfig, `vc-<release>` in the release's namespace.
+/// Creates the used objects of a chart's installation: a virtual cluster's kubeconfig,
+/// `vc-<release>` in the release's namespace.
 fn install(
     release: &mut Value,
     before: &World,

@@ -1,4 +1,4 @@
-//! Kinds that add-ons bring into a cluster: Argo CD's and Knative's.
+//! Kinds of add-ons in a cluster: Argo CD and Knative.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crossplane::json::set;
 
-/// Healthy once its repository was brought into the cluster.
+/// Healthy after its repository was synchronized to the cluster.
 pub(super) const APPLICATION: KindBehaviour = KindBehaviour {
     rounds: 2,
     id: Id::None,
@@ -22,7 +22,7 @@ pub(super) const APPLICATION: KindBehaviour = KindBehaviour {
     ..DEFAULT
 };
 
-/// Ready once the operator has brought up what it asks for.
+/// Ready after the operator has deployed its components.
 pub(super) const KNATIVE: KindBehaviour = KindBehaviour {
     rounds: 2,
     id: Id::None,

@@ -1,4 +1,4 @@
-//! How a kind behaves.
+//! The behavior of a kind.
 
 use serde_json::{Value, json};
 
@@ -8,40 +8,42 @@ use super::{State, is_ready, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use ::crossplane::json::{at, overlay, text};
 
-/// The Google Cloud project of a resource that names none.
+/// The Google Cloud project of a resource without one in its spec.
 pub(super) const PROJECT: &str = "acme-dev";
 
-/// How a kind behaves. [`DEFAULT`] is the ordinary managed resource; a kind's table entry says what
-/// differs.
+/// The behavior of a kind. [`DEFAULT`] is the ordinary managed resource. A kind's table entry has
+/// the differences.
 pub(super) struct KindBehaviour {
-    /// How many rounds the cloud takes, once nothing is waited for.
+    /// The number of rounds for a creation in the cloud, after waiting.
     pub(super) rounds: u32,
-    /// Whether the provider works in the background, so that a refusal shows in LastAsyncOperation.
+    /// Whether the provider works in the background, so that LastAsyncOperation reports a
+    /// rejection.
     pub(super) asynchronous: bool,
-    /// Whether `status.atProvider` has the id and repeats `spec.forProvider`, as upjet's do.
+    /// Whether `status.atProvider` has the ID and repeats `spec.forProvider`, as in upjet
+    /// providers.
     pub(super) mirrors: bool,
-    /// Whether the provider watches for changes outside, so that it needs no poll.
+    /// Whether the provider watches for external changes, so that it does not poll.
     pub(super) watches: bool,
     /// The name in the cloud.
     pub(super) id: Id,
-    /// The fields that a reference or a selector fills.
+    /// The fields that references or selectors set.
     pub(super) references: &'static [Reference],
-    /// What else must be there first; an error says what is waited for.
+    /// Other prerequisites. The error names the missing one.
     pub(super) waits: fn(&Value, &World) -> Result<(), String>,
-    /// `status.atProvider` once made, over the mirrored `spec.forProvider`.
+    /// `status.atProvider` after creation, merged into the mirrored `spec.forProvider`.
     pub(super) at_provider: fn(&Context<'_>) -> Value,
-    /// Fields of `spec.forProvider` that the provider fills in where they are absent, and that the
-    /// facts do not have.
+    /// Fields of `spec.forProvider` that the provider sets if they are missing, in addition to
+    /// those in the facts.
     pub(super) late_initialize: fn(&Context<'_>) -> Value,
     /// The connection details.
     pub(super) connection: fn(&Context<'_>) -> ConnectionDetails,
-    /// What else making it does to the world.
+    /// Other effects of the creation on the world.
     pub(super) effects: fn(&mut Value, &World, &mut World, &mut ConnectionDetails),
-    /// How the object tells its state.
+    /// Writes the state to the object's conditions.
     pub(super) set_status: fn(&mut Value, &State, &World, &Self),
-    /// What its cloud refuses, beyond the facts.
+    /// Rejections by its cloud, in addition to the facts.
     pub(super) rules: Rules,
-    /// The facts about the kind, where there are any.
+    /// The facts about the kind, if any.
     pub(super) facts: Option<&'static Behaviour>,
 }
 
@@ -51,12 +53,12 @@ impl KindBehaviour {
         matches!(self.id, Id::Assigned(_) | Id::Capital(_))
     }
 
-    /// Whether the provider writes nothing to a resource whose provider config does not exist.
+    /// Whether the provider does not report a missing provider config on a resource.
     pub(super) fn is_silent_without_config(&self) -> bool {
         self.mirrors && self.asynchronous
     }
 
-    /// What late initialisation writes: the facts' fields, and those of the table.
+    /// The values that late initialization writes: the fields of the facts, and those of the table.
     pub(super) fn late_values(&self, of: &Context<'_>) -> Value {
         let fill = |text: &str| of.filled(text);
         let mut late = self.facts.map_or_else(|| json!({}), |facts| facts.late_initialize(&fill));
@@ -65,42 +67,42 @@ impl KindBehaviour {
     }
 }
 
-/// Where a resource's name in the cloud comes from.
+/// The source of a resource's name in the cloud.
 #[derive(Clone, Copy)]
 pub(super) enum Id {
-    /// It is no managed resource.
+    /// The kind is not a managed resource.
     None,
     /// The object's own name, unless the external-name annotation says otherwise.
     Name,
-    /// The cloud assigns one: this prefix and 17 hexadecimal digits.
+    /// The cloud assigns the name: this prefix and 17 hexadecimal digits.
     Assigned(&'static str),
-    /// The cloud assigns one: this prefix and 13 capital letters and digits.
+    /// The cloud assigns the name: this prefix and 13 capital letters and digits.
     Capital(&'static str),
-    /// The same, in place of the name that the annotation had before the resource was there.
+    /// The same as `Capital`, replacing the name in the annotation before the creation.
     Replaced(&'static str),
 }
 
-/// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` fills with the external name of other
+/// A field that `<base>Ref`, `<base>Refs` or `<base>Selector` sets to the external names of other
 /// resources.
 pub(super) struct Reference {
-    /// The field that is filled.
+    /// The name of the field.
     pub(super) field: &'static str,
-    /// What the reference's and the selector's names begin with.
+    /// The prefix of the reference's and the selector's names.
     pub(super) base: &'static str,
-    /// The kind referred to.
+    /// The kind of the referenced resource.
     pub(super) target: &'static str,
-    /// Whether the field holds several.
+    /// Whether the field is a list.
     pub(super) many: bool,
-    /// The list of `spec.forProvider` in whose entries the field stands, where it stands in one.
+    /// The list in `spec.forProvider` with the field in its entries, if any.
     pub(super) within: Option<&'static str>,
 }
 
-/// A field that refers to one resource.
+/// A field that references one resource.
 pub(super) const fn one(field: &'static str, target: &'static str) -> Reference {
     Reference { field, base: field, target, many: false, within: None }
 }
 
-/// A field in the entries of a list that refers to one resource.
+/// A field in the entries of a list. It references one resource.
 pub(super) const fn each(
     list: &'static str,
     field: &'static str,
@@ -109,7 +111,7 @@ pub(super) const fn each(
     Reference { within: Some(list), ..one(field, target) }
 }
 
-/// A field that refers to several.
+/// A field that references several resources.
 pub(super) const fn many(
     field: &'static str,
     base: &'static str,
@@ -140,7 +142,7 @@ pub(super) const DEFAULT: KindBehaviour = KindBehaviour {
 pub(super) const UPJET: KindBehaviour =
     KindBehaviour { asynchronous: true, mirrors: true, ..DEFAULT };
 
-/// What a table entry may know of a resource.
+/// The data of a resource for a table entry.
 pub(super) struct Context<'a> {
     pub(super) object: &'a Value,
     pub(super) world: &'a World,
@@ -168,8 +170,8 @@ impl<'a> Context<'a> {
         text(self.object, &["spec", "forProvider", field])
     }
 
-    /// A text of `spec.forProvider`; without one, the text that late initialisation writes by the
-    /// facts.
+    /// A text of `spec.forProvider`. If missing, the text that late initialization writes according
+    /// to the facts.
     pub(super) fn param_or_late(&self, field: &str) -> &'a str {
         let late = || behaviour::for_object(self.object)?.late_text(field);
         self.param(field).or_else(late).unwrap_or_default()
@@ -180,8 +182,8 @@ impl<'a> Context<'a> {
         self.param("region").or_else(|| self.param("location")).unwrap_or(default)
     }
 
-    /// A text of the facts, with the resource's own values in place of what stands for them; `...`
-    /// stands for an id.
+    /// A text of the facts with its placeholders replaced by the resource's own values. `...` is
+    /// the placeholder of an ID.
     fn filled(&self, text: &str) -> String {
         let region = self.region("us-east-1");
         let text = text
@@ -196,12 +198,12 @@ impl<'a> Context<'a> {
         id.unwrap_or(text)
     }
 
-    /// Hexadecimal digits that are this resource's own.
+    /// Hexadecimal digits derived from the resource's identity.
     pub(super) fn hex(&self, digits: usize) -> &str {
         self.hash.get(..digits).unwrap_or(&self.hash)
     }
 
-    /// A number below 256 that is this resource's own; `index` gives another one.
+    /// A number below 256 derived from the resource's identity and the `index`.
     pub(super) fn byte(&self, index: usize) -> u8 {
         self.hash
             .get(2 * index..2 * index + 2)
@@ -209,7 +211,7 @@ impl<'a> Context<'a> {
             .unwrap_or(1)
     }
 
-    /// A password that is this resource's own.
+    /// A password derived from the resource's identity.
     pub(super) fn password(&self) -> String {
         naming::hex(&format!("password of {}", self.hash)).get(..27).unwrap_or_default().to_owned()
     }
@@ -229,7 +231,7 @@ impl Id {
     }
 }
 
-/// What is a resource's own: its uid, or its kind and name where it has none.
+/// A hash of a resource's identity: its UID, or its kind and name if it has none.
 fn hash(object: &Value) -> String {
     let part = |path: &[&str]| text(object, path).unwrap_or_default();
     let identity = match part(&["metadata", "uid"]) {
@@ -240,13 +242,13 @@ fn hash(object: &Value) -> String {
     naming::hex(&identity)
 }
 
-/// Connection details of texts.
+/// Connection details from texts.
 pub(super) fn details<const N: usize>(entries: [(&str, &str); N]) -> ConnectionDetails {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())).collect()
 }
 
-/// Synced, Ready and, for what works in the background, LastAsyncOperation. A failure of what is
-/// ready is a change that is refused.
+/// Writes Synced, Ready and, for asynchronous kinds, LastAsyncOperation. A failure of a ready
+/// resource is a rejected change.
 fn set_managed_status(object: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     let now = world.now().to_string();
     let is_made = is_ready(object);
@@ -282,17 +284,17 @@ fn set_managed_status(object: &mut Value, state: &State, world: &World, behaviou
     }
 }
 
-/// What a provider does with a resource that is there.
+/// An operation on an existing resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Change it to what the object asks for.
+    /// Update it to the object's spec.
     Update,
     /// Delete it.
     Delete,
 }
 
-/// Tells a refusal of what is there; `Ready` stays. An operation that began in the background shows
-/// in LastAsyncOperation too.
+/// Reports a rejected operation on an existing resource. `Ready` is unchanged. LastAsyncOperation
+/// also reports an operation that began in the background.
 pub(super) fn refuse(object: &mut Value, now: &str, operation: Operation, why: &str, began: bool) {
     let (verb, reason) = match operation {
         Operation::Update => ("update", "AsyncUpdateFailure"),
@@ -307,7 +309,7 @@ pub(super) fn refuse(object: &mut Value, now: &str, operation: Operation, why: &
     set_condition(object, now, "Synced", "False", "ReconcileError", &message);
 }
 
-/// Waits until the key that a secret reference below `spec.forProvider` names is there.
+/// Waits until the Secret and key of a reference in `spec.forProvider` exist.
 pub(super) fn await_secret(object: &Value, world: &World, field: &str) -> Result<(), String> {
     let Some(reference) = at(object, &["spec", "forProvider", field]) else { return Ok(()) };
     let own = text(object, &["metadata", "namespace"]);

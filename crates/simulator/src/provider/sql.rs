@@ -8,8 +8,8 @@ use crate::core::ConnectionDetails;
 pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Role" | "User" => KindBehaviour {
-            // The provider knows a password only when it creates the role: a Secret that is lost
-            // does not come back.
+            // The provider knows a password only when it creates the role. A lost Secret is not
+            // restored.
             connection: |f| {
                 if is_ready(f.object) {
                     return ConnectionDetails::new();
@@ -27,7 +27,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
             references: const {
                 &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")]
             },
-            // The provider connects to the database that the grant is about.
+            // The provider connects to the database of the grant.
             rules: Rules {
                 part_of: Some("database"),
                 unreadable: Some("database gone"),

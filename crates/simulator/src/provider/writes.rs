@@ -1,4 +1,4 @@
-//! What a provider writes to an object: the name of its resource, late-initialised fields, status
+//! Writes a provider's fields to an object: the resource's name, late-initialized fields, status
 //! and connection details.
 
 use serde_json::{Value, json};
@@ -7,12 +7,11 @@ use super::kind_behaviour::{Context, Id, KindBehaviour};
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
 use crossplane::json::{at, overlay, set, text};
 
-/// Where an object has the name of its resource in the cloud.
+/// The path of the resource's name in the cloud.
 pub(super) const EXTERNAL_NAME: [&str; 3] =
     ["metadata", "annotations", "crossplane.io/external-name"];
 
-/// Gives the object the name that its resource is going to have, where the cloud does not assign
-/// it.
+/// Sets the name of the object's future resource, unless the cloud assigns it.
 pub(super) fn name(behaviour: &KindBehaviour, object: &mut Value) {
     let is_named = matches!(behaviour.id, Id::None) || behaviour.assigns_names();
     if !is_named && text(object, &EXTERNAL_NAME).is_none() {
@@ -21,7 +20,7 @@ pub(super) fn name(behaviour: &KindBehaviour, object: &mut Value) {
     }
 }
 
-/// Gives the object the name that its resource has in the cloud, once it exists.
+/// Sets the name of the object's existing resource.
 pub(super) fn identify(behaviour: &KindBehaviour, object: &mut Value) {
     if matches!(behaviour.id, Id::None) {
         return;
@@ -41,8 +40,8 @@ pub(super) fn identify(behaviour: &KindBehaviour, object: &mut Value) {
     }
 }
 
-/// What a provider writes once the resource is made: its status, late-initialised fields,
-/// connection details.
+/// Writes a provider's fields after the creation: status, late-initialized fields, connection
+/// details.
 pub(super) fn finish(
     behaviour: &KindBehaviour,
     object: &mut Value,
@@ -67,8 +66,8 @@ pub(super) fn finish(
     write_secret(object, &details, world);
 }
 
-/// Fills fields of `spec.forProvider` that are absent, where the policies allow it. Upjet's
-/// providers never look into a block that is there; others do.
+/// Sets missing fields of `spec.forProvider`, if the policies allow it. Upjet providers never
+/// change an existing block, while others do.
 pub(super) fn late_initialise(behaviour: &KindBehaviour, object: &mut Value, late: &Value) {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     let allowed =
@@ -84,7 +83,7 @@ pub(super) fn late_initialise(behaviour: &KindBehaviour, object: &mut Value, lat
     }
 }
 
-/// Connection details go where the resource says; keys are added to what is there.
+/// Writes connection details to the resource's Secret. Keys are added to existing ones.
 pub(super) fn write_secret(object: &Value, details: &ConnectionDetails, world: &mut World) {
     let Some((namespace, name)) = secret_ref(object) else { return };
     let mut all = world.secret_data(&namespace, &name);
@@ -92,7 +91,7 @@ pub(super) fn write_secret(object: &Value, details: &ConnectionDetails, world: &
     world.put_secret(connection_secret(&namespace, &name, &all));
 }
 
-/// What an object asks for, as its cloud understands it: `spec.forProvider` without references.
+/// The desired parameters of a resource in its cloud: `spec.forProvider` without references.
 pub fn wanted(object: &Value) -> Value {
     fn without_references(value: &mut Value) {
         match value {
@@ -110,8 +109,8 @@ pub fn wanted(object: &Value) -> Value {
     wanted
 }
 
-/// Works on an object under the identity that its cloud resource has, from which ids and addresses
-/// follow; without one that is the object's uid.
+/// Works on an object with the identity of its external resource, the base of IDs and addresses.
+/// Without an `identity`, the object's UID is the identity.
 pub(super) fn as_identified<T>(
     identity: Option<String>,
     object: &mut Value,

@@ -8,7 +8,10 @@ use super::super::resource::Resource;
 use super::{MAINTENANCE, Postgres, literal, param, quoted};
 
 impl Postgres {
-    pub(super) async fn observe_database(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    pub(super) async fn observe_database(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let query = "SELECT pg_get_userbyid(datdba)::text AS owner, pg_encoding_to_char(encoding)::text AS encoding, \
                      datcollate::text, datctype::text, datistemplate, spcname::text AS tablespace, \
                      datconnlimit, datallowconn FROM pg_database \
@@ -26,7 +29,7 @@ impl Postgres {
                 .is_some_and(|wanted| wanted != i64::from(limit))
             || param(resource, "allowConnections").as_bool().is_some_and(|wanted| wanted != open);
         if !resource.is_deleted() {
-            // What the server has, where the model has examples.
+            // The server's values, because the model has only examples.
             resource.initialise_late([
                 ("owner", json!(owner)),
                 ("encoding", json!(row.get::<_, String>("encoding"))),

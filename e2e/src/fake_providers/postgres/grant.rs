@@ -7,10 +7,10 @@ use super::super::reconcile::Observation;
 use super::super::resource::Resource;
 use super::{MAINTENANCE, Postgres, param, quoted};
 
-/// What is granted to whom.
+/// The privileges of a grant, their object and their role.
 struct Grant {
     role: String,
-    /// The database that the provider connects to: the one that the grant is about.
+    /// The database of the grant, to which the provider connects.
     database: Option<String>,
     schema: Option<String>,
     member_of: Option<String>,
@@ -20,7 +20,10 @@ struct Grant {
 }
 
 impl Postgres {
-    pub(super) async fn observe_grant(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    pub(super) async fn observe_grant(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let Some(grant) = Grant::from_resource(resource) else { return Ok(Observation::Missing) };
         let session = self.session(grant.connects_to()).await?;
         let (query, object) = match (&grant.member_of, &grant.schema, &grant.database) {
@@ -83,7 +86,7 @@ impl Grant {
         self.database.as_deref().unwrap_or(MAINTENANCE)
     }
 
-    /// What is granted; of a membership, the group.
+    /// The granted privileges, or the group of a membership.
     fn words(&self) -> String {
         let group = self.member_of.as_deref().map(quoted);
         group.unwrap_or_else(|| {
@@ -96,7 +99,7 @@ impl Grant {
         })
     }
 
-    /// What it is granted on.
+    /// The object of the grant, as SQL.
     fn object(&self) -> Result<String, Trouble> {
         match (&self.member_of, &self.schema, &self.database) {
             (Some(_), _, _) => Ok(String::new()),
@@ -109,7 +112,7 @@ impl Grant {
     }
 }
 
-/// Whether a privilege is one by its looks: the CRD lets nothing else pass.
+/// Whether a word has the form of a privilege. The CRD allows only such words.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c == ' ')
 }

@@ -22,15 +22,18 @@ const PRIVILEGES: [(&str, &str); 7] = [
 ];
 
 impl Postgres {
-    /// A role is never up to date: provider-sql alters it at every look.
-    pub(super) async fn observe_role(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    /// A role is always outdated, because provider-sql alters it at every check.
+    pub(super) async fn observe_role(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let session = self.session(MAINTENANCE).await?;
         let query = "SELECT 1 FROM pg_roles WHERE rolname = $1";
         if session.row(query, &[&resource.external_name()]).await?.is_none() {
             return Ok(Observation::Missing);
         }
         if !resource.is_deleted() {
-            // Only a creation knows the password.
+            // A copy of the world, because only the creation knows the password.
             let mut aside = resource.world.clone();
             resource.model.finish(&mut resource.object, &mut aside);
         }
@@ -92,7 +95,7 @@ impl Postgres {
     }
 }
 
-/// The privileges as SQL has them.
+/// The privileges in SQL.
 fn privileges(resource: &Resource) -> Vec<String> {
     let wanted = param(resource, "privileges");
     let word = |(field, word): &(&str, &str)| {

@@ -1,5 +1,5 @@
-//! What an environment could leave behind, whatever kind it has and whether or not its composite
-//! names it.
+//! The objects that an environment could leave behind, of any kind, whether or not its composite
+//! names them.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::objects::Objects;
 
-/// By what an environment's objects are known.
+/// The identifiers of an environment's objects.
 pub(in crate::scenarios) struct Leftovers {
     composite: String,
-    /// None for a claim's composite: its name is nobody else's.
+    /// None for a claim's composite, because its name is unique.
     namespace: Option<String>,
-    /// Those of the environment, of its composite and of its parts.
+    /// The uids of the environment, its composite and its resources.
     uids: BTreeSet<String>,
-    /// What provider-kubernetes makes for it in this cluster, by namespace and name.
+    /// The objects that provider-kubernetes creates for it in this cluster, by namespace and name.
     wrapped: BTreeSet<(Option<String>, String)>,
 }
 
@@ -39,7 +39,7 @@ impl Leftovers {
         })
     }
 
-    /// Whether an object is the environment's, belongs to what is, or is called after it.
+    /// Whether an object belongs to the environment, has an owner there, or has its name.
     fn lead_to(&self, meta: &ObjectMeta) -> bool {
         let owners = meta.owner_references.iter().flatten().map(|owner| &owner.uid);
         let label = meta
@@ -59,19 +59,18 @@ impl Leftovers {
             }
     }
 
-    /// Whether provider-kubernetes made an object for the environment, or the namespace that it is
-    /// in.
+    /// Whether provider-kubernetes created an object, or its namespace, for the environment.
     fn holds(&self, meta: &ObjectMeta) -> bool {
         let name = meta.name.clone().unwrap_or_default();
         let namespace = meta.namespace.iter().map(|namespace| (None, namespace.clone()));
         namespace.chain([(meta.namespace.clone(), name)]).any(|place| self.wrapped.contains(&place))
     }
 
-    /// Waits until there is no object of any kind that these lead to: what Kubernetes takes along
-    /// goes a moment later.
+    /// Waits until no object of any kind matches these traces. Kubernetes deletes dependents a
+    /// moment later.
     pub(in crate::scenarios) async fn are_gone(all: &[Self], objects: &Objects) -> Result<()> {
         let mut left = BTreeSet::new();
-        let gone = eventually("nothing of any kind is left of what was deleted", async || {
+        let gone = eventually("no object of the deleted environments is left", async || {
             left = objects
                 .everything_that(|meta| all.iter().any(|traces| traces.lead_to(meta)))
                 .await?;
@@ -81,8 +80,8 @@ impl Leftovers {
     }
 }
 
-/// What an Object makes in this cluster, by namespace and name: other provider configs lead into
-/// clusters that environments made.
+/// The object that an Object creates in this cluster, by namespace and name. Other provider configs
+/// lead into clusters that environments created.
 fn wrapped(part: &Value) -> Option<(Option<String>, String)> {
     let metadata = part.pointer("/spec/forProvider/manifest/metadata")?;
     let is_here = part["spec"]["providerConfigRef"]["name"] == "default";

@@ -1,5 +1,5 @@
-//! What people do at the portal's pages. The specifications in `e2e/browser` say what that is; this
-//! gives them a portal on a real control plane to do it at.
+//! Users at the portal's pages. The specifications in `e2e/browser` define their actions. This
+//! module gives them a portal on a real control plane.
 
 use anyhow::{Context, Result, bail, ensure};
 use futures::future::{join_all, try_join_all};
@@ -12,17 +12,17 @@ use crate::fixture::Fixture;
 use crate::playwright;
 use crate::portal::{Portal, PublicUrl};
 
-/// Everything that the pages are for, by two teams.
+/// All uses of the pages, by two teams.
 pub(in crate::scenarios) async fn people_use_the_pages(fixture: Fixture) -> Result<()> {
     play(&fixture, "pages", ["ada.e2e-optics", "bob.e2e-music"]).await
 }
 
-/// The API server is away for a while, and nobody has to load a page again.
+/// The API server is away for a while, and users need not reload a page.
 pub(in crate::scenarios) async fn the_pages_outlive_the_api_server(fixture: Fixture) -> Result<()> {
     play(&fixture, "outage", ["ada.e2e-away", "bob.e2e-home"]).await
 }
 
-/// Plays a specification of what ada and bob do, who are of different teams.
+/// Runs a specification with ada and bob, members of different teams.
 async fn play(fixture: &Fixture, specification: &str, people: [&str; 2]) -> Result<()> {
     tokio::task::spawn_blocking(pages::build).await?.context("building the pages")?;
     let teams = try_join_all(people.map(|who| team(fixture, group_of(who)))).await?;

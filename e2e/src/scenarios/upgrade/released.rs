@@ -35,7 +35,7 @@ pub(crate) async fn environments_survive_the_apis_first(fixture: Fixture) -> Res
     play(&fixture, Order::ApisFirst, "apis-first").await
 }
 
-/// The part that is upgraded first.
+/// The component that is upgraded first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     FunctionFirst,
@@ -100,7 +100,9 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
         done = steps => done?,
         seen = stay_ready(fixture, &environments) => seen.map(|never| match never {})?,
     }
-    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&CircuitBreakers::default())
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())
 }
 
 /// Pushes today's packages as the next release, and starts today's function for them.
@@ -143,9 +145,14 @@ impl Before {
         Ok(Self { composed: composed(environment).await?, status })
     }
 
-    /// Waits until an environment uses the Composition of a release, and fails if one of its
-    /// resources is not as before, or a status field is missing.
-    async fn stays(&self, fixture: &Fixture, environment: &Environment, release: &str) -> Result<()> {
+    /// Waits until an environment uses the Composition of a release. Fails if a resource has
+    /// changed, or a status field is missing.
+    async fn stays(
+        &self,
+        fixture: &Fixture,
+        environment: &Environment,
+        release: &str,
+    ) -> Result<()> {
         follows(fixture, environment, release).await?;
         environment.poke().await?;
         let object = environment.until("ready again", is_ready).await?;
@@ -240,7 +247,7 @@ fn fields(object: &Value) -> Fields {
 }
 
 /// Digests of the pods of the cluster and of all virtual clusters, and of the Secrets beside the
-/// environments: an upgrade starts no pod again, and changes no password.
+/// environments. An upgrade restarts no pod, and changes no password.
 async fn untouched(fixture: &Fixture, environments: &[Environment]) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for objects in [fixture.objects.clone(), Objects::new(fixture.plane.inner.client.clone())] {
@@ -262,9 +269,9 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
     environments.first().map(Environment::namespace).context("there are no environments")
 }
 
-/// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one has failed, is refused, or is not ready without an intended change. Crossplane itself
-/// sets `Provisioned` to Unknown while it changes to another function or another XRD.
+/// Watches the environments for as long as the future is polled. Fails as soon as one has failed,
+/// is rejected, or is not ready without an intended change. Crossplane itself sets `Provisioned` to
+/// Unknown while it changes to another function or another XRD.
 async fn stay_ready(fixture: &Fixture, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
@@ -281,7 +288,7 @@ async fn stay_ready(fixture: &Fixture, environments: &[Environment]) -> Result<I
         let status = &object["status"];
         if status["phase"] == "Failed" || !is_ready && !is_changed_on_purpose(status) {
             let name = &object["metadata"]["name"];
-            bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
+            bail!("{} {name} is not ready during the upgrade: {status}", object["kind"]);
         }
     }
     bail!("the API server has ended the watches")

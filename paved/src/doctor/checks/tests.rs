@@ -24,7 +24,7 @@ fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
     json!({"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}})
 }
 
-/// A cluster with one API in which everything is as it should be.
+/// A correct cluster with one API.
 pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
@@ -75,7 +75,7 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
     }
 }
 
-/// Everything that a GPU workspace is composed of.
+/// All kinds in a GPU workspace.
 fn served() -> BTreeSet<Served> {
     let kinds = [
         ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
@@ -181,7 +181,7 @@ fn unreadable_component_is_red_and_not_hidden() {
 }
 
 #[test]
-fn a_cluster_without_crossplane_says_only_that() {
+fn cluster_without_crossplane_reports_only_crossplane() {
     let snapshot =
         ClusterSnapshot { definitions: ListResult::NoSuchKind, kinds: Vec::new(), ..snapshot() };
     assert_eq!(

@@ -8,7 +8,7 @@ use super::{ACCOUNT, KIND, RULES, arn};
 
 const SECURITY_GROUP: &[Reference] = &[one("securityGroupId", "SecurityGroup")];
 
-/// The words about a volume that is to become smaller.
+/// The error when shrinking a volume.
 const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, https response \
      error StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than \
      existing size";
@@ -61,7 +61,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     }
 }
 
-/// EC2 creates a machine at once. Its id and its addresses are known when it runs.
+/// EC2 creates a machine immediately. Its ID and addresses are known once it runs.
 const INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 3,
     id: Id::Assigned("i-"),
@@ -97,14 +97,14 @@ const INSTANCE: KindBehaviour = KindBehaviour {
     ..KIND
 };
 
-/// A machine that is created again asks for the network interface of the former one, unless it has
-/// a subnet.
+/// A machine without a subnet that is created again still refers to the network interface of its
+/// predecessor.
 fn former_interface(parameters: &Value) -> Option<(&'static str, String)> {
     let id = parameters["primaryNetworkInterface"]["networkInterfaceId"].as_str()?;
     parameters["subnetId"].is_null().then(|| ("interface gone", id.to_owned()))
 }
 
-/// An address of the range that documentation uses.
+/// An address of the range reserved for documentation.
 fn public_ip(f: &Context<'_>) -> String {
     format!("203.0.113.{}", f.byte(3).max(1))
 }

@@ -19,7 +19,7 @@ pub(super) fn behaviour(kind: &str) -> KindBehaviour {
         },
         "Addon" => KindBehaviour {
             rounds: 2,
-            // The real one is made of two names: `<cluster>:<add-on>`.
+            // The real ID has two names: `<cluster>:<add-on>`.
             id: Id::Assigned("addon-"),
             references: const { &[one("clusterName", "Cluster"), one("serviceAccountRoleArn", "Role")] },
             at_provider: |f| json!({"arn": arn(f, "eks", "addon")}),

@@ -1,4 +1,4 @@
-//! Roles and what they may do.
+//! Roles and their permissions.
 
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use super::super::kind_behaviour::{Id, KindBehaviour, details, each, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES};
 
-/// S3's kinds: a bucket and its settings.
+/// The kinds of S3: a bucket and its settings.
 pub(super) fn s3(kind: &str) -> KindBehaviour {
     match kind {
         "Bucket" => BUCKET,
@@ -18,7 +18,7 @@ pub(super) fn s3(kind: &str) -> KindBehaviour {
     }
 }
 
-/// A fake bucket counts as full: it is deleted only where its files may be deleted too.
+/// A fake bucket counts as full. Its deletion succeeds only if its files may be deleted too.
 const BUCKET: KindBehaviour = KindBehaviour {
     at_provider: |f| {
         let (name, region) = (f.external(), f.region("us-east-1"));
