@@ -54,7 +54,11 @@ pub struct Replica {
 impl Portal {
     /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces
     /// that are theirs.
-    pub async fn start(fixture: &Fixture, people: &[String], public_url: PublicUrl) -> Result<Self> {
+    pub async fn start(
+        fixture: &Fixture,
+        people: &[String],
+        public_url: PublicUrl,
+    ) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
         let first = urls[0].clone();
@@ -176,8 +180,11 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
         fixture.objects.apply(object).await?;
     }
     eventually("the portal's chart is installed", async || {
-        let release =
-            fixture.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
+        let release = fixture
+            .objects
+            .get(HELM, "Release", namespace, RELEASE)
+            .await?
+            .context("no release")?;
         Ok((conditions::get(&release, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
@@ -200,7 +207,8 @@ async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
 async fn kubeconfig(fixture: &Fixture, folder: &TempDir) -> Result<PathBuf> {
     let token = ["create", "token", RELEASE, "--duration=2h", "-n", &fixture.namespace];
     let token = fixture.admin.run(&token).await?;
-    let text = std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
+    let text =
+        std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
     kubeconfig["users"][0]["user"]["token"] = token.trim().into();
     kubeconfig["contexts"][0]["context"]["namespace"] = fixture.namespace.as_str().into();

@@ -390,7 +390,10 @@ async fn listened_to(fixture: &Fixture, scenario: &Scenario) -> Result<()> {
 }
 
 /// Plays at once in each flavour that this Crossplane serves.
-async fn in_each_flavour(fixture: &Fixture, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
+async fn in_each_flavour(
+    fixture: &Fixture,
+    play: impl AsyncFn(Flavour) -> Result<()>,
+) -> Result<()> {
     try_join_all(fixture.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
 }
 

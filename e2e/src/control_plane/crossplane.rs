@@ -40,7 +40,11 @@ pub struct Core {
 }
 
 /// Starts core and its RBAC manager.
-pub async fn start(workdir: &Arc<Workdir>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
+pub async fn start(
+    workdir: &Arc<Workdir>,
+    cluster: &Cluster,
+    version: CoreVersion,
+) -> Result<Core> {
     let begin = Instant::now();
     let source = version.source()?;
     let webhooks = ports::free()?;
@@ -92,7 +96,8 @@ async fn chart(
     webhooks: u16,
 ) -> Result<(Vec<Value>, Vec<String>)> {
     let chart = source.join("charts/crossplane").display().to_string();
-    let program = Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
+    let program =
+        Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
     let rendered = workdir.run(program.args(version.helm_flags()?)).await?;
     let mut start = None;
     let mut objects =

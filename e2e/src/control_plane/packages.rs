@@ -174,7 +174,12 @@ pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
 }
 
 /// Pushes what is in a folder of our packages to where the flags say that it will be.
-pub async fn push(workdir: &Workdir, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
+pub async fn push(
+    workdir: &Workdir,
+    registry: &Registry,
+    args: &Args,
+    folder: &Path,
+) -> Result<()> {
     let function = xpkgs(folder, manifests::FUNCTION)?;
     registry.push(workdir, &tagged(&args.registry.function(), args), &function).await?;
     push_configurations(workdir, registry, args, folder).await

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row};
 
-use super::reconcile::{Outside, Observation};
+use super::reconcile::{Observation, Outside};
 use super::resource::Resource;
 use super::{Rule, Trouble};
 

@@ -178,7 +178,10 @@ impl Cloud {
                 }
             }
             Err(error) => {
-                eprintln!("fake-providers: ConfigMap {:?} is no external resource: {error}", name(map));
+                eprintln!(
+                    "fake-providers: ConfigMap {:?} is no external resource: {error}",
+                    name(map)
+                );
             }
         }
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::provider::model::{Existing, differs, parameters};
 
-use super::reconcile::{Outside, Observation};
+use super::reconcile::{Observation, Outside};
 use super::resource::{Resource, seconds, until};
 use super::state::{Cloud, External, Owner, key};
 use super::{Rule, Trouble};

@@ -26,7 +26,12 @@ const API: &str = "gpu-workspace";
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
 /// A workspace with a name of its own, in a flavour.
-fn workspace(fixture: &Fixture, flavour: Flavour, name: &str, change: Value) -> Result<Environment> {
+fn workspace(
+    fixture: &Fixture,
+    flavour: Flavour,
+    name: &str,
+    change: Value,
+) -> Result<Environment> {
     let mut own = json!({"metadata": {"name": format!("{name}-{flavour:?}").to_lowercase()}});
     if flavour == Flavour::Claims {
         own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
@@ -228,7 +233,11 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(fixture: Fixture) -> R
 }
 
 /// `kubectl wait` for a condition that the environment has already.
-async fn kubectl_waits(fixture: &Fixture, environment: &Environment, condition: &str) -> Result<()> {
+async fn kubectl_waits(
+    fixture: &Fixture,
+    environment: &Environment,
+    condition: &str,
+) -> Result<()> {
     let condition = format!("--for=condition={condition}");
     let (kind, name) = (environment.resource(), environment.name());
     let place = ["-n", environment.namespace(), "--timeout=1m"];
@@ -238,8 +247,12 @@ async fn kubectl_waits(fixture: &Fixture, environment: &Environment, condition: 
 pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     let good = workspace(&fixture, Flavour::Claims, "good", json!({}))?;
-    let bad =
-        workspace(&fixture, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
+    let bad = workspace(
+        &fixture,
+        Flavour::Claims,
+        "bad",
+        json!({"spec": {"parameters": {"diskGB": 1}}}),
+    )?;
     let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
     let elsewhere = workspace(&fixture, Flavour::Claims, "elsewhere", elsewhere)?;
     let foreign =
@@ -273,7 +286,9 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) ->
     Ok(())
 }
 
-pub(super) async fn another_managers_fields_are_not_taken_by_accident(fixture: Fixture) -> Result<()> {
+pub(super) async fn another_managers_fields_are_not_taken_by_accident(
+    fixture: Fixture,
+) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     let ours = workspace(&fixture, Flavour::Claims, "shared", json!({}))?;
     ours.apply().await?;

@@ -123,8 +123,8 @@ async fn settled(environments: &[Environment]) -> Result<()> {
 pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Result<()> {
     let standing = fixture.shared_environments().await?;
     let before = desired(&standing).await?;
-    let providers =
-        ["fake-providers", "provider-kubernetes", "provider-helm"].map(|name| fixture.plane.process(name));
+    let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
+        .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
@@ -248,7 +248,9 @@ const SEVERAL: f64 = 20.0;
 pub(super) async fn crossplane_looks_again(fixture: &Fixture) -> Result<()> {
     let core = fixture.plane.process("crossplane")?;
     // What it has counted goes with it.
-    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&CircuitBreakers::default())?;
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {

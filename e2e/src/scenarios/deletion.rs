@@ -134,7 +134,10 @@ pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture)
         environment.ready().await?;
         let held = held(&fixture, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!fixture.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
+            ensure!(
+                !fixture.app_inside(&cluster).await?.is_empty(),
+                "nothing of the app is inside"
+            );
         }
         let traces = Leftovers::from_environment(environment).await?;
         let order = Order::new(&fixture.objects, environment).await?;
@@ -179,13 +182,20 @@ async fn half_made_goes(fixture: &Fixture, environment: &Environment) -> Result<
 }
 
 /// Deletes one that is being made; what could be left of it.
-pub(super) async fn goes_as_it_is(fixture: &Fixture, environment: &Environment) -> Result<Leftovers> {
+pub(super) async fn goes_as_it_is(
+    fixture: &Fixture,
+    environment: &Environment,
+) -> Result<Leftovers> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let traces = Leftovers::from_environment(environment).await?;
     let order = Order::from_unfinished(&fixture.objects, environment).await?;
-    let freed =
-        leaves_nothing(fixture, environment, environment.delete(), fixture.gone_or_freed(environment))
-            .await?;
+    let freed = leaves_nothing(
+        fixture,
+        environment,
+        environment.delete(),
+        fixture.gone_or_freed(environment),
+    )
+    .await?;
     order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
     Ok(traces)
 }
@@ -197,8 +207,9 @@ fn every(fixture: &Fixture) -> Result<Vec<(&'static str, Environment)>> {
         let name = api.info().name;
         Ok((name, fixture.example(name, flavour, named(api, flavour))?))
     });
-    let clusters =
-        fixture.clusters().map(|(cluster, flavour)| Ok((cluster, fixture.cluster(cluster, flavour)?)));
+    let clusters = fixture
+        .clusters()
+        .map(|(cluster, flavour)| Ok((cluster, fixture.cluster(cluster, flavour)?)));
     examples.chain(clusters).collect()
 }
 

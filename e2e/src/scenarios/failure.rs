@@ -91,7 +91,9 @@ const CAUSES: [Cause; 4] = [
     },
 ];
 
-pub(super) async fn common_cause_ends_the_wait_with_its_remediation(fixture: Fixture) -> Result<()> {
+pub(super) async fn common_cause_ends_the_wait_with_its_remediation(
+    fixture: Fixture,
+) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         try_join_all(CAUSES.iter().map(|cause| told(&fixture, flavour, cause))).await.map(drop)
     })

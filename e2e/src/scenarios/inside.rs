@@ -46,10 +46,13 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture)
     .await
 }
 
-pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(fixture: Fixture) -> Result<()> {
+pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(
+    fixture: Fixture,
+) -> Result<()> {
     in_each_flavour(&fixture, async |flavour| {
         // One of them with all that can be inside.
-        let add_ons = if flavour == Flavour::Claims { Some(fixture.add_ons().await?) } else { None };
+        let add_ons =
+            if flavour == Flavour::Claims { Some(fixture.add_ons().await?) } else { None };
         let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
         let environment = fixture.ready(API, flavour, change).await?;
         let release = environment.slot("vcluster").await?;

@@ -312,8 +312,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
             .is(0, &["deleted after"])
     });
     try_join_all(own).await?;
-    let doctor =
-        Paved::from_fixture(&fixture)?.by(fixture.operator().person.as_deref()).run(&["doctor"]).await?;
+    let doctor = Paved::from_fixture(&fixture)?
+        .by(fixture.operator().person.as_deref())
+        .run(&["doctor"])
+        .await?;
     doctor.is(
         0,
         &[

@@ -38,7 +38,9 @@ pub(super) async fn its_documented_commands_run(fixture: Fixture) -> Result<()> 
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
         team.installs_one_api().await.context("docs/how-to/install.md")?;
-        CircuitBreakers::from_plane(&plane).await?.have_not_opened_since(&CircuitBreakers::default())
+        CircuitBreakers::from_plane(&plane)
+            .await?
+            .have_not_opened_since(&CircuitBreakers::default())
     };
     let result = match result.await {
         Err(error) => {
@@ -185,7 +187,8 @@ impl Team {
     async fn exposes_a_virtual_cluster(&self) -> Result<()> {
         let fixture = self.fixture.clone().with_rights().await?;
         let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});
-        let environment = fixture.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
+        let environment =
+            fixture.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
         environment.slot("vcluster-service").await?;
         environment.delete().await?;
         environment.gone().await

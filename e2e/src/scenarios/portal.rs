@@ -126,7 +126,11 @@ pub(super) async fn two_tenants_make_watch_and_delete(fixture: Fixture) -> Resul
     let (_, one) = bob.ask("GET", first, &theirs, &Value::Null).await?;
     let (status, said) = bob.ask("DELETE", first, &theirs, &Value::Null).await?;
     ensure!(status == 202, "DELETE {theirs} is answered by {status}: {said}");
-    going.push(Environment::new(fixture.admin.clone(), fixture.objects.clone(), one["object"].clone()));
+    going.push(Environment::new(
+        fixture.admin.clone(),
+        fixture.objects.clone(),
+        one["object"].clone(),
+    ));
     for name in &made {
         let path = path_of(&ada, first, name).await?;
         let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;

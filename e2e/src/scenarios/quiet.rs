@@ -63,8 +63,8 @@ async fn settled(environment: &Environment) -> Result<Objects> {
 /// Crossplane and the providers look seldom at what does not change; but each looks at everything
 /// when it is started.
 async fn every_controller_looks_again(fixture: &Fixture) -> Result<()> {
-    let providers =
-        ["fake-providers", "provider-kubernetes", "provider-helm"].map(|name| fixture.plane.process(name));
+    let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
+        .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     providers.iter().try_for_each(|provider| provider.start_again())?;

@@ -47,7 +47,8 @@ pub(super) async fn restored_environments_find_their_resources(fixture: Fixture)
     });
     let manifests = try_join_all(manifests).await?;
 
-    let plane = ControlPlane::start(&fixture.plane.beside()).await.context("a new control plane")?;
+    let plane =
+        ControlPlane::start(&fixture.plane.beside()).await.context("a new control plane")?;
     let name = fixture.namespace.strip_prefix("e2e-").unwrap_or(&fixture.namespace);
     let new = Fixture::set(Arc::new(plane), name).await?;
     let all: Vec<&Lost> = lost.iter().chain(&manifests).collect();
@@ -135,8 +136,9 @@ async fn secrets(fixture: &Fixture, objects: &[Value]) -> Result<Vec<Value>> {
         let Some(name) = reference["name"].as_str() else { continue };
         let namespace = reference["namespace"].as_str();
         let namespace = namespace.or_else(|| object["metadata"]["namespace"].as_str());
-        secrets
-            .extend(fixture.objects.get("v1", "Secret", namespace.unwrap_or_default(), name).await?);
+        secrets.extend(
+            fixture.objects.get("v1", "Secret", namespace.unwrap_or_default(), name).await?,
+        );
     }
     Ok(secrets)
 }

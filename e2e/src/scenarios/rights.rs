@@ -24,7 +24,12 @@ pub(super) async fn role_gives_exactly_its_rights(fixture: Fixture) -> Result<()
                     ["get", "create", "patch", "delete"],
                     [true, false, false, false],
                 ),
-                ("a stranger", &fixture.stranger(), ["get", "create", "patch", "delete"], [false; 4]),
+                (
+                    "a stranger",
+                    &fixture.stranger(),
+                    ["get", "create", "patch", "delete"],
+                    [false; 4],
+                ),
             ] {
                 for (verb, allowed) in verbs.into_iter().zip(allowed) {
                     let can = fixture.can(kubectl, verb, &kind).await?;
@@ -58,8 +63,10 @@ pub(super) async fn operator_manages_all_objects_except_secrets(fixture: Fixture
         let can = fixture.can(&operator, verb, kind).await?;
         ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
     }
-    let (get, list) =
-        (fixture.can(&fixture.user, "get", "secrets"), fixture.can(&fixture.user, "list", "secrets"));
+    let (get, list) = (
+        fixture.can(&fixture.user, "get", "secrets"),
+        fixture.can(&fixture.user, "list", "secrets"),
+    );
     ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
     Ok(())
 }

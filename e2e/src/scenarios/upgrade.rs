@@ -225,7 +225,8 @@ async fn install(fixture: &Fixture, part: Part, release: Release, installed: &St
     fixture.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
-            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
             Ok(is_it.then_some(()))
         })
@@ -234,7 +235,8 @@ async fn install(fixture: &Fixture, part: Part, release: Release, installed: &St
     for object in &packages::installation(&release.args(&fixture.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
         eventually("Crossplane takes the release, or says why not", async || {
-            let package = fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
             let is_refused =

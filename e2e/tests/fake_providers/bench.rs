@@ -60,8 +60,14 @@ impl Bench {
             clusters: None,
         };
         let fake_providers = tokio::spawn(run(client.clone(), options.clone()));
-        let mut bench =
-            Self { client, postgres, plurals: BTreeMap::new(), options, fake_providers, _server: server };
+        let mut bench = Self {
+            client,
+            postgres,
+            plurals: BTreeMap::new(),
+            options,
+            fake_providers,
+            _server: server,
+        };
         bench.install().await;
         for config in configs::from_guide().unwrap() {
             bench.create(config).await;

@@ -15,7 +15,7 @@ import { Pill } from '../components/Pill';
 import { allAtom, syncedAtom } from '../state/environments';
 import { nowAtom } from '../state/now';
 import { kindMetadataAtom } from '../state/session';
-import { Opening } from './States';
+import { Opening } from './StatusPages';
 
 /** For those who run the platform: every tenant that they may see, what fails now, and why. */
 export default function OperationsPage() {

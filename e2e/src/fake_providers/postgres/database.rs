@@ -8,7 +8,10 @@ use super::super::resource::Resource;
 use super::{MAINTENANCE, Postgres, literal, param, quoted};
 
 impl Postgres {
-    pub(super) async fn observe_database(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    pub(super) async fn observe_database(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let query = "SELECT pg_get_userbyid(datdba)::text AS owner, pg_encoding_to_char(encoding)::text AS encoding, \
                      datcollate::text, datctype::text, datistemplate, spcname::text AS tablespace, \
                      datconnlimit, datallowconn FROM pg_database \

@@ -20,7 +20,10 @@ struct Grant {
 }
 
 impl Postgres {
-    pub(super) async fn observe_grant(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    pub(super) async fn observe_grant(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let Some(grant) = Grant::from_resource(resource) else { return Ok(Observation::Missing) };
         let session = self.session(grant.connects_to()).await?;
         let (query, object) = match (&grant.member_of, &grant.schema, &grant.database) {

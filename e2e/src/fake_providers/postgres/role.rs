@@ -23,7 +23,10 @@ const PRIVILEGES: [(&str, &str); 7] = [
 
 impl Postgres {
     /// A role is never up to date: provider-sql alters it at every look.
-    pub(super) async fn observe_role(&self, resource: &mut Resource) -> Result<Observation, Trouble> {
+    pub(super) async fn observe_role(
+        &self,
+        resource: &mut Resource,
+    ) -> Result<Observation, Trouble> {
         let session = self.session(MAINTENANCE).await?;
         let query = "SELECT 1 FROM pg_roles WHERE rolname = $1";
         if session.row(query, &[&resource.external_name()]).await?.is_none() {

@@ -85,8 +85,11 @@ async fn stays(
             }
             // Operators may only look at Deployments: a native one is patched by the cluster's
             // administrator.
-            let who =
-                if object["kind"] == "Deployment" { fixture.admin.clone() } else { fixture.operator() };
+            let who = if object["kind"] == "Deployment" {
+                fixture.admin.clone()
+            } else {
+                fixture.operator()
+            };
             who.run(&args).await.with_context(|| format!("patching {slot}"))?;
         }
         environment.poke().await?;

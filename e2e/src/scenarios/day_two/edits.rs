@@ -209,7 +209,9 @@ fn add_on_edit() -> Edit {
     )
 }
 
-pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(fixture: Fixture) -> Result<()> {
+pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(
+    fixture: Fixture,
+) -> Result<()> {
     let standing = fixture.shared_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");

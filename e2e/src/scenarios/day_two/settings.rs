@@ -23,9 +23,12 @@ pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
     let old = fixture.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
     fixture.patch_settings(&json!({"data": other_settings(namespace, &fixture.namespace)})).await?;
-    let ((new, before), (), ()) =
-        try_join3(new_ones(&fixture), new_parts_have_them(&fixture), run_on(&environments, &before))
-            .await?;
+    let ((new, before), (), ()) = try_join3(
+        new_ones(&fixture),
+        new_parts_have_them(&fixture),
+        run_on(&environments, &before),
+    )
+    .await?;
     fixture.put_settings(&old).await?;
     // Databases are shared again, and a server of one's own goes on.
     run_on(&new, &before).await?;
@@ -200,7 +203,9 @@ pub(in crate::scenarios) async fn new_tags_and_publishers_reach_running_resource
 }
 
 /// Networks are let in, and no longer, where an environment leaves them to the platform team.
-pub(in crate::scenarios) async fn new_networks_reach_running_resources(fixture: Fixture) -> Result<()> {
+pub(in crate::scenarios) async fn new_networks_reach_running_resources(
+    fixture: Fixture,
+) -> Result<()> {
     let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
     let workspaces =
         Flavour::ALL.map(|flavour| fixture.ready("gpu-workspace", flavour, open.clone()));

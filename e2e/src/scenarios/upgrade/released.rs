@@ -100,7 +100,9 @@ async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
         done = steps => done?,
         seen = stay_ready(fixture, &environments) => seen.map(|never| match never {})?,
     }
-    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&CircuitBreakers::default())
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())
 }
 
 /// Pushes today's packages as the next release, and starts today's function for them.
@@ -145,7 +147,12 @@ impl Before {
 
     /// Waits until an environment uses the Composition of a release, and fails if one of its
     /// resources is not as before, or a status field is missing.
-    async fn stays(&self, fixture: &Fixture, environment: &Environment, release: &str) -> Result<()> {
+    async fn stays(
+        &self,
+        fixture: &Fixture,
+        environment: &Environment,
+        release: &str,
+    ) -> Result<()> {
         follows(fixture, environment, release).await?;
         environment.poke().await?;
         let object = environment.until("ready again", is_ready).await?;
