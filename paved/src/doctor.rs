@@ -23,7 +23,6 @@ use crate::cli;
 use crate::failure::Failure;
 use crate::style::{self, Leaf, Mark};
 use check::Check;
-use snapshot::take;
 
 /// Checks all requirements of an environment.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -41,7 +41,7 @@ fn keep_entries(preserved: &mut Object, running: &Object) {
     for (key, preserved) in preserved {
         match (preserved, running.get(key)) {
             (Value::Object(preserved), Some(Value::Object(running))) => {
-                keep_entries(preserved, running)
+                keep_entries(preserved, running);
             }
             (Value::Array(preserved), Some(Value::Array(running)))
                 if preserved.len() == running.len() && running.iter().all(Value::is_object) =>

@@ -71,7 +71,8 @@ proptest! {
         let mut world = world;
         for (slot, object) in theirs {
             let mut object = function_paved_road::value::object(object);
-            object.insert("metadata".to_owned(), json!({"name": slot, "labels": {OWNED_LABEL: mark}}));
+            let labels = json!({OWNED_LABEL: mark});
+            object.insert("metadata".to_owned(), json!({"name": slot, "labels": labels}));
             let composed = world::Composed { object: Value::Object(object), details: world::Details::new() };
             world.composed.insert(slot, composed);
         }

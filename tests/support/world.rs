@@ -262,7 +262,7 @@ impl World {
             Mood::Silent | Mood::Ready => {}
             Mood::Creating => model.set_status(object, &Told::Creating, outside),
             Mood::Failing => {
-                model.set_status(object, &Told::Failed("quota exceeded".into()), outside)
+                model.set_status(object, &Told::Failed("quota exceeded".into()), outside);
             }
             Mood::Stuck => model.set_status(object, &Told::Failed("cannot change".into()), outside),
         }

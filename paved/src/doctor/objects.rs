@@ -2,7 +2,7 @@
 
 use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;
-use paved_client::cluster::MARK;
+use paved_client::cluster::CATEGORY;
 
 use crate::style::harmless;
 

@@ -161,7 +161,7 @@ impl Hands<'_> {
         let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
         stream::iter(begun)
             .for_each_concurrent(CONCURRENCY, |(id, key)| async move {
-                self.bucket.abort(&key, &id).await
+                self.bucket.abort(&key, &id).await;
             })
             .await;
     }

@@ -15,7 +15,7 @@ import { Pill } from '../components/Pill';
 import { allAtom, syncedAtom } from '../state/environments';
 import { nowAtom } from '../state/now';
 import { kindMetadataAtom } from '../state/session';
-import { Opening } from './States';
+import { Opening } from './StatusPages';
 
 /** For operators: all tenants that the user may see, current failures and their causes. */
 export default function OperationsPage() {
