@@ -151,8 +151,9 @@ fn cloud_state(object: &Object) -> Option<Health> {
         let known = states.iter().find(|known| **known == found)?;
         Some(match state {
             State::Failed => {
-                let message =
-                    format!("its cloud reports the state {known}. The cloud's console has the cause");
+                let message = format!(
+                    "its cloud reports the state {known}. The cloud's console has the cause"
+                );
                 Health::pending(State::Failed, Reason::Failed, message)
             }
             _ => Health::pending(
