@@ -284,7 +284,7 @@ impl<A: Api> AnyApi for Entry<A> {
         let section: A::Settings = settings.section(A::INFO.settings)?;
         match serde_json::to_value(spec.compose(&section, cx)?) {
             Ok(Value::Object(status)) => Ok(status),
-            _ => Err(Error::Defect(format!("the status of {} is no object", A::INFO.name))),
+            _ => Err(Error::Defect(format!("the status of {} is not an object", A::INFO.name))),
         }
     }
 

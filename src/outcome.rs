@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_tells_unless_the_result_is_fatal() {
+    fn condition_has_the_outcome_unless_the_result_is_fatal() {
         let outcome =
             |status, reason, severity| Outcome::from_answer(&Ok(answer(status, reason, severity)));
         assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Normal), Outcome::Ready);

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_there_once_and_families_stand_together() {
+    fn names_are_unique_and_grouped_by_family() {
         let mut names: Vec<_> = MACHINES.iter().map(|machine| machine.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_parts_take_the_newest_build_and_four_exactly_that_one() {
+    fn version_of_three_parts_selects_the_newest_build_and_of_four_the_exact_build() {
         let newest = requirement("4.8.0").unwrap();
         assert_eq!(newest.opencv, "opencv-contrib-python-headless==4.8.0.*");
         assert_eq!(newest.numpy, "numpy<2");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_release_can_be_asked_for() {
+    fn every_release_can_be_requested() {
         for release in RELEASES {
             let found = requirement(release.version).unwrap();
             assert_eq!(

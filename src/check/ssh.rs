@@ -44,7 +44,7 @@ pub const LONGEST_SSH_KEY: usize = 8192;
 pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     if PRIVATE.iter().any(|mark| line.contains(mark)) {
         return Err(refused(
-            "what looks like a private key (not shown)",
+            "a possible private key (not shown)",
             format!(
                 "the public key from the .pub file. \
              Replace this private key, because it was sent to a server: {ALLOWED}"

@@ -151,8 +151,9 @@ fn cloud_state(object: &Object) -> Option<Health> {
         let known = states.iter().find(|known| **known == found)?;
         Some(match state {
             State::Failed => {
-                let message =
-                    format!("its cloud reports the state {known}; the cloud's console says why");
+                let message = format!(
+                    "its cloud reports the state {known}. The cloud's console has the cause"
+                );
                 Health::pending(State::Failed, Reason::Failed, message)
             }
             _ => Health::pending(
@@ -178,8 +179,9 @@ fn release(object: &Object) -> Health {
         // provider-helm compares the versions as text, and upgrades every time it observes the
         // release.
         let message = format!(
-            "the chart calls its version {version}, not {asked}: provider-helm upgrades it again and again; \
-             write {version} in app.chart.version of the claim, or in spec.forProvider.chart.version of the Release"
+            "the chart calls its version {version}, not {asked}, so provider-helm upgrades the release \
+             repeatedly. Write {version} in app.chart.version of the claim, or in \
+             spec.forProvider.chart.version of the Release"
         );
         return Health::pending(State::Failed, Reason::Failed, message);
     }
@@ -339,7 +341,7 @@ fn application(object: &Object) -> Health {
         _ => Health::pending(
             State::Creating,
             Reason::Creating,
-            format!("is {health} and {sync}, says Argo CD"),
+            format!("is {health} and {sync} in Argo CD"),
         ),
     }
 }

@@ -375,7 +375,10 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             return Ok(preserved);
         }
         let Ok(Value::Object(mut wanted)) = serde_json::to_value(&self.model) else {
-            return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
+            return Err(Error::Defect(format!(
+                "the model in slot `{}` is not an object",
+                self.slot
+            )));
         };
         if let Some(path) = M::KIND.tags {
             if observed.is_none() {

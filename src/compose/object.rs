@@ -80,7 +80,7 @@ impl<'r> Composition<'r> {
         secret: bool,
     ) -> Result<(), Error> {
         let Value::Object(object) = object else {
-            return Err(Error::Defect(format!("slot `{slot}` holds no object")));
+            return Err(Error::Defect(format!("slot `{slot}` has no object")));
         };
         self.insert(slot, object, false)?;
         let exists = self.exists(slot);
@@ -146,7 +146,7 @@ impl Manifest<'_, '_> {
     /// is not a Kubernetes object.
     pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
-            return Err(Error::Defect(format!("slot `{}` holds no object", self.slot)));
+            return Err(Error::Defect(format!("slot `{}` has no object", self.slot)));
         }
         if self.is_wrapped() { self.add_wrapped() } else { self.add_native() }
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn later_values_become_older_ones() {
+    fn later_values_are_replaced_with_older_values() {
         for (revision, told) in [(3, "Stopped"), (2, "Paused"), (1, "Ready")] {
             assert_eq!(held_back(revision, json!({"phase": "Stopped"})), json!({"phase": told}));
         }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_of_another_shape_is_left_alone() {
+    fn status_of_another_shape_is_unchanged() {
         for odd in [json!({}), json!({"resources": {"cause": 1}, "place": []}), json!({"phase": 1})]
         {
             assert_eq!(held_back(1, odd.clone()), odd);

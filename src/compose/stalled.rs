@@ -50,7 +50,7 @@ impl Stalled {
         if let Some(first) = first {
             let minutes = STALLED_AFTER.as_secs() / 60;
             let message =
-                first.status.message.as_deref().unwrap_or("its provider does not say why");
+                first.status.message.as_deref().unwrap_or("its provider reports no cause");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
             let message =
                 format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");

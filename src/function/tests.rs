@@ -76,7 +76,7 @@ fn requirements_match_crossplanes_capabilities() {
 }
 
 #[test]
-fn while_it_asks_it_neither_refuses_nor_composes() {
+fn pending_requirements_return_no_results_and_no_resources() {
     let response = answer(request(&[]));
     assert_eq!(response.results, []);
     assert_eq!(response.conditions, []);
@@ -102,7 +102,7 @@ fn settings_of_the_first_request_need_no_second_call() {
 }
 
 #[test]
-fn settings_that_an_earlier_call_asked_for_need_no_second_call() {
+fn settings_requested_by_an_earlier_call_need_no_second_call() {
     let mut seeded = request(&[Capability::Capabilities, Capability::RequiredResources]);
     let found = environment_config(&json!({}));
     seeded.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), found);
@@ -168,7 +168,7 @@ fn missing_environment_config_is_a_warning() {
 }
 
 #[test]
-fn mistakes_in_it_are_refused_like_those_in_the_input() {
+fn mistakes_in_environment_config_are_rejected_like_mistakes_in_the_input() {
     let mut request = request(&[]);
     let config = environment_config(&json!({"gpuWorkspace": {"ami": "ami-1"}}));
     request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), config);
@@ -275,7 +275,7 @@ fn crossplane_1_20_is_asked_for_an_extra_resource() {
 }
 
 #[test]
-fn settings_and_a_namespace_are_asked_for_together() {
+fn settings_and_namespace_are_requested_together() {
     let mut request = virtual_environment(true);
     request
         .required_resources

@@ -171,7 +171,7 @@ fn every_provider_has_a_group_of_its_own_in_each_flavour() {
 }
 
 #[test]
-fn a_tag_is_as_its_cloud_takes_it() {
+fn tag_has_the_characters_that_its_cloud_allows() {
     let tag = |provider: Provider| provider.tag("acme.io/Team", "A & B");
     let expected =
         [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];

@@ -393,7 +393,7 @@ fn keys() {
         Case {
             world: wrong("-----BEGIN OPENSSH PRIVATE KEY-----"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not \
+            message: "spec.parameters.sshPublicKeys[0]: found a possible private key (not \
                       shown); allowed: the public key from the .pub file. Replace this private \
                       key, because it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: \
                       a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits \

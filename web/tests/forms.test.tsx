@@ -303,8 +303,9 @@ describe('a form', () => {
     const world = new World();
     world.me = { ...world.me!, namespaces: [] };
     const { user } = open('/new', world);
-    await user.click(await screen.findByRole('link', { name: 'GPU stock pool' }));
-    expect(screen.queryByText(/You may not make one/)).toBeNull();
+    const link = await screen.findByRole('link', { name: 'GPU stock pool' });
+    expect(screen.queryByText(/You cannot create this in your default namespace/)).toBeNull();
+    await user.click(link);
     const namespace = await screen.findByLabelText(/^Namespace/);
     expect(namespace).toBeRequired();
     await user.click(screen.getByRole('button', { name: CREATE }));

@@ -8,7 +8,7 @@ import {
   type Line,
   type Message,
 } from '../src/api/live';
-import { World } from './world';
+import { KNOWN, World } from './world';
 
 describe('backoff', () => {
   it('doubles to half a minute, with jitter over its upper half', () => {
@@ -79,7 +79,7 @@ describe('the line', () => {
     world.change(view, { phase: 'Failed' });
     await pass(1100);
     expect(types()).toEqual(['added', 'opened', 'modified', 'synced']);
-    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-2-scope']);
+    expect(asked.map(({ last }) => last)).toEqual([null, `e1-2-${KNOWN}`]);
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
@@ -104,7 +104,7 @@ describe('the line', () => {
     world.held = new Promise((resolve) => (release = resolve));
     world.reset();
     await pass(2100);
-    expect(asked.at(-1)).toMatchObject({ last: 'e1-1-scope' });
+    expect(asked.at(-1)).toMatchObject({ last: `e1-1-${KNOWN}` });
     line?.forget();
     world.held = undefined;
     release();
@@ -230,7 +230,7 @@ describe('the line', () => {
     look('visible');
     expect(lines.at(-1)).toEqual({ state: 'live' });
     await pass(100);
-    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-1-scope']);
+    expect(asked.map(({ last }) => last)).toEqual([null, `e1-1-${KNOWN}`]);
     expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced', 'opened', 'added', 'synced']);
     expect(lines.slice(-2)).toMatchObject([{ state: 'down' }, { state: 'live' }]);
     state.mockRestore();

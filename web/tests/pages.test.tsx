@@ -1029,13 +1029,15 @@ it('explains a missing right to use the portal, stops requests, and offers a sig
   world.refuse('GET', /me$/, {
     status: 403,
     detail:
-      'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+      'The portal has no permission to act for you. Ask its operator to add the user "oidc:ada" to `impersonation.users` of the chart.',
   });
   const { user } = open('/', world);
   expect(
     await screen.findByRole('heading', { level: 1, name: 'You do not have access to this portal' }),
   ).toBeVisible();
-  expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
+  expect(screen.getByRole('alert')).toHaveTextContent(
+    'The portal has no permission to act for you.',
+  );
   await expectAccessible();
   await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
   expect(world.asked).toEqual(['GET /api/v1/me', 'GET /api/v1/kinds']);

@@ -183,7 +183,9 @@ function grow(world: World, api: Api, view: Environment): void {
     (value) => typeof value === 'string' && /^(https?:|ssh )/.test(value),
   ) as string | undefined;
   const message = done
-    ? 'everything is ready'
+    ? parts.length === 1
+      ? 'the only resource is ready'
+      : `all ${parts.length} resources are ready`
     : `${left[0]!.slot} (${left[0]!.kind}): is being created`;
   const { phase: _, progress: __, ...status } = goal.status;
   world.change(view, {

@@ -14,6 +14,9 @@ import { APIS, exampleOf, kindOf, type Api, type Stage } from './data.ts';
 import { goldenOf } from './golden.ts';
 import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 
+/** The last part of an event's id: 32 hexadecimal digits, which no page reads. */
+export const KNOWN = '0'.repeat(32);
+
 /** The portal's message about a machine without any allowed network. */
 const CLOSED = 'SSH is closed: no network is allowed.';
 
@@ -134,7 +137,7 @@ export class World {
 
   /** Simulates a new process of the portal, so that no stream can resume. */
   restart(): void {
-    this.epoch += 'x';
+    this.epoch += 'f';
     this.backlog.length = 0;
     this.reset();
   }
@@ -156,7 +159,7 @@ export class World {
   }
 
   private id(): string {
-    return `${this.epoch}-${this.sequence}-scope`;
+    return `${this.epoch}-${this.sequence}-${KNOWN}`;
   }
 
   private tell(type: string, view: Environment): void {

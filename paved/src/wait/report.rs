@@ -271,7 +271,7 @@ mod tests {
         insta::assert_snapshot!(text, @r"
         GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m
         │ instance: Quota exceeded
-        │ Choose a smaller size, delete what you no longer need, or ask the platform team for a higher quota.
+        │ Choose a smaller size, delete unused resources, or ask the platform team for a higher quota.
         │ instance (Instance): is being created
         ├─ ✓ egress    SecurityGroupEgressRule  Ready   4m30s
         ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      Quota exceeded

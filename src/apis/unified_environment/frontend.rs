@@ -218,7 +218,7 @@ fn policy(
     let updatable: &[&'static str] = if follows { &["policy"] } else { &[] };
     cx.managed(POLICY, policy)
         .updatable(updatable)
-        .needs(known, "the distribution's ARN, which it lets in")
+        .needs(known, "the ARN of the distribution that may read the bucket")
         .add()
         .map(|_| ())
 }

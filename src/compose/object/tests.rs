@@ -30,7 +30,7 @@ fn namespace(phase: &str) -> Value {
 }
 
 #[test]
-fn the_namespaced_flavour_composes_it_natively() -> Result<(), Error> {
+fn namespaced_api_composes_the_object_natively() -> Result<(), Error> {
     let xr = json!({"kind": "X", "metadata": {"name": "a", "namespace": "b"}});
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
     let answer = compose(xr, None, service)?;

@@ -56,7 +56,7 @@ fn names_are_those_in_the_cloud_or_of_the_kubernetes_object() {
 }
 
 #[test]
-fn plumbing_is_in_neither_list() {
+fn helper_resources_are_in_neither_list() {
     for test in [legacy(), namespaced()] {
         let told = told(test, |cx| {
             cx.managed("a", disk("here")).add()?;

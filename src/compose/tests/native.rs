@@ -100,7 +100,7 @@ fn later_field_is_not_added_to_a_running_deployment() {
 }
 
 #[test]
-fn a_wrapped_deployment_tells_its_readiness_by_a_query() {
+fn wrapped_deployment_derives_its_readiness_from_a_query() {
     let answer = legacy().compose(web("small", deployment("web:1", "1", 2))).unwrap();
     let composed = object(&answer, "web");
     assert_eq!(composed["spec"]["readiness"]["policy"], "DeriveFromCelQuery");

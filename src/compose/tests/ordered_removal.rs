@@ -79,7 +79,7 @@ fn orphan_stays_until_all_indirect_usages_are_in_force() {
 }
 
 #[test]
-fn usages_that_go_round_in_a_circle_are_seen_once() {
+fn usages_in_a_cycle_are_visited_once() {
     let test = legacy().with("usage-config-by-disk", usage(true, true));
     let test = test.with("usage-disk-by-config", usage(true, true));
     let test = test.with("usage-config-by-config", usage(true, true));

@@ -40,7 +40,7 @@ fn composed(test: &Test, size: &str) -> Value {
 }
 
 #[test]
-fn a_new_resource_is_as_it_is_wanted() {
+fn new_resource_has_all_desired_fields() {
     let disk = composed(&legacy(), "small");
     assert_eq!(
         disk["spec"]["forProvider"],
@@ -112,7 +112,7 @@ fn malformed_neighbours_cost_no_value() {
 }
 
 #[test]
-fn an_external_name_that_is_not_there_is_not_invented() {
+fn missing_external_name_is_not_invented() {
     let mut nameless = running();
     nameless["metadata"]["annotations"] = json!({});
     let disk = composed(&legacy().with("disk", nameless), "small");

@@ -58,7 +58,7 @@ fn stalled_message_is_scrubbed_and_cut() {
 }
 
 #[test]
-fn recovery_takes_a_stored_condition_back_and_writes_none_else() {
+fn recovery_resets_only_a_stored_condition() {
     let mut test = legacy().with("a", ready());
     assert_eq!(test.compose(one).unwrap().stalled, None);
     for status in ["True", "Unknown", "False"] {

@@ -61,7 +61,7 @@ fn a_usage_waits_for_both_ends() {
 }
 
 #[test]
-fn a_usage_stays_while_an_end_that_was_deleted_by_hand_has_to_wait() {
+fn usage_is_kept_while_a_manually_deleted_end_waits() {
     let before = legacy().compose(both).unwrap();
     let usage = object(&before, "usage-group-by-machine");
     let answer = running(usage.clone()).compose(one).unwrap();

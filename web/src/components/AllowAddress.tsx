@@ -20,9 +20,7 @@ export function AllowAddress({
   const network = address && `${address}/${address.includes(':') ? 128 : 32}`;
   return (
     <div className="note" role="note">
-      <p>
-        SSH is closed: no network is allowed. Add one under {fieldTitle(schema, path)}.
-      </p>
+      <p>SSH is closed: no network is allowed. Add one under {fieldTitle(schema, path)}.</p>
       {network && (
         <Button
           size="compact-sm"

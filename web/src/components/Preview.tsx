@@ -24,22 +24,15 @@ export function usePreview<D, T>(
   ask: (document: D, signal?: AbortSignal) => Promise<T>,
 ): {
   preview: RequestState<T>;
-  refusal: Refused | undefined;
   refused: (now: D) => Promise<Refused | undefined>;
 } {
   const settled = useSettled(document, 400);
   const preview = useRequest(settled && JSON.stringify(settled), (signal) => ask(settled!, signal));
-  const refusal =
-    document !== undefined && settled === document && isRejected(preview.error)
-      ? preview.error
-      : undefined;
   return {
     preview,
-    /** Why this exact document would be rejected, if known. */
-    refusal,
     /**
-     * The same, with a request if it is not known yet. A failed preview does not count as a
-     * rejection.
+     * Why this exact document would be rejected. Sends a request if the preview does not know. A
+     * failed preview does not count as a rejection.
      */
     refused: async (now) => {
       if (settled === now && !preview.pending)
