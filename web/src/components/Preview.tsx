@@ -143,7 +143,13 @@ export function Preview({ asked, ready }: { asked: RequestState<Previewed>; read
 }
 
 /** What a change would do. */
-export function ChangePreview({ asked, ready }: { asked: RequestState<PreviewedChange>; ready: boolean }) {
+export function ChangePreview({
+  asked,
+  ready,
+}: {
+  asked: RequestState<PreviewedChange>;
+  ready: boolean;
+}) {
   const summary = ({ changes }: PreviewedChange) =>
     changes.length === 0
       ? 'Changes no resources.'

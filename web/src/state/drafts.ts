@@ -23,8 +23,8 @@ export function useDraft(key: string): unknown {
 }
 
 /**
- * Keeps what is typed, in this tab alone, until it is sent or given up: `discardDraft`. `undefined` is
- * nothing typed.
+ * Keeps what is typed, in this tab alone, until it is sent or given up: `discardDraft`. `undefined`
+ * is nothing typed.
  */
 export function useSaveDraft(key: string, value: unknown): void {
   const owner = useAtomValue(meAtom)?.owner;
