@@ -61,7 +61,9 @@ describe('the event store', () => {
     expect(eventStore.offer(env('a', 1))).toEqual([key]);
     expect(eventStore.apply({ type: 'added', id: id(1), environment: env('a', 1) })).toEqual([key]);
     expect(eventStore.apply({ type: 'modified', id: id(2), environment: env('a', 1) })).toEqual([]);
-    expect(eventStore.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([key]);
+    expect(eventStore.apply({ type: 'modified', id: id(3), environment: env('a', 2) })).toEqual([
+      key,
+    ]);
     // A change older than the repeated one is still ignored.
     expect(eventStore.apply({ type: 'modified', id: id(5), environment: env('a', 2) })).toEqual([]);
     expect(eventStore.apply({ type: 'modified', id: id(4), environment: env('a', 1) })).toEqual([]);
@@ -102,8 +104,8 @@ describe('the event store', () => {
       { type: 'synced', id: { epoch: 'e', sequence: 9 } },
     ];
     snapshot(env('a', 1), env('b', 1)).forEach((message) => eventStore.apply(message));
-    expect(snapshot(env('a', 1), env('b', 2)).flatMap((message) => eventStore.apply(message))).toEqual([
-      keyOf(env('b', 2)),
-    ]);
+    expect(
+      snapshot(env('a', 1), env('b', 2)).flatMap((message) => eventStore.apply(message)),
+    ).toEqual([keyOf(env('b', 2))]);
   });
 });

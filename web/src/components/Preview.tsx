@@ -136,7 +136,13 @@ export function Preview({ asked, ready }: { asked: RequestState<Previewed>; read
 }
 
 /** The effects of a change. */
-export function ChangePreview({ asked, ready }: { asked: RequestState<PreviewedChange>; ready: boolean }) {
+export function ChangePreview({
+  asked,
+  ready,
+}: {
+  asked: RequestState<PreviewedChange>;
+  ready: boolean;
+}) {
   const summary = ({ changes }: PreviewedChange) =>
     changes.length === 0
       ? 'Changes no resources.'

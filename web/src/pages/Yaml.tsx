@@ -10,12 +10,14 @@ import { useRequest } from '../state/useRequest';
 
 /** The object from the API server as YAML. It is read again after every change. */
 export default function Yaml({ environment }: { environment: Environment }) {
-  const { data, error, again } = useRequest(`${environment.uid} ${environment.resourceVersion}`, () =>
-    answer(
-      api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
-        params: { path: placeOf(environment) },
-      }),
-    ),
+  const { data, error, again } = useRequest(
+    `${environment.uid} ${environment.resourceVersion}`,
+    () =>
+      answer(
+        api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
+          params: { path: placeOf(environment) },
+        }),
+      ),
   );
   const text = useMemo(() => data && writeYaml(data.object), [data]);
   if (error !== undefined)

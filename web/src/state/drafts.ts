@@ -23,8 +23,8 @@ export function useDraft(key: string): unknown {
 }
 
 /**
- * Stores a draft, in this tab alone, until it is sent or discarded with `discardDraft`. `undefined` means
- * an unchanged form.
+ * Stores a draft, in this tab alone, until it is sent or discarded with `discardDraft`. `undefined`
+ * means an unchanged form.
  */
 export function useSaveDraft(key: string, value: unknown): void {
   const owner = useAtomValue(meAtom)?.owner;

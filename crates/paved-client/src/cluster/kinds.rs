@@ -100,8 +100,8 @@ impl Kinds {
         let kinds = Self::ask(cluster).await?;
         if kinds.0.is_empty() {
             return Err(Failure::Usage(format!(
-                "{} has no environments: no kind has the category {CATEGORY}. Run `paved doctor` to \
-                 find the missing component",
+                "{} has no environments: no kind has the category {CATEGORY}. Run `paved doctor` \
+                 to find the missing component",
                 cluster.server
             )));
         }
