@@ -240,9 +240,10 @@ async fn install(fixture: &Fixture, part: Part, release: Release, installed: &St
                 fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
-            let is_refused =
-                health["status"] == "False" && words.contains("incompatible dependencies");
-            Ok((if is_held { is_refused } else { health["status"] == "True" }).then_some(()))
+            let is_healthy = health["status"] == "True";
+            // Crossplane 1.20 sets the status `Unknown`, and 2.x sets `False`.
+            let is_rejected = !is_healthy && words.contains("incompatible dependencies");
+            Ok((if is_held { is_rejected } else { is_healthy }).then_some(()))
         })
         .await
         .with_context(|| object["metadata"]["name"].to_string())?;
