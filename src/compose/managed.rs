@@ -37,8 +37,8 @@ pub struct Managed<'c, 'r, M> {
 
 impl<'r> Composition<'r> {
     /// Begins a managed resource in `slot`. Once it was observed, its fields keep their observed
-    /// values. Exceptions are the fields of [`updatable`](Managed::live) and
-    /// [`resolved_from`](Managed::choice), and the tags of Settings.
+    /// values. Exceptions are the fields of [`updatable`](Managed::updatable) and
+    /// [`resolved_from`](Managed::resolved_from), and the tags of Settings.
     pub fn managed<M: models::Managed>(
         &mut self,
         slot: impl Into<String>,

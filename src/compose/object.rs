@@ -33,7 +33,7 @@ impl<'r> Composition<'r> {
     /// objects.
     ///
     /// Once it was observed, its fields keep their observed values. Exceptions are the fields of
-    /// [`updatable`](Manifest::live) and [`resolved_from`](Manifest::choice).
+    /// [`updatable`](Manifest::updatable) and [`resolved_from`](Manifest::resolved_from).
     pub fn object(&mut self, slot: impl Into<String>, object: Value) -> Manifest<'_, 'r> {
         self.manifest(slot.into(), object, None)
     }

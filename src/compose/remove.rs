@@ -66,7 +66,7 @@ impl Composition<'_> {
         self.removal_step::<M>(slot, needs, false)
     }
 
-    /// Like [`dismiss`](Self::dismiss), for an object inside a cluster of the environment, where
+    /// Like [`remove_ordered`](Self::remove_ordered), for an object inside a cluster of the environment, where
     /// other clients may delay the deletion. Crossplane forgets a resource as soon as it is not
     /// desired. A resource in slot `<slot>-leaving` therefore observes the object until it is gone.
     pub fn remove_ordered_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
@@ -200,7 +200,7 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Cancels [`remove_ordered_inside`](Self::dismiss_inside), because the object is wanted again.
+    /// Cancels [`remove_ordered_inside`](Self::remove_ordered_inside), because the object is wanted again.
     pub fn cancel_removal(&mut self, slot: &str) -> Result<(), Error> {
         self.remove(&format!("{slot}-leaving"))
     }

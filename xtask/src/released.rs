@@ -118,7 +118,11 @@ mod tests {
     #[test]
     fn version_is_later_than_the_first_release() {
         let numbers = |version: &str| -> Vec<u64> {
-            version.trim_start_matches('v').split('.').filter_map(|part| part.parse().ok()).collect()
+            version
+                .trim_start_matches('v')
+                .split('.')
+                .filter_map(|part| part.parse().ok())
+                .collect()
         };
         assert!(numbers(env!("CARGO_PKG_VERSION")) > numbers(FIRST.version));
     }

@@ -1,6 +1,6 @@
 //! Simulates the providers and the cluster. In each round, every resource comes closer to Ready.
 //!
-//! A kind's manner describes its behavior. A kind without one behaves like an ordinary managed
+//! `KindBehaviour` describes a kind. A kind without one behaves like an ordinary managed
 //! resource, ready after one round. All results are deterministic: IDs, addresses and passwords are
 //! derived from a resource's identity.
 

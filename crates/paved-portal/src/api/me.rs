@@ -37,7 +37,7 @@ pub(crate) struct Me {
 }
 
 /// The current user.
-#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), ErrorResponses))]
 pub(crate) async fn get(
     State(namespaces): State<Namespaces>,
     SignedIn(person): SignedIn,

@@ -47,7 +47,7 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
 }
 
 /// Creates the wrapped object in its cluster. Its own kind determines its status. `behaviour_of` finds
-/// the manner of that kind.
+/// the behaviour of that kind.
 pub(super) fn create(
     object: &mut Value,
     before: &World,

@@ -1,4 +1,4 @@
-//! The table that finds the manner of a kind.
+//! The table that finds the behaviour of a kind.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{aws, azure, behaviour, builtin, crossplane, gcp, helm, helm_charts, 
 use ::crossplane::api_version::group_of;
 use ::crossplane::json::text;
 
-/// The manner of an object's kind, with the facts about it.
+/// The behaviour of an object's kind, with the facts about it.
 pub(super) fn for_object(object: &Value) -> KindBehaviour {
     let group = group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
