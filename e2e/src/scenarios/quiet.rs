@@ -23,10 +23,10 @@ pub(super) async fn idle_environment_causes_no_write(fixture: Fixture) -> Result
     let environments = fixture.shared_environments().await?;
     // A provider may apply an unseen change only at its next check, minutes later. So make every
     // controller check now.
-    every_controller_looks_again(&fixture).await?;
+    every_controller_looks_again(&fixture, environments.len()).await?;
     let before = try_join_all(environments.iter().map(settled)).await?;
     let silent = tokio::time::sleep(SILENCE);
-    every_controller_looks_again(&fixture).await?;
+    every_controller_looks_again(&fixture, environments.len()).await?;
     silent.await;
     for (environment, before) in environments.iter().zip(before) {
         let after = objects(environment).await?;
@@ -62,13 +62,13 @@ async fn settled(environment: &Environment) -> Result<Objects> {
 
 /// Restarts Crossplane and the providers. They seldom check unchanged objects, but each checks all
 /// objects when it starts.
-async fn every_controller_looks_again(fixture: &Fixture) -> Result<()> {
+async fn every_controller_looks_again(fixture: &Fixture, composites: usize) -> Result<()> {
     let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
         .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     providers.iter().try_for_each(|provider| provider.start_again())?;
-    crossplane_looks_again(fixture).await
+    crossplane_looks_again(fixture, composites).await
 }
 
 /// The object's version, which each write changes.
