@@ -512,7 +512,7 @@ mod tests {
         let health =
             unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
         assert_eq!(health.state, State::Failed);
-        assert!(health.message.contains("write 1.21.1 in app.chart.version"), "{}", health.message);
+        assert!(health.message.contains("Write 1.21.1 in app.chart.version"), "{}", health.message);
         let same = json!({"atProvider": {"state": "deployed", "version": "v1.21.1"}});
         assert_eq!(unavailable_release(&same).state, State::Creating);
     }
