@@ -1,7 +1,7 @@
-//! Time to compose, for every example: API × flavour × state; and for the largest answers, time to
-//! encode.
+//! The time to compose every example, as claims API and as namespaced API, in every state. For the
+//! largest answers, also the time to encode.
 //!
-//! `cargo bench` runs it; `cargo bench -- gpu-workspace` only a part.
+//! `cargo bench` runs all benchmarks; `cargo bench -- gpu-workspace` runs some.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use support::{answer, examples, request};
 
-/// The function itself: from a decoded request to a response. A request is copied right before it
-/// is answered, as a server decodes it: hundreds of copies at once would be read from memory that
-/// no server has cold.
+/// The function itself: from a decoded request to a response. Each request is copied right before
+/// its call, as a server decodes it. A batch of hundreds of copies would be cold in the cache,
+/// unlike on a server.
 fn compose(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compose");
     group
@@ -40,8 +40,8 @@ fn compose(criterion: &mut Criterion) {
     }
 }
 
-/// How the time grows with the environment: a GPU workspace with so many composed resources, one
-/// for each open CIDR.
+/// The growth of the time with the environment: a GPU workspace with this many composed resources,
+/// one for each open CIDR.
 fn sizes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sizes");
     group
@@ -62,7 +62,7 @@ fn sizes(criterion: &mut Criterion) {
     }
 }
 
-/// The example's workspace, ready, its one SSH rule repeated.
+/// The example's ready workspace, with its SSH rule repeated.
 fn workspace(size: usize) -> RunFunctionRequest {
     const CIDR: &str = "203.0.113.0/24";
     let name = "gpu-workspace__claims__ready";
@@ -85,8 +85,8 @@ fn workspace(size: usize) -> RunFunctionRequest {
     request(&xr, &observed, &example.input())
 }
 
-/// What stands before and after it: protobuf to a request, and a response to protobuf, by prost and
-/// by us.
+/// The steps before and after the function: decoding a request, and encoding a response with prost
+/// and with our encoder.
 fn encode(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("encode");
     group

@@ -1,5 +1,5 @@
-//! The APIs: one file each, and the list from which everything else iterates: dispatch, XRDs,
-//! Compositions, tests, docs.
+//! The APIs, one file each, and their list. Dispatch, XRDs, Compositions, tests and docs iterate
+//! over the list.
 
 pub mod application_environment;
 pub mod gpu_workspace;
@@ -34,8 +34,8 @@ pub static APIS: &[&dyn AnyApi] = &[
     &Entry::<virtual_environment::VirtualEnvironment>::NEW,
 ];
 
-/// The API that serves a kind of composite, in either flavour. The group does not matter: a company
-/// can rename it.
+/// The API that serves a kind of composite of the claims API or the namespaced API. Any group
+/// matches, because a company can rename the group.
 pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| {
         let info = api.info();
@@ -43,13 +43,12 @@ pub fn find(kind: &str) -> Option<&'static dyn AnyApi> {
     })
 }
 
-/// The API of the environments of a kind: of a claim, else of a composite. The group does not
-/// matter.
+/// The API of a kind of environment: a claim or a composite. Any group matches.
 pub fn for_environment_kind(kind: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| api.info().claim.kind == kind).or_else(|| find(kind))
 }
 
-/// The kinds of composite that there are, in both flavours.
+/// The kinds of composites of the claims API and the namespaced API.
 pub fn kinds() -> Vec<&'static str> {
     let mut kinds: Vec<_> = APIS
         .iter()
@@ -65,8 +64,8 @@ pub fn sections() -> Vec<&'static str> {
     APIS.iter().map(|api| api.info().settings).collect()
 }
 
-/// What is wrong with a body of Settings: an error of each part that has one, the common one first.
-/// Tags are checked by the rules of the resources that carry them, of those APIs that have a
+/// The errors of a body of Settings, the errors of common fields first. Each section has at most
+/// one error. Tags are checked by the rules of the resources that carry them, for each API with a
 /// section.
 pub fn check_settings(body: Object) -> Vec<Error> {
     let settings = match Settings::read(body, &sections()) {
@@ -89,24 +88,24 @@ pub fn check_settings(body: Object) -> Vec<Error> {
         .collect()
 }
 
-/// An API: its `spec` is `Self`.
+/// An API. `Self` is the type of its `spec`.
 pub trait Api: DeserializeOwned + JsonSchema {
-    /// Its names and what the manifests need to know.
+    /// Its names and the facts that the manifests need.
     const INFO: Info;
     /// Its section of Settings.
     type Settings: DeserializeOwned + Serialize + Default + JsonSchema;
-    /// Its own status fields, beside [`CommonStatus`](crate::compose::CommonStatus); unknown ones
-    /// are `None`.
+    /// Its own status fields, besides [`CommonStatus`](crate::compose::CommonStatus). Unknown
+    /// fields are `None`.
     type Status: Serialize + JsonSchema;
 
-    /// Asks for the environment's resources and says what is known of it.
+    /// Composes the environment's resources and returns the observed status.
     fn compose(
         &self,
         settings: &Self::Settings,
         cx: &mut Composition<'_>,
     ) -> Result<Self::Status, Error>;
 
-    /// What can be said of Settings before anybody asks for an environment.
+    /// Checks Settings before a user creates an environment.
     fn check_settings(settings: &Self::Settings) -> Result<(), Error>;
 
     /// The reason why an environment with this spec cannot be stopped. The spec may be invalid.
@@ -114,62 +113,62 @@ pub trait Api: DeserializeOwned + JsonSchema {
         None
     }
 
-    /// What carries the tags of Settings in the environments that these Settings allow.
+    /// The kinds that carry the tags of Settings, in environments that these Settings allow.
     fn tagged(_settings: &Self::Settings) -> Tagged {
         Tagged::default()
     }
 
-    /// Settings with which the examples work: a body of the API's section.
+    /// Settings for the examples: a body of the API's section.
     fn example_settings() -> Self::Settings {
         Self::Settings::default()
     }
 }
 
-/// What carries the tags of Settings.
+/// The kinds that carry the tags of Settings.
 #[derive(Clone, Debug, Default)]
 pub struct Tagged {
-    /// The kinds that carry them.
+    /// The kinds.
     pub kinds: Vec<Kind>,
     /// The keys of the tags that the API adds itself.
     pub own: &'static [&'static str],
 }
 
-/// What an API is called, and what its manifests say beside the schemas.
+/// The names of an API, and the content of its manifests besides the schemas.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in paths, object names and documents: `gpu-workspace`.
     pub name: &'static str,
     /// Its name in sentences: `GPU workspace`.
     pub title: &'static str,
-    /// What one gets, in one sentence.
+    /// The result for a user, in one sentence.
     pub summary: &'static str,
     /// Label `provider` of its Compositions.
     pub provider: &'static str,
     /// Key of its section in Settings.
     pub settings: &'static str,
-    /// The composite of the claims flavour.
+    /// The composite of the claims API.
     pub composite: Names,
-    /// The claim of the claims flavour.
+    /// The claim of the claims API.
     pub claim: Names,
-    /// The composite of the namespaced flavour.
+    /// The composite of the namespaced API.
     pub namespaced: Names,
-    /// What suggested names of new environments end in: `gpu`, as in `ada-gpu`.
+    /// The end of suggested names of new environments: `gpu`, as in `ada-gpu`.
     pub suffix: &'static str,
-    /// The status fields with the address of an environment, the best one first. Empty: no
-    /// environment of this API has an address.
+    /// The status fields with the address of an environment, the best one first. Empty if
+    /// environments of this API have no address.
     pub endpoints: &'static [&'static str],
     /// Keys of the connection details.
     pub connection_keys: &'static [&'static str],
-    /// The parts of an environment that a user can connect to, the usual one first.
+    /// The targets in an environment that a user can connect to, the usual one first.
     pub connection_targets: &'static [ConnectionTarget],
     /// Printer columns before the common ones: name, JSON path, type.
     pub columns: &'static [(&'static str, &'static str, &'static str)],
-    /// Slots of which every environment has one: its resource records the schema revision that the
-    /// environment was made with.
+    /// Every environment uses one of these slots. The resource in the slot records the schema
+    /// revision that the environment was created with.
     pub first_slots: &'static [&'static str],
     /// Slots of the resources that a stop of the environment stops.
     pub stoppable: &'static [&'static str],
-    /// What the schema revisions after the first added to the API's own status.
+    /// The additions of later schema revisions to the API's own status.
     pub since_revision: &'static [Addition],
 }
 
@@ -181,7 +180,7 @@ impl Info {
     }
 }
 
-/// A part of an environment that a user can connect to with `paved connect`.
+/// A target in an environment that a user can connect to with `paved connect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionTarget {
@@ -206,12 +205,12 @@ pub struct Names {
     pub short: &'static [&'static str],
 }
 
-/// The two flavours in which every API comes.
+/// The two Crossplane API styles of every API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// XRD v1 with claims; cluster-scoped composites and managed resources.
+    /// The claims API: XRD v1 with claims, and cluster-scoped composites and managed resources.
     Claims,
-    /// XRD v2; everything in the composite's namespace.
+    /// The namespaced API: XRD v2, with all objects in the composite's namespace.
     Namespaced,
 }
 
@@ -256,21 +255,21 @@ impl FromStr for Flavour {
     }
 }
 
-/// An API without its types: what the list holds.
+/// An API without its types, for the list of APIs.
 pub trait AnyApi: Sync {
-    /// Its names and what the manifests need to know.
+    /// Its names and the facts that the manifests need.
     fn info(&self) -> &'static Info;
-    /// Composes with a spec and Settings that are still to be read.
+    /// Reads a spec and Settings, and composes.
     fn compose(&self, settings: &Settings, cx: &mut Composition<'_>) -> Result<Object, Error>;
     /// The reason why an environment with this spec cannot be stopped. The spec may be invalid.
     fn cannot_stop(&self, spec: &Value, settings: &Settings) -> CannotStop;
-    /// What can be said of its section of Settings before anybody asks for an environment.
+    /// Checks its section of Settings before a user creates an environment.
     fn check_settings(&self, settings: &Settings) -> Result<(), Error>;
-    /// What carries the tags of Settings in the environments that these Settings allow.
+    /// The kinds that carry the tags of Settings, in environments that these Settings allow.
     fn tagged(&self, settings: &Settings) -> Result<Tagged, Error>;
     /// JSON schema of `spec`.
     fn spec_schema(&self, generator: &mut SchemaGenerator) -> Schema;
-    /// JSON schema of its own part of `status`.
+    /// JSON schema of its own status fields.
     fn status_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// JSON schema of its section of Settings.
     fn settings_schema(&self, generator: &mut SchemaGenerator) -> Schema;
@@ -303,7 +302,7 @@ impl<A: Api> AnyApi for Entry<A> {
         let section: A::Settings = settings.section(A::INFO.settings)?;
         match serde_json::to_value(spec.compose(&section, cx)?) {
             Ok(Value::Object(status)) => Ok(status),
-            _ => Err(Error::Defect(format!("the status of {} is no object", A::INFO.name))),
+            _ => Err(Error::Defect(format!("the status of {} is not an object", A::INFO.name))),
         }
     }
 

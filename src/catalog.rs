@@ -1,5 +1,4 @@
-//! Facts as data: what clouds and package indexes offer, with the place and month each figure comes
-//! from.
+//! Facts as data: offers of clouds and package indexes. Each figure names its source and month.
 
 pub mod aws;
 pub mod cloudsql;

@@ -1,8 +1,8 @@
-//! Checks of what users wrote. Each says what was found and what is allowed; the caller puts the
-//! field's path before it.
+//! Checks of user input. An error has the found and the allowed value. The caller adds the field's
+//! path.
 //!
-//! A local preview has no API server, so the function repeats what the schemas check, and adds what
-//! they cannot.
+//! A local preview has no API server, so the function repeats the checks of the schemas. It adds
+//! checks that schemas cannot express.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,13 +26,12 @@ pub use ssh::{LONGEST_SSH_KEY, ssh_public_key};
 pub use typed::typed;
 
 /// The longest message that we put into status or results, in bytes.
-pub const LONGEST: usize = 1024;
+pub const MAX_MESSAGE_LEN: usize = 1024;
 
-/// How much of a value a message shows, in characters.
+/// Maximum number of a value's characters that a message shows.
 const SHOWN: usize = 80;
 
-/// A value that is refused. Both parts are safe to show: cut to a line, with nothing invisible in
-/// them.
+/// A rejected value. Both texts are safe to show: cut to a line, without invisible characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found {found}; allowed: {allowed}")]
 pub struct Refused {
@@ -43,19 +42,19 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Refuses `value`, which is shown.
+    /// Rejects `value`. The message shows it.
     pub fn new(value: &str, allowed: impl Into<String>) -> Self {
         Self { found: quoted(value), allowed: allowed.into() }
     }
 
-    /// The same, with a word on why.
+    /// Like [`new`](Self::new), with a reason.
     fn because(value: &str, why: &str, allowed: impl Into<String>) -> Self {
         Self { found: format!("{}, {why}", quoted(value)), allowed: allowed.into() }
     }
 }
 
-/// A network in CIDR notation, IPv4 or IPv6. What comes back prints in canonical form:
-/// `2001:DB8:0::/48` as `2001:db8::/48`.
+/// A network in CIDR notation, IPv4 or IPv6. The result prints in canonical form: `2001:DB8:0::/48`
+/// as `2001:db8::/48`.
 pub fn cidr(value: &str) -> Result<IpNet, Refused> {
     const EXAMPLES: &str = "a network, for example 203.0.113.0/24, 203.0.113.7/32 for one host, \
                             or 2001:db8::/48 for \
@@ -89,8 +88,8 @@ pub fn cidr(value: &str) -> Result<IpNet, Refused> {
     Ok(network)
 }
 
-/// Whether an IPv4 network can be reached over the internet: no part of a private, shared, local,
-/// multicast or reserved network.
+/// Whether an IPv4 network can be reached over the internet. Networks within a private, shared,
+/// local, multicast or reserved network cannot.
 pub fn is_public(cidr: &str) -> bool {
     const OTHERS: [(Ipv4Addr, u8); 9] = [
         (Ipv4Addr::UNSPECIFIED, 8),
@@ -110,7 +109,8 @@ pub fn is_public(cidr: &str) -> bool {
     !OTHERS.iter().any(within)
 }
 
-/// The address is read by the standard library, which refuses octal-looking parts such as `010`.
+/// A network. The standard library parses the address, because it rejects octal-looking parts, for
+/// example `010`.
 fn network(value: &str) -> Option<IpNet> {
     let (address, prefix) = value.split_once('/')?;
     let digits =
@@ -119,7 +119,7 @@ fn network(value: &str) -> Option<IpNet> {
     IpNet::new(address.parse().ok()?, prefix).ok()
 }
 
-/// A number within `allowed`; `unit` says of what, as in `GiB`.
+/// A number within `allowed`. `unit` is its unit, for example `GiB`.
 pub fn range(value: i64, allowed: RangeInclusive<i64>, unit: &str) -> Result<i64, Refused> {
     if allowed.contains(&value) {
         return Ok(value);
@@ -128,7 +128,7 @@ pub fn range(value: i64, allowed: RangeInclusive<i64>, unit: &str) -> Result<i64
     Err(Refused { found: value.to_string(), allowed })
 }
 
-/// A size that can only grow; `running` is what it is now, where that is known.
+/// A size that can only grow. `running` is its current value, if it is known.
 pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Result<(), Refused> {
     match running.and_then(serde_json::Value::as_i64) {
         Some(now) if value < now => Err(Refused {
@@ -139,8 +139,8 @@ pub fn grows(value: i64, running: Option<&serde_json::Value>, unit: &str) -> Res
     }
 }
 
-/// A value that cannot change; `running` is what it is now, where that is known. `instead` says
-/// what to do for another one, as in `create a new workspace`.
+/// A value that cannot change. `running` is its current value, if it is known. `instead` is the way
+/// to another value, for example `create a new workspace`.
 pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<(), Refused> {
     match running {
         Some(now) if now != value => Err(Refused::new(
@@ -151,8 +151,8 @@ pub fn unchanged(value: &str, running: Option<&str>, instead: &str) -> Result<()
     }
 }
 
-/// At most 100 networks in CIDR notation, each once; what comes back prints in canonical form.
-/// `path` is the list's.
+/// At most 100 different networks in CIDR notation. The results print in canonical form. `path` is
+/// the path of the list.
 pub fn cidrs(path: &str, list: &[String], fields: &mut Fields) -> Vec<IpNet> {
     if fields.check(path, count(list, 100)).is_none() {
         return Vec::new();
@@ -179,20 +179,20 @@ pub fn count<T>(list: &[T], most: usize) -> Result<(), Refused> {
     Err(Refused { found: format!("{} entries", list.len()), allowed: format!("at most {most}") })
 }
 
-/// A text of at most `longest` characters that is as `allowed` says in words.
+/// A text of at most `longest` characters that `fits` accepts. `allowed` describes both conditions.
 pub fn shape<'a>(
     value: &'a str,
     longest: usize,
     fits: impl Fn(&str) -> bool,
     allowed: &str,
 ) -> Result<&'a str, Refused> {
-    // Cut first: nobody looks through a megabyte.
+    // Count a few characters only: the text may be a megabyte long.
     let short = value.chars().take(longest.saturating_add(1)).count() <= longest;
     if short && fits(value) { Ok(value) } else { Err(Refused::new(value, allowed)) }
 }
 
-/// A text of at most `longest` characters that matches a pattern; `allowed` says both in words.
-/// Nothing matches a pattern that cannot be compiled, which a test rules out.
+/// A text of at most `longest` characters that matches a pattern. `allowed` describes both
+/// conditions. A pattern that does not compile would match no text. A test excludes that.
 pub fn matching<'a>(
     value: &'a str,
     longest: usize,
@@ -207,7 +207,7 @@ pub fn matching<'a>(
     )
 }
 
-/// One of a few names. What comes back is the catalogue's own copy of it.
+/// One of a few names. Returns the element of `names`, not `value`.
 pub fn one_of<'n>(value: &str, names: &[&'n str]) -> Result<&'n str, Refused> {
     if let Some(name) = names.iter().find(|name| **name == value) {
         return Ok(name);
@@ -215,7 +215,7 @@ pub fn one_of<'n>(value: &str, names: &[&'n str]) -> Result<&'n str, Refused> {
     Err(Refused::new(value, suggestion(value, names)))
 }
 
-/// All names, with the one that `value` may have been meant to be.
+/// All names, with a hint at the name that is most similar to `value`.
 pub fn suggestion(value: &str, names: &[&str]) -> String {
     let hint = match crossplane::similar(value, names.iter().copied(), 1).first() {
         Some(name) => format!(" (nearest: {name})"),
@@ -224,8 +224,8 @@ pub fn suggestion(value: &str, names: &[&str]) -> String {
     format!("{}{hint}", names.join(", "))
 }
 
-/// A value as a message shows it: in quotes, cut, and with every control, invisible or
-/// direction-changing character escaped, so that a message reads the same everywhere.
+/// A value in the form of messages: quoted, cut, with each control, invisible or direction-changing
+/// character escaped. A message then looks the same everywhere.
 pub fn quoted(value: &str) -> String {
     match value.char_indices().nth(SHOWN) {
         None => format!("{value:?}"),
@@ -233,8 +233,8 @@ pub fn quoted(value: &str) -> String {
     }
 }
 
-/// Control characters and those that show nothing or turn the direction of writing: no part of any
-/// name or comment.
+/// Whether a character is a control character, is invisible or changes the direction of writing.
+/// Names and comments must not contain such characters.
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -251,11 +251,14 @@ pub fn is_invisible(c: char) -> bool {
         )
 }
 
-/// Somebody else's words as a message shows them: without invisible characters, and at most 1 KiB.
+/// A foreign text in the form of messages: without invisible characters, at most 1 KiB.
 pub fn shown(words: &str) -> String {
-    let visible: String =
-        words.chars().take(LONGEST).map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect();
-    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > LONGEST - 3) {
+    let visible: String = words
+        .chars()
+        .take(MAX_MESSAGE_LEN)
+        .map(|c| if is_invisible(c) { '\u{fffd}' } else { c })
+        .collect();
+    match visible.char_indices().find(|(index, c)| index + c.len_utf8() > MAX_MESSAGE_LEN - 3) {
         None => visible,
         Some((end, _)) => format!("{}…", &visible[..end]),
     }

@@ -1,11 +1,10 @@
-//! The engine: the verbs with which an API says what it wants. It knows no API.
+//! The engine: the operations that APIs use to compose resources. It depends on no API.
 //!
-//! An API adds resources to a [`Composition`], each in a *slot*, its permanent name in the
-//! composite. It gets back what was observed there, and tells the user in its status. The engine
-//! gives every resource its envelope in the composite's flavour, keeps what must not change, sees
-//! to readiness, and answers for everything that exists.
+//! An API adds resources to a [`Composition`], each in a *slot*: its permanent name in the
+//! composite. The API gets the observed values of each slot, and returns its status. The engine
+//! adds the envelope of each resource, for the claims API or the namespaced API. It preserves
+//! values that must not change, determines readiness, and prevents accidental removals.
 
-mod answer;
 mod budget;
 mod composite;
 mod deletion;
@@ -17,9 +16,10 @@ mod names;
 mod namespace;
 mod object;
 mod observed;
-mod pin;
 mod power;
-mod retire;
+mod preserve;
+mod remove;
+mod result;
 mod revision;
 mod scrub;
 mod secrets;
@@ -38,7 +38,6 @@ use crossplane::names::EXTERNAL_NAME;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use answer::Answer;
 pub use budget::{BUDGET, OVER_BUDGET, OverBudget, Spending};
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
@@ -51,6 +50,7 @@ pub use namespace::{COMPOSITE_UID, NAMESPACE_IS_FREE};
 pub use object::Manifest;
 pub use observed::Observed;
 pub use power::PowerState;
+pub use result::CompositionResult;
 pub use revision::{AddedValue, Addition, COMMON as COMMON_ADDITIONS};
 pub use scrub::Secrets;
 pub use secrets::Generated;
@@ -63,22 +63,23 @@ use crate::reason::Reason;
 use crate::settings::Common;
 use crate::value::{Object, at, put, text};
 
-/// The label on every resource we compose: what carries it is ours to account for.
-pub const MARK: &str = "paved-road.fn.crossplane.io/composed";
+/// The label on every resource that we compose. An observed resource with the label must be
+/// composed again or removed by name.
+pub const OWNED_LABEL: &str = "paved-road.fn.crossplane.io/composed";
 
-/// Prefix of the annotations that note which choice of the user's a value followed from.
+/// Prefix of the annotations that record a user's choices for resolved fields.
 pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
 
-/// The annotation on an environment's first resource that says with which schema revision the
-/// environment was made. Absent: the first revision.
+/// The annotation on an environment's first resource with the schema revision that the environment
+/// was created with. Absent: the first revision.
 pub const MADE_WITH: &str = "paved-road.fn.crossplane.io/schema-revision";
 
-/// Slot and suffix of the Secret that holds a namespaced composite's connection details.
+/// Slot of the Secret with a namespaced composite's connection details.
 const CONNECTION_SLOT: &str = "connection";
 
-/// What one call composes.
+/// The composition of one call.
 pub struct Composition<'r> {
-    /// The composite that all of this is for.
+    /// The composite.
     pub xr: Composite,
     /// The settings that all APIs share.
     pub settings: &'r Common,
@@ -86,13 +87,13 @@ pub struct Composition<'r> {
     observed: BTreeMap<String, observed::Resource>,
     desired: BTreeMap<String, Desired>,
     waiting: BTreeMap<String, Absent>,
-    retired: BTreeSet<String>,
+    removed: BTreeSet<String>,
     protected: BTreeSet<String>,
-    /// Slots whose managed resources this call changes. To those that wait for them they are what
-    /// was observed.
+    /// Slots with managed resources that this call changes. Until the end of the call, other
+    /// resources see their observed health.
     changing: BTreeSet<String>,
     connection: BTreeMap<String, Vec<u8>>,
-    /// What Crossplane found of what an earlier answer asked for, by the requirement's name.
+    /// The objects that Crossplane found for an earlier answer, by the requirement's name.
     found: BTreeMap<String, Option<Object>>,
     lookups: BTreeMap<String, Lookup>,
     secrets: Secrets,
@@ -106,11 +107,11 @@ pub struct Composition<'r> {
     power: Option<PowerState>,
 }
 
-/// A resource that this call asks for.
+/// A resource that this call composes.
 struct Desired {
     object: Object,
     health: Health,
-    /// Usages and provider configs are plumbing: they do not count in `status.progress`.
+    /// Whether it counts in `status.progress`. Usages and provider configs do not count.
     counted: bool,
 }
 
@@ -122,7 +123,7 @@ impl Desired {
     }
 }
 
-/// A resource that is not asked for yet.
+/// A resource that is not composed yet.
 struct Absent {
     kind: String,
     /// The awaited object, in words: `its password`.
@@ -133,7 +134,7 @@ struct Absent {
 }
 
 impl<'r> Composition<'r> {
-    /// Begins a composition for `xr`. `api` is the API's name, as in `gpu-workspace`.
+    /// Begins a composition for `xr`. `api` is the API's name, for example `gpu-workspace`.
     pub fn new(
         xr: Composite,
         api: &'static str,
@@ -162,7 +163,7 @@ impl<'r> Composition<'r> {
             observed,
             desired: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            retired: BTreeSet::new(),
+            removed: BTreeSet::new(),
             protected: BTreeSet::new(),
             changing: BTreeSet::new(),
             connection: BTreeMap::new(),
@@ -180,7 +181,7 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Names the slots whose resource records the environment's schema revision: see
+    /// Sets the slots with resources that record the environment's schema revision: see
     /// [`is_since`](Self::is_since).
     #[must_use]
     pub fn with_first_slots(mut self, slots: &'static [&'static str]) -> Self {
@@ -188,9 +189,9 @@ impl<'r> Composition<'r> {
         self
     }
 
-    /// Whether the environment was made with a schema revision of at least `revision`, or is being
-    /// made with one now. An environment keeps the revision that it was made with: an upgrade adds
-    /// nothing to it.
+    /// Whether the environment was created with a schema revision of at least `revision`, or is
+    /// being created with one now. An environment keeps its revision: an upgrade adds no resources
+    /// to it.
     pub fn is_since(&self, revision: u32) -> bool {
         let mut first =
             self.first_slots.iter().filter_map(|slot| self.observed.get(*slot)).peekable();
@@ -201,15 +202,15 @@ impl<'r> Composition<'r> {
         made_with >= revision
     }
 
-    /// Whether this call composes the slots that came together with `revision`: in environments
-    /// made with it, and where one of them, or a Usage by one, exists already.
+    /// Whether this call composes the slots that `revision` added: if the environment was created
+    /// with that revision or later, or if one of the slots, or a Usage by one, already exists.
     pub fn brings(&self, revision: u32, slots: &[&str]) -> bool {
         let is_there = |slot: &&str| self.exists(slot) || !self.usages_by(slot).is_empty();
         slots.iter().any(is_there) || self.is_since(revision)
     }
 
-    /// The revision to record on the resource in a slot: the recorded one, or today's on a new
-    /// resource.
+    /// The revision to record on the resource in a slot: the recorded revision, or the current
+    /// revision for a new resource.
     fn revision_note(&self, slot: &str) -> Option<u32> {
         if !self.first_slots.contains(&slot) {
             return None;
@@ -220,17 +221,17 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Strikes a value, secret as it is, from everything that this composition says.
+    /// Redacts a secret value in the messages of this composition.
     pub fn hide(&mut self, secret: &[u8]) {
         self.secrets.add(secret);
     }
 
-    /// Whether a slot's resource was observed.
+    /// Whether the resource in a slot was observed.
     pub fn exists(&self, slot: &str) -> bool {
         self.observed.contains_key(slot)
     }
 
-    /// The slots of ours that were observed and begin with `prefix`, sorted.
+    /// Our observed slots that begin with `prefix`, sorted.
     pub fn slots<'c>(&'c self, prefix: &'c str) -> impl Iterator<Item = &'c str> {
         let ours = move |(slot, resource): &(&String, &observed::Resource)| {
             slot.starts_with(prefix) && resource.is_ours()
@@ -238,19 +239,18 @@ impl<'r> Composition<'r> {
         self.observed.iter().filter(ours).map(|(slot, _)| slot.as_str())
     }
 
-    /// The API group of what was observed in a slot: which of several kinds it was made of.
+    /// The API group of the observed resource in a slot, for slots that allow several kinds.
     pub fn group(&self, slot: &str) -> Option<&str> {
         text(&self.observed.get(slot)?.object, &["apiVersion"]).map(api_version::group)
     }
 
-    /// What a choice of the user's was when a resource was last resolved from it, as noted on the
-    /// resource.
+    /// The user's choice that a resource was last resolved from, as recorded on the resource.
     pub fn noted(&self, slot: &str, choice: &str) -> Option<&str> {
         self.observed.get(slot)?.annotation(&format!("{CHOICE_PREFIX}{choice}"))
     }
 
-    /// The paths of those choices (name, value, paths) that differ from the ones noted on what runs
-    /// in a slot.
+    /// The paths of the choices (name, value, paths) that differ from the choices recorded on the
+    /// observed resource in a slot.
     fn chosen_anew<'c>(
         &'c self,
         slot: &'c str,
@@ -262,7 +262,7 @@ impl<'r> Composition<'r> {
         choices.iter().filter(changed).flat_map(|(_, _, paths)| paths.iter().copied())
     }
 
-    /// The name in the cloud that an observed resource has.
+    /// The external name of an observed resource.
     pub fn external_name(&self, slot: &str) -> Option<String> {
         self.observed
             .get(slot)?
@@ -271,30 +271,31 @@ impl<'r> Composition<'r> {
             .map(str::to_owned)
     }
 
-    /// The name that the object in a slot was observed to have.
+    /// The observed name of the object in a slot.
     pub fn observed_name(&self, slot: &str) -> Option<&str> {
         self.observed.get(slot)?.name()
     }
 
-    /// The health of what this call asks for in a slot.
+    /// The health of the resource that this call composes in a slot.
     pub fn health(&self, slot: &str) -> Option<&Health> {
         self.desired.get(slot).map(|desired| &desired.health)
     }
 
-    /// Whether what this call asks for in a slot was observed to be ready.
+    /// Whether the resource that this call composes in a slot was observed to be ready.
     pub fn is_ready(&self, slot: &str) -> bool {
         self.health(slot).is_some_and(|health| health.ready)
     }
 
-    /// Holds what this call asks for in a slot unready, although it says that it is ready.
-    pub fn hold(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
+    /// Marks the resource that this call composes in a slot as not ready, although it reports
+    /// ready.
+    pub fn mark_unready(&mut self, slot: &str, message: impl Into<Cow<'static, str>>) {
         if let Some(ready) = self.desired.get_mut(slot).filter(|desired| desired.health.ready) {
             ready.health = Health::pending(State::Creating, Reason::Creating, message);
         }
     }
 
-    /// The Kubernetes object that runs in a slot: a native one as it was observed, a wrapped one as
-    /// its wrapper asks for it.
+    /// The Kubernetes object in a slot: a native object as observed, a wrapped object as its
+    /// wrapper specifies it.
     pub fn manifest_of(&self, slot: &str) -> Option<&Object> {
         let object = &self.observed.get(slot)?.object;
         match text(object, &["kind"]) {
@@ -303,8 +304,8 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// The Kubernetes object in a slot as its cluster has it: a wrapped one as its wrapper saw it
-    /// last.
+    /// The Kubernetes object in a slot as its cluster stores it: a wrapped object as its wrapper
+    /// last observed it.
     pub fn seen(&self, slot: &str) -> Option<&Object> {
         let object = &self.observed.get(slot)?.object;
         match text(object, &["kind"]) {
@@ -313,30 +314,29 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// What `forProvider` of an observed resource holds at a path.
+    /// The value at a path of an observed resource's `forProvider`.
     pub fn running(&self, slot: &str, path: &[&str]) -> Option<&Value> {
         let for_provider =
             at(&self.observed.get(slot)?.object, &["spec", "forProvider"])?.as_object()?;
         at(for_provider, path)
     }
 
-    /// Publishes a connection detail: on the composite in the claims flavour, in a composed Secret
-    /// in the namespaced one. `None` where it is not known.
+    /// Publishes a connection detail, if it is known. The claims API publishes it on the composite,
+    /// the namespaced API in a composed Secret.
     pub fn connection(&mut self, key: &str, value: Option<impl Into<Vec<u8>>>) {
         if let Some(value) = value.map(Into::into).filter(|value: &Vec<u8>| !value.is_empty()) {
             self.connection.insert(key.to_owned(), value);
         }
     }
 
-    /// Keeps a time in the status field `field`: it changes when any other field of the status
-    /// does.
+    /// Sets a time in the status field `field` whenever another status field changes.
     pub fn dates(&mut self, field: &'static str) {
         self.dated = Some(field);
     }
 
-    /// Puts a resource into its slot, with our mark.
+    /// Adds a resource to its slot, with our label.
     fn insert(&mut self, slot: &str, mut object: Object, counted: bool) -> Result<(), Error> {
-        put(&mut object, &["metadata", "labels", MARK], Some("true".into()));
+        put(&mut object, &["metadata", "labels", OWNED_LABEL], Some("true".into()));
         if let Some(revision) = self.revision_note(slot) {
             put(
                 &mut object,
@@ -355,7 +355,7 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// Notes that a slot's resource is not composed before an object exists.
+    /// Records that a slot's resource is not composed before an object exists.
     fn wait(&mut self, slot: &str, absent: Absent) {
         tracing::debug!(slot, kind = absent.kind, awaited = absent.awaited, "waits");
         self.waiting.insert(slot.to_owned(), absent);
@@ -368,7 +368,8 @@ impl<'r> Composition<'r> {
         self.desired.values().map(|desired| &desired.object).chain(delayed)
     }
 
-    /// The name that a desired resource has, or is given now because something refers to it.
+    /// The name of a desired resource. A resource without a name gets one now, because another
+    /// resource refers to it.
     fn name_of(&mut self, slot: &str) -> Option<String> {
         let name = match self.observed.get(slot).and_then(observed::Resource::name) {
             Some(name) => name.to_owned(),

@@ -1,10 +1,10 @@
-//! The diagnosis: why a resource or an environment is not ready, and what to do about it.
+//! The diagnosis: why a resource or an environment is not ready, with a remediation.
 //!
-//! A [`Cause`] is a code with parameters. One table (`table.rs`) leads from the messages of
-//! providers, of Crossplane and of this function to a code. Each code has a headline and a
-//! remediation (`words.rs`). The function writes the causes into `status.resources[].cause`. The
-//! command line and the portal take them from there. For a status without causes, which an older
-//! function wrote, they ask the same table.
+//! A [`Cause`] is a code with parameters. One table (`table.rs`) maps the messages of providers, of
+//! Crossplane and of this function to codes. Each code has a headline and a remediation
+//! (`words.rs`). The function writes the causes into `status.resources[].cause`. The command line
+//! and the portal take them from there. For a status without causes, which an older function wrote,
+//! they ask the same table.
 
 mod details;
 mod table;
@@ -45,13 +45,13 @@ pub enum Code {
     Throttled,
     /// The provider's credentials are invalid or expired. Params: `provider`, `service`.
     CredentialsInvalid,
-    /// The provider's identity may not do this. Params: `provider`, `service`, `action`; and
+    /// The provider's identity may not do this. Params: `provider`, `service`, `action`. Also
     /// `conflict`, which is `bucket` if another account may have the bucket.
     AccessDenied,
     /// The name is taken. Params: `conflict`, which is `rule` if a firewall rule exists already,
     /// and `deleted` if the cloud reserves the name of a deleted resource.
     NameTaken,
-    /// Settings name something that does not exist. Params: `settings`, the key.
+    /// Settings name an object that does not exist. Params: `settings`, the key.
     SettingsReference,
     /// The provider config is missing, or its provider does not run. Params: `config`, `kind`,
     /// `group`.
@@ -60,7 +60,7 @@ pub enum Code {
     ProviderMissing,
     /// The API server has not accepted the object. Params: `kind`.
     NotAccepted,
-    /// Something else has to exist first. Params: `slot` of the other resource, or `for` in words.
+    /// Another object has to exist first. Params: `slot` of the other resource, or `for` in words.
     WaitsFor,
     /// A Secret has to exist first. Params: `secret`, its name.
     WaitsForSecret,
@@ -76,14 +76,14 @@ pub enum Code {
     InvalidSpec,
     /// The function rejected the Settings.
     InvalidSettings,
-    /// The function refused to drop a resource that exists.
+    /// The function would have deleted an existing resource.
     WouldDelete,
     /// The Composition sends a kind to the function that the function does not know.
     UnsupportedKind,
     /// The environment's namespace exists, and was not created for this environment.
     NamespaceTaken,
-    /// None of these: the provider's message is all that is known. Also a code of a later release.
-    /// Params: `kind` of the resource.
+    /// None of these codes: only the provider's message is known. Codes of later releases are read
+    /// as this code. Params: `kind` of the resource.
     #[serde(other)]
     Unknown,
 }
@@ -104,7 +104,7 @@ impl Code {
         Self::REJECTIONS.into_iter().find(|code| code.to_string() == reason)
     }
 
-    /// Whether it is ordinary waiting, which ends without anybody's help.
+    /// Whether the cause is ordinary waiting, which ends without help.
     pub fn is_waiting(self) -> bool {
         matches!(self, Self::WaitsFor | Self::WaitsForSecret)
     }
@@ -129,7 +129,7 @@ impl Cause {
     }
 }
 
-/// A resource of an environment, as its line in `status.resources` describes it.
+/// A resource of an environment, as its entry in `status.resources` describes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line<'l> {
     /// Its permanent name in the environment.
@@ -142,14 +142,14 @@ pub struct Line<'l> {
     pub external_name: Option<&'l str>,
     /// Whether it is ready.
     pub ready: bool,
-    /// What it is doing, if it is not as it should be.
+    /// Its reason, if it is not in its expected state.
     pub reason: Option<&'l str>,
     /// Its message.
     pub message: Option<&'l str>,
 }
 
-/// The cause of each line; `None` for a resource that is ready or is being created. `api` is the
-/// API's name, for example `gpu-workspace`.
+/// The cause of each resource. `None` for a resource that is ready or is being created. `api` is
+/// the API's name, for example `gpu-workspace`.
 pub fn causes(lines: &[Line<'_>], api: Option<&str>) -> Vec<Option<Cause>> {
     lines.iter().map(|line| cause(line, lines, api)).collect()
 }
@@ -168,12 +168,13 @@ fn cause(line: &Line<'_>, lines: &[Line<'_>], api: Option<&str>) -> Option<Cause
     }
 }
 
-/// The cause of a message in which Crossplane says why it cannot compose an environment.
+/// The cause in a message from Crossplane about an environment that it cannot compose.
 pub fn composite_cause(message: &str) -> Cause {
     refusal(message, None).unwrap_or_else(|| Cause::new(Code::Unknown, []))
 }
 
-/// What a provider, an API server or Crossplane refused, if the table knows the message.
+/// The cause of a rejection by a provider, an API server or Crossplane, if the table knows the
+/// message.
 fn refusal(message: &str, api: Option<&str>) -> Option<Cause> {
     let lower = message.to_lowercase();
     let known = |code: Code| !matches!(code, Code::WaitsFor | Code::Unknown);
@@ -181,7 +182,7 @@ fn refusal(message: &str, api: Option<&str>) -> Option<Cause> {
     Some(Cause { code: row.code, params: details(row.code, message, &lower, api) })
 }
 
-/// What a resource waits for.
+/// The cause of a resource that waits.
 fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
     let lower = message.to_lowercase();
     let own = [Code::WaitsForSecret, Code::ProviderConfigMissing];
@@ -207,13 +208,13 @@ fn waiting(line: &Line<'_>, lines: &[Line<'_>], message: &str) -> Cause {
     }
 }
 
-/// Whether a provider says, as an error, that something does not exist yet.
+/// Whether the error of a provider means that an object does not exist yet.
 pub fn is_not_there_yet(message: &str) -> bool {
     has_effect(message, Effect::Waits)
 }
 
-/// Whether a provider refused a resource because something is missing that another resource of the
-/// same environment may still create. What Settings name is never such a thing.
+/// Whether a provider rejected a resource because of a missing object that the same environment may
+/// still create. Objects that Settings name are never created.
 pub fn may_miss_a_sibling(message: &str) -> bool {
     let lower = message.to_lowercase();
     let of_settings =

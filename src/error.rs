@@ -1,12 +1,12 @@
-//! What can be wrong with a claim, with Settings or with an answer of ours: each field, or else
-//! each error, becomes a FATAL result.
+//! Errors of a claim, of Settings or of our own answer. Each wrong field, or else the error itself,
+//! becomes a FATAL result.
 
 use std::fmt;
 
 use crate::diagnosis::Code;
 
-/// Why nothing was composed. Its text is the message of `Provisioned=False`, and the name of its
-/// [`code`](Error::code) is the reason.
+/// The error that stopped composing. Its text is the message of `Provisioned=False`, and the name
+/// of its [`code`](Error::code) is the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Fields of the claim or composite are wrong.
@@ -15,7 +15,7 @@ pub enum Error {
     /// Fields of the step's input, or of the EnvironmentConfig that it names, are wrong or missing.
     #[error("{}", joined(.0))]
     InvalidSettings(Vec<FieldError>),
-    /// Composing left out resources of ours that exist and were not retired by name.
+    /// Composing left out our resources that exist and were not removed by name.
     #[error(
         "not applied, because it would delete {}, which {} not removed by name. \
          Nothing was changed. This is a bug in the function; please report it",
@@ -23,34 +23,34 @@ pub enum Error {
         if .0.len() == 1 { "exists and was" } else { "exist and were" }
     )]
     WouldDelete(Vec<String>),
-    /// An earlier step of the Composition desires resources under names that are slots of ours.
+    /// An earlier step of the Composition desires resources under the names of our slots.
     #[error(
         "not applied, because an earlier step of the Composition also composes {}. Nothing was \
          changed. Give the resource of that step another name",
         quoted(.0)
     )]
     SlotTaken(Vec<String>),
-    /// The namespace that the environment was to get exists, and was not made for it.
+    /// The namespace of the environment already exists, and belongs to another owner.
     #[error(
         "namespace {0} exists, but belongs to another owner. Nothing was changed. \
          Delete this environment and create it again to get another namespace"
     )]
     NamespaceTaken(String),
-    /// The composite's kind is none of ours.
+    /// Paved Road has no API for the composite's kind.
     #[error("{found} is not a kind of Paved Road; allowed: {}", .known.join(", "))]
     UnsupportedKind {
         /// The kind that was found.
         found: String,
-        /// The kinds that there are.
+        /// The kinds that our APIs serve.
         known: Vec<&'static str>,
     },
-    /// Something that no input should bring about, such as a slot that was used twice.
+    /// An error that no input should cause, for example a slot that is used twice.
     #[error("{0}. This is a bug in the function; please report it")]
     Defect(String),
 }
 
 impl Error {
-    /// A wrong field of the claim, by its path, with what was found and what is allowed.
+    /// A wrong field of the claim, by its path, with the found and the allowed value.
     pub fn spec(path: impl Into<String>, message: impl fmt::Display) -> Self {
         Self::InvalidSpec(vec![FieldError { path: path.into(), message: message.to_string() }])
     }
@@ -63,7 +63,7 @@ impl Error {
         }])
     }
 
-    /// The fields that are wrong, where it is about any.
+    /// The wrong fields. Empty for an error that is not about fields.
     pub fn fields(&self) -> &[FieldError] {
         match self {
             Self::InvalidSpec(fields) | Self::InvalidSettings(fields) => fields,
@@ -83,13 +83,13 @@ impl Error {
     }
 }
 
-/// What is wrong with one field.
+/// An error of one field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct FieldError {
-    /// The field's path, as in `spec.parameters.diskGB`.
+    /// The field's path, for example `spec.parameters.diskGB`.
     pub path: String,
-    /// What was found and what is allowed.
+    /// The value that was found and the allowed values.
     pub message: String,
 }
 

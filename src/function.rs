@@ -1,4 +1,4 @@
-//! RunFunction: find the API by the composite's kind, run it, answer.
+//! RunFunction: find the API of the composite's kind, run it, return the response.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,37 +15,39 @@ use tonic::Status;
 
 use crate::apis::{self, AnyApi};
 use crate::compose::{
-    Answer, Composite, Composition, EXPIRING, Expiring, Lookup, OVER_BUDGET, OverBudget, Phase,
-    STALLED, Stalled,
+    Composite, Composition, CompositionResult, EXPIRING, Expiring, Lookup, OVER_BUDGET, OverBudget,
+    Phase, STALLED, Stalled,
 };
 use crate::error::Error;
 use crate::reason::Reason;
 use crate::settings::{Common, Settings};
 use crate::value::{self, Object};
 
-/// The condition that tells the owner of a claim, in one sentence, how far the environment is.
+/// The condition that describes the environment's progress to the owner of a claim, in one
+/// sentence.
 pub const CONDITION: &str = "Provisioned";
 
-/// The name under which we ask for the EnvironmentConfig that `settingsFrom` names.
+/// The name of our requirement for the EnvironmentConfig that `settingsFrom` names.
 pub const SETTINGS_REQUIREMENT: &str = "settings";
 
-/// The name under which our namespaced Compositions ask Crossplane for the EnvironmentConfig, so that
-/// it comes with the first request.
+/// The name of the requirement in our namespaced Compositions for the EnvironmentConfig. Crossplane
+/// then sends the EnvironmentConfig with the first request.
 pub const SETTINGS_AT_FIRST: &str = "settings-at-first";
 
-/// What composing may know besides the request: one clock reading and one source of randomness.
+/// The inputs of composing besides the request: one clock reading and one source of randomness.
 pub struct Outside<'a> {
-    /// The time of this call; it dates changes in status.
+    /// The time of this call. It dates changes in status.
     pub now: Timestamp,
-    /// Fills a buffer with random bytes; passwords are made of them.
+    /// Fills a buffer with random bytes for passwords.
     pub random: &'a mut dyn FnMut(&mut [u8]),
 }
 
 /// Answers one request: a pure function of the request and `outside`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a malformed request: no observed composite, or one without a kind.
-/// Everything a user or a platform team can get wrong is a FATAL result in the response instead.
+/// `INVALID_ARGUMENT` for a malformed request, which has no observed composite or a composite
+/// without a kind. Mistakes of users and of the platform team become FATAL results in the response
+/// instead.
 pub fn run(
     request: RunFunctionRequest,
     outside: &mut Outside<'_>,
@@ -53,7 +55,7 @@ pub fn run(
     run_with(apis::find, request, outside)
 }
 
-/// The same with other APIs than ours: `find` gives the one that serves a kind.
+/// Like [`run`], with other APIs than ours. `find` returns the API that serves a kind.
 ///
 /// # Errors
 /// As [`run`].
@@ -95,7 +97,8 @@ pub fn run_with(
                 let mut cx = composition(api, xr, observed.resources, found, &common, outside);
                 hide(credentials, &mut cx);
                 let status = compose(api, settings, &mut cx);
-                // Also of a refusal: Crossplane calls again when what it looked up changes.
+                // A rejection also asks. Crossplane then calls again when an object that was looked
+                // up changes.
                 for (requirement, lookup) in cx.lookups() {
                     ask(&request, &mut response, requirement, selector(lookup));
                 }
@@ -105,7 +108,7 @@ pub fn run_with(
                     Err(error) if cx.stops_what_exists() => (cx.stand_still()?, Some(error)),
                     Err(error) => return Err(error),
                 };
-                let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref());
+                let answer = cx.build(status, api.info().since_revision, wrong.as_ref());
                 leave_to_others(&response, &answer)?;
                 fill(&mut response, answer);
                 Ok(())
@@ -166,7 +169,7 @@ fn kept_conditions(xr: &Object) -> Vec<Condition> {
     ours.filter_map(kept).collect()
 }
 
-/// A response that carries on what earlier steps desired, and the context.
+/// A response with the context and with the desired state of earlier steps.
 fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
     let tag = request.meta.as_mut().map(|meta| std::mem::take(&mut meta.tag)).unwrap_or_default();
     RunFunctionResponse {
@@ -177,8 +180,8 @@ fn forward(request: &mut RunFunctionRequest) -> RunFunctionResponse {
     }
 }
 
-/// The step's input, with the EnvironmentConfig that it names laid over it; `None` when that has to
-/// be asked for first.
+/// The step's input, with the EnvironmentConfig that it names merged over it. `None` if the
+/// EnvironmentConfig has to be requested first.
 fn settings(
     request: &mut RunFunctionRequest,
     response: &mut RunFunctionResponse,
@@ -194,7 +197,7 @@ fn settings(
         name: from.name.clone(),
     };
     let at_first = request.required_resources.remove(SETTINGS_AT_FIRST);
-    // A Composition may ask for another object than its Settings name.
+    // The requirement of a Composition may name another object than its Settings.
     let at_first = at_first.filter(|found| found_name(found) == Some(&from.name));
     let found = at_first.or_else(|| {
         ask(request, response, SETTINGS_REQUIREMENT, selector(&config));
@@ -210,7 +213,7 @@ fn settings(
              Create it, or remove settingsFrom",
             from.name
         );
-        // For the platform team alone: the claim's owner cannot mend it.
+        // For the platform team only: the claim's owner cannot fix it.
         let target = Some(Target::Composite.into());
         response.results.push(FunctionResult {
             target,
@@ -224,8 +227,8 @@ fn settings(
     Settings::read(whole, &sections).map(Some)
 }
 
-/// Asks Crossplane for objects. A Crossplane that does not tell its capabilities may be 1.20, which
-/// knows only the older field.
+/// Asks Crossplane for objects. A Crossplane that sends no capabilities may be 1.20, which knows
+/// only the older field.
 fn ask(
     request: &RunFunctionRequest,
     response: &mut RunFunctionResponse,
@@ -252,7 +255,8 @@ fn selector(lookup: &Lookup) -> ResourceSelector {
     }
 }
 
-/// What Crossplane found of everything that earlier answers asked for, by the requirement's name.
+/// The objects that Crossplane found for the requirements of earlier answers, by the requirement's
+/// name.
 fn found(request: &mut RunFunctionRequest) -> BTreeMap<String, Option<Object>> {
     let extra = std::mem::take(&mut request.extra_resources);
     let required = std::mem::take(&mut request.required_resources);
@@ -289,7 +293,7 @@ fn environment_config(found: Resources) -> Option<Object> {
     }
 }
 
-/// A composition for a request, with nothing composed yet.
+/// A composition for a request, without composed resources.
 fn composition<'r>(
     api: &dyn AnyApi,
     xr: Composite,
@@ -315,7 +319,7 @@ fn composition<'r>(
     composition
 }
 
-/// Strikes credentials from everything that the composition says.
+/// Makes the composition remove credentials from all its texts.
 fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition<'_>) {
     for Credentials { source } in credentials.into_values() {
         let Some(Source::CredentialData(secret)) = source else { continue };
@@ -323,8 +327,12 @@ fn hide(credentials: HashMap<String, Credentials>, composition: &mut Composition
     }
 }
 
-/// What earlier steps desired passes through untouched: a name that they took is never ours.
-fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<(), Error> {
+/// Rejects slots that earlier steps use. The desired resources of earlier steps pass through
+/// unchanged.
+fn leave_to_others(
+    response: &RunFunctionResponse,
+    answer: &CompositionResult,
+) -> Result<(), Error> {
     let Some(earlier) = &response.desired else { return Ok(()) };
     let taken: Vec<String> = answer
         .resources
@@ -335,8 +343,8 @@ fn leave_to_others(response: &RunFunctionResponse, answer: &Answer) -> Result<()
     if taken.is_empty() { Ok(()) } else { Err(Error::SlotTaken(taken)) }
 }
 
-/// Puts an answer into the response, beside what earlier steps desired.
-fn fill(response: &mut RunFunctionResponse, answer: Answer) {
+/// Adds an answer to the desired state of earlier steps.
+fn fill(response: &mut RunFunctionResponse, answer: CompositionResult) {
     tracing::debug!(phase = ?answer.phase, reason = %answer.reason, sentence = answer.message, "answered");
     let reason = answer.word();
     let desired = response.desired.get_or_insert_default();
@@ -389,8 +397,8 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
         .extend(warnings.map(|(reason, told)| result(Severity::Warning, &reason, told)));
 }
 
-/// The composite's status. What waits to be asked for keeps the composite unready: core counts only
-/// what was asked for.
+/// Sets the composite's status. `ready` is false while resources are not desired yet, because
+/// Crossplane counts only desired resources.
 fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     let composite = desired.composite.get_or_insert_default();
     let mut object = value::take_object(composite);
@@ -406,9 +414,8 @@ fn fill_composite(desired: &mut State, status: Object, ready: bool) {
     }
 }
 
-/// FATAL results, one for each field that is wrong: core keeps everything as it is, but for the
-/// conditions. Nothing changes before somebody mends it, so that the environment is stalled at
-/// once.
+/// Adds FATAL results, one for each wrong field. Crossplane then changes only the conditions. The
+/// environment is stalled at once, because it cannot progress before a person fixes the field.
 fn refuse(response: &mut RunFunctionResponse, error: &Error, kept: Vec<Condition>) {
     let sentence = crate::check::shown(&error.to_string());
     tracing::debug!(reason = %error.code(), sentence, "refused");

@@ -1,22 +1,22 @@
 //! Paved Road: a Crossplane composition function that turns small claims into well-made
 //! environments.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`function`] | `RunFunction`: from a request to a response |
+//! | [`function`] | `RunFunction`: turns a request into a response |
 //! | [`apis`] | one file per API, and the list of them |
-//! | [`compose`] | the engine: the verbs an API uses; it knows no API |
-//! | [`lifecycle`] | when an environment ends, and whether it runs |
-//! | [`pricing`] | what an environment costs |
-//! | [`diagnosis`] | why something is not ready, and what to do about it |
+//! | [`compose`] | the engine: the operations that all APIs share. It depends on no API |
+//! | [`lifecycle`] | the end and the power state of environments |
+//! | [`pricing`] | the estimated price of environments |
+//! | [`diagnosis`] | causes of resources that are not ready, and remediations |
 //! | [`reason`] | the reasons of conditions, resources and events |
 //! | [`models`] | managed resources, cut to the fields we set and read |
 //! | [`catalog`] | facts as data: machine types, prices, releases |
-//! | [`settings`] | what the platform team decides |
-//! | [`check`] | checks of what users write |
-//! | [`server`] | gRPC with mTLS, health and metrics; the only asynchronous code |
+//! | [`settings`] | the configuration of the platform team |
+//! | [`check`] | checks of fields that users write |
+//! | [`server`] | gRPC with mTLS, health and metrics. The only asynchronous code |
 //! | [`wire`] | responses as bytes, always in the same order |
-//! | [`manifests`] | XRDs, Compositions and documents, from the types |
+//! | [`manifests`] | XRDs, Compositions and documents, generated from the types |
 
 pub mod apis;
 pub mod catalog;

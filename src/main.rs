@@ -6,8 +6,8 @@ use clap::Parser;
 use function_paved_road::apis;
 use function_paved_road::server::{self, Error, Flags, Server};
 
-/// A request is thousands of small strings and maps, which mimalloc makes and drops faster than
-/// glibc and, with several threads, much faster than musl; docs/contributing/benchmarks.md has the
+/// A request allocates thousands of small strings and maps. mimalloc is faster than glibc at that.
+/// With several threads it is much faster than musl. docs/contributing/benchmarks.md has the
 /// figures. Without huge pages an idle function stays small.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

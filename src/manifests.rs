@@ -1,4 +1,4 @@
-//! Everything that follows from the types: XRDs, Compositions, the input's CRD and the reference.
+//! Files that are generated from the types: XRDs, Compositions, the input's CRD and the reference.
 
 pub mod argocd;
 pub mod policy;
@@ -33,10 +33,10 @@ pub const FUNCTION: &str = "function-paved-road";
 /// Revision of the status schemas that the generated Compositions come with.
 pub const SCHEMA_REVISION: u32 = 3;
 
-/// Name of the EnvironmentConfig that the packaged Compositions read their settings from.
+/// Name of the EnvironmentConfig with the settings of the packaged Compositions.
 pub const ENVIRONMENT_CONFIG: &str = "paved-road";
 
-/// The `apiVersion` of an API's kinds in a flavour.
+/// The `apiVersion` of the kinds in an API group.
 pub fn api_version(group: &str) -> String {
     format!("{group}/{VERSION}")
 }
@@ -78,13 +78,12 @@ pub fn xrd(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     })
 }
 
-/// The Composition of an API that takes its settings from an EnvironmentConfig: the one that is
-/// installed.
+/// The Composition that is installed. It takes its settings from an EnvironmentConfig.
 pub fn composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     installed_composition(api, flavour, group, FUNCTION)
 }
 
-/// The same for a Function that was installed under another name.
+/// Like [`composition`], for a Function that was installed under another name.
 pub fn installed_composition(
     api: &dyn AnyApi,
     flavour: Flavour,
@@ -107,8 +106,8 @@ pub fn installed_composition(
     composition
 }
 
-/// The EnvironmentConfig from which the installed Compositions take their settings. What belongs to
-/// a step's input alone is left out of its data.
+/// The EnvironmentConfig with the settings of the installed Compositions. Its data leaves out the
+/// fields that only a step's input has.
 pub fn environment_config(mut settings: Object) -> Value {
     for own in ["apiVersion", "kind", "metadata", "schemaRevision", "settingsFrom"] {
         settings.remove(own);
@@ -121,7 +120,7 @@ pub fn environment_config(mut settings: Object) -> Value {
     })
 }
 
-/// Checks an API group of a company's own.
+/// Checks the name of a company's own API group.
 pub fn group(text: &str) -> Result<String, String> {
     let is_label = |label: &str| {
         let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -138,7 +137,7 @@ pub fn group(text: &str) -> Result<String, String> {
     }
 }
 
-/// The Composition of an API with settings in the step's input: the one of the examples.
+/// The Composition of the examples. It has its settings in the step's input.
 pub fn example_composition(api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     let mut section = api.example_settings();
     prune(&mut section);
@@ -235,7 +234,7 @@ pub fn input() -> Value {
     })
 }
 
-/// The names of an API's composite in a flavour.
+/// The names of an API's composite in the claims API or the namespaced API.
 pub fn names(info: &'static Info, flavour: Flavour) -> &'static Names {
     match flavour {
         Flavour::Claims => &info.composite,
@@ -243,7 +242,7 @@ pub fn names(info: &'static Info, flavour: Flavour) -> &'static Names {
     }
 }
 
-/// `kubectl get paved` lists what people made: claims, or namespaced composites.
+/// `kubectl get paved` lists the objects that people create: claims, or namespaced composites.
 fn naming(names: &Names, for_people: bool) -> Value {
     let mut naming =
         json!({"kind": names.kind, "plural": names.plural, "singular": names.singular});
@@ -266,7 +265,7 @@ fn columns(info: &Info) -> Value {
     info.columns.iter().chain(&COMMON).map(column).collect()
 }
 
-/// `spec` and `status` as an API server checks them.
+/// The schema of `spec` and `status`, for the API server's validation.
 fn schema(api: &dyn AnyApi) -> Value {
     let mut generator = generator();
     let spec = structural(api.spec_schema(&mut generator));
@@ -279,14 +278,14 @@ fn schema(api: &dyn AnyApi) -> Value {
             status.entry(field).or_insert(schema);
         }
     }
-    // An observation is never required: nothing is known of an environment that was just asked for.
+    // No field of status is required: a new environment has not been observed yet.
     if let Some(status) = status.as_object_mut() {
         status.remove("required");
     }
     json!({"type": "object", "required": ["spec"], "properties": {"spec": spec, "status": status}})
 }
 
-/// A generator of schemas as Kubernetes takes them: inline, structural.
+/// A generator of schemas in the form that Kubernetes accepts: inline and structural.
 fn generator() -> SchemaGenerator {
     SchemaSettings::openapi3()
         .with(|settings| {
@@ -307,8 +306,8 @@ fn structural(mut schema: Schema) -> Value {
     schema
 }
 
-/// What Kubernetes does not know, or what says nothing: an absent field and a null are the same to
-/// us.
+/// Removes keys that Kubernetes does not know, and keys without meaning for us. An absent field and
+/// a null field are the same to us.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -344,7 +343,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// The names of an enumeration whose variants are documented one by one.
+/// The names of an enumeration with one description for each variant.
 fn constants(variants: &Value) -> Option<Value> {
     variants
         .as_array()?
@@ -353,7 +352,7 @@ fn constants(variants: &Value) -> Option<Value> {
         .collect()
 }
 
-/// The schema that stands beside null.
+/// The schema in a union with null.
 fn optional(variants: &Value) -> Option<Value> {
     let is_null = |variant: &Value| {
         variant.get("nullable") == Some(&json!(true)) && variant.get("type").is_none()
@@ -364,7 +363,7 @@ fn optional(variants: &Value) -> Option<Value> {
     }
 }
 
-/// Empty maps, lists and nulls say nothing in an example.
+/// Removes empty maps, empty lists and nulls from an example.
 fn prune(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.values_mut().for_each(prune);

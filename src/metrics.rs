@@ -1,13 +1,14 @@
-//! What is counted and measured, served as OpenMetrics at /metrics: the SDK's `grpc_server_*`
-//! series, by the same names and labels as every function's, and our own.
+//! Counters and measurements, served as OpenMetrics at /metrics. They are our own series and the
+//! SDK's `grpc_server_*` series, with the names and labels of every function.
 //!
-//! | series | labels | what it says |
+//! | series | labels | meaning |
 //! |---|---|---|
-//! | `paved_road_answers_total` | `kind`, `outcome` | answers: ready, waiting, failed, fatal, invalid |
-//! | `paved_road_compose_seconds` | `kind` | time the function took, without decoding and encoding |
+//! | `paved_road_answers_total` | `kind`, `outcome` | answers |
+//! | `paved_road_compose_seconds` | `kind` | time in the function, without decoding and encoding |
 //! | `paved_road_waiting_requests` | | requests that wait for their turn, unread |
 //!
-//! `kind` is one of ours, else `other`: whoever sends requests cannot make series.
+//! `kind` is one of our kinds, or `other`. Senders of requests cannot create series. `outcome` is
+//! ready, asking, waiting, failed, fatal or invalid.
 
 mod grpc;
 mod http;
@@ -31,7 +32,7 @@ use crate::outcome::Outcome;
 const SECONDS: [f64; 11] =
     [50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3];
 
-/// The kind of a composite that is not ours.
+/// The label of kinds that Paved Road does not serve.
 const OTHER: &str = "other";
 
 /// All series of one server.
@@ -56,7 +57,7 @@ struct Composite {
 }
 
 impl Metrics {
-    /// `kinds` are the composites with a label of their own.
+    /// `kinds` are the kinds of composites with their own label.
     pub(crate) fn new(kinds: Vec<&'static str>) -> Self {
         let mut registry = Registry::default();
         let answers = Family::<Answer, Counter>::default();
@@ -89,20 +90,20 @@ impl Metrics {
             .inc();
     }
 
-    /// Notes how long composing took.
+    /// Records the duration of composing.
     pub(crate) fn composed(&self, kind: &str, took: Duration) {
         self.seconds
             .get_or_create(&Composite { kind: self.known(kind) })
             .observe(took.as_secs_f64());
     }
 
-    /// A request waits until this is dropped.
+    /// Counts a request as waiting until the returned value is dropped.
     pub(crate) fn waiting(&self) -> Waiting<'_> {
         self.waiting.inc();
         Waiting(&self.waiting)
     }
 
-    /// The layer that counts calls.
+    /// A layer that counts calls.
     pub(crate) fn count_calls(&self) -> CountCalls {
         CountCalls(self.calls.clone())
     }

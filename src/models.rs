@@ -1,9 +1,8 @@
-//! Managed resources, narrow: each struct *is* a kind's `spec.forProvider`, cut to the fields we
+//! Managed resources. Each struct *is* a kind's `spec.forProvider`, reduced to the fields that we
 //! set or read.
 //!
-//! A field that stands in a struct is ours: what a running resource has there is kept (see
-//! [`Composition`](crate::compose::Composition)); a field that does not is the provider's own
-//! business.
+//! A field in a struct is ours: its observed value is preserved (see
+//! [`Composition`](crate::compose::Composition)). Other fields belong to the provider.
 
 use std::collections::BTreeMap;
 
@@ -23,23 +22,22 @@ pub mod sql;
 
 /// A managed resource: `Self` is `spec.forProvider`, [`Managed::Status`] is `status.atProvider`.
 pub trait Managed: Serialize + DeserializeOwned + JsonSchema {
-    /// Which kind it is, in both flavours.
+    /// The kind, for the claims API and the namespaced API.
     const KIND: Kind;
-    /// What we read of `status.atProvider`; every field is an `Option`.
+    /// The fields of `status.atProvider` that we read. Every field is an `Option`.
     type Status: DeserializeOwned + Default + JsonSchema;
 }
 
-/// Where an XR and what it composes live; it decides the envelope of every resource.
+/// The scope of an XR and of its resources. It decides the envelope of every resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The claims flavour: a cluster-scoped XR of an XRD v1, cluster-scoped managed resources.
+    /// The claims API: a cluster-scoped XR of an XRD v1, and cluster-scoped managed resources.
     LegacyCluster,
-    /// The namespaced flavour: everything lives in the XR's namespace.
+    /// The namespaced API: all objects are in the XR's namespace.
     Namespaced,
 }
 
-/// The provider family that serves a kind; its configuration is chosen by Settings'
-/// `providerConfigs`.
+/// The provider family that serves a kind. `providerConfigs` of Settings has its configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provider {
     /// provider-upjet-aws
@@ -56,13 +54,14 @@ pub enum Provider {
     Sql,
 }
 
-/// A managed resource's kind. Its two flavours differ in group, and unpredictably in version.
+/// A managed resource's kind. Its group and its version depend on the scope, and its versions
+/// follow no rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// The kind's name, the same in both flavours: `Instance`.
+    /// The kind's name, the same in both scopes: `Instance`.
     pub kind: &'static str,
-    /// The first label of the group where the provider has several, as in `ec2` of
-    /// `ec2.aws.upbound.io`; else empty.
+    /// The first label of the group if the provider has several groups, as `ec2` in
+    /// `ec2.aws.upbound.io`. Otherwise empty.
     pub service: &'static str,
     /// The provider family.
     pub provider: Provider,
@@ -70,23 +69,23 @@ pub struct Kind {
     pub cluster_version: &'static str,
     /// Newest version of the namespaced kind.
     pub namespaced_version: &'static str,
-    /// Path below `forProvider` of the map that carries tags or labels, such as `tags` or
+    /// Path below `forProvider` of the map with tags or labels, for example `tags` or
     /// `settings.userLabels`.
     pub tags: Option<&'static str>,
-    /// Fields of `spec` beside `forProvider` that we set, such as `readiness`.
-    pub beside: &'static [&'static str],
-    /// Whether the provider may copy what the cloud chose into `spec.forProvider`. Not for clusters
-    /// whose cloud raises their version: the provider would ask for the copied version again,
-    /// permanently. Only a kind that is found by its name can do without: where the cloud assigns
-    /// the id, late initialisation is what stores the id in the annotation.
+    /// Fields of `spec` besides `forProvider` that we set, for example `readiness`.
+    pub spec_fields: &'static [&'static str],
+    /// Whether the provider may copy values that the cloud chose into `spec.forProvider`. False for
+    /// clusters with versions that the cloud raises. Their provider would permanently request the
+    /// copied version again. Only a kind that is found by its name can be false. If the cloud
+    /// assigns an id, late initialization stores the id in the annotation.
     pub late_initialized: bool,
-    /// The schema revision that brought the kind: environments of earlier ones are made without it.
+    /// The schema revision that added the kind. Environments of earlier revisions do not have it.
     pub since: u32,
 }
 
 impl Kind {
-    /// A kind of `<service>.aws.upbound.io`; like most of them v1beta1 in both flavours, with
-    /// `tags`.
+    /// A kind of `<service>.aws.upbound.io`. Like most of them, it is v1beta1 in both scopes and
+    /// has `tags`.
     pub const fn aws(service: &'static str, kind: &'static str) -> Self {
         Self {
             kind,
@@ -95,14 +94,14 @@ impl Kind {
             cluster_version: "v1beta1",
             namespaced_version: "v1beta1",
             tags: Some("tags"),
-            beside: &[],
+            spec_fields: &[],
             late_initialized: true,
             since: 1,
         }
     }
 
-    /// A kind of `<service>.gcp.upbound.io`; like most of them v1beta2 beside a namespaced v1beta1.
-    /// Where GCP keeps labels differs by kind: see [`Kind::labelled`].
+    /// A kind of `<service>.gcp.upbound.io`. Like most of them, it is v1beta2 if cluster-scoped and
+    /// v1beta1 if namespaced. The path of GCP's labels depends on the kind: see [`Kind::labelled`].
     pub const fn gcp(service: &'static str, kind: &'static str) -> Self {
         Self {
             provider: Provider::Gcp,
@@ -112,24 +111,25 @@ impl Kind {
         }
     }
 
-    /// A kind of `<service>.azure.upbound.io`, v1beta2 beside a namespaced v1beta1, with `tags`.
+    /// A kind of `<service>.azure.upbound.io`: v1beta2 if cluster-scoped, v1beta1 if namespaced,
+    /// with `tags`.
     pub const fn azure(service: &'static str, kind: &'static str) -> Self {
         Self { provider: Provider::Azure, cluster_version: "v1beta2", ..Self::aws(service, kind) }
     }
 
-    /// A kind of `kubernetes.crossplane.io`: v1alpha2 beside a namespaced v1alpha1.
+    /// A kind of `kubernetes.crossplane.io`: v1alpha2 if cluster-scoped, v1alpha1 if namespaced.
     pub const fn kubernetes(kind: &'static str) -> Self {
         Self { provider: Provider::Kubernetes, ..Self::aws("", kind) }
             .versions("v1alpha2", "v1alpha1")
             .untagged()
     }
 
-    /// A kind of `helm.crossplane.io`, v1beta1 in both flavours.
+    /// A kind of `helm.crossplane.io`, v1beta1 in both scopes.
     pub const fn helm(kind: &'static str) -> Self {
         Self { provider: Provider::Helm, ..Self::aws("", kind) }.untagged()
     }
 
-    /// A kind of `postgresql.sql.crossplane.io`, v1alpha1 in both flavours.
+    /// A kind of `postgresql.sql.crossplane.io`, v1alpha1 in both scopes.
     pub const fn sql(kind: &'static str) -> Self {
         Self { provider: Provider::Sql, ..Self::aws("postgresql", kind) }
             .versions("v1alpha1", "v1alpha1")
@@ -146,7 +146,7 @@ impl Kind {
         Self { tags: Some(path), ..self }
     }
 
-    /// The same kind, which takes neither tags nor labels.
+    /// The same kind, without tags and labels.
     pub const fn untagged(self) -> Self {
         Self { tags: None, ..self }
     }
@@ -156,24 +156,24 @@ impl Kind {
         Self { late_initialized: false, ..self }
     }
 
-    /// The same kind, which came with a schema revision.
+    /// The same kind, added by a schema revision.
     pub const fn since(self, revision: u32) -> Self {
         Self { since: revision, ..self }
     }
 
-    /// The same kind, of whose `spec` we set these fields beside `forProvider`.
-    pub const fn beside(self, fields: &'static [&'static str]) -> Self {
-        Self { beside: fields, ..self }
+    /// The same kind, with fields of `spec` besides `forProvider` that we set.
+    pub const fn spec_fields(self, fields: &'static [&'static str]) -> Self {
+        Self { spec_fields: fields, ..self }
     }
 }
 
 impl Kind {
-    /// The `apiVersion` of this kind in a flavour: `ec2.aws.m.upbound.io/v1beta1`.
+    /// The `apiVersion` of this kind in a scope: `ec2.aws.m.upbound.io/v1beta1`.
     pub fn api_version(&self, scope: Scope) -> String {
         format!("{}/{}", self.group(scope), self.version(scope))
     }
 
-    /// The API group of this kind in a flavour: `ec2.aws.upbound.io`, `ec2.aws.m.upbound.io`.
+    /// The API group of this kind in a scope: `ec2.aws.upbound.io`, `ec2.aws.m.upbound.io`.
     pub fn group(&self, scope: Scope) -> String {
         let dot = if self.service.is_empty() { "" } else { "." };
         let modern = if scope == Scope::Namespaced { "m." } else { "" };
@@ -181,7 +181,7 @@ impl Kind {
         format!("{}{dot}{family}.{modern}{domain}", self.service)
     }
 
-    /// The newest version of this kind in a flavour.
+    /// The newest version of this kind in a scope.
     pub fn version(&self, scope: Scope) -> &'static str {
         match scope {
             Scope::LegacyCluster => self.cluster_version,
@@ -191,7 +191,7 @@ impl Kind {
 }
 
 impl Provider {
-    /// Family and domain of its groups, between which the namespaced flavour puts an `m`.
+    /// Family and domain of its groups. Namespaced groups have an `m` between them.
     pub(crate) fn group(self) -> (&'static str, &'static str) {
         match self {
             Self::Aws => ("aws", "upbound.io"),
@@ -203,8 +203,9 @@ impl Provider {
         }
     }
 
-    /// A tag as this cloud takes it: Google's labels hold lower-case letters, digits, `_` and `-`,
-    /// at most 63 of them; a key begins with a letter. Azure's keys hold none of `<>%&\?/`.
+    /// A tag in the form that this cloud accepts. Google's labels have at most 63 lowercase
+    /// letters, digits, `_` and `-`, and a key begins with a letter. Azure's keys must not contain
+    /// `<>%&\?/`.
     pub fn tag(self, key: &str, value: &str) -> (String, String) {
         let label = |text: &str| -> String {
             let fit = |c: char| {
@@ -226,9 +227,9 @@ impl Provider {
     }
 }
 
-/// Finds the resource that a field refers to by its labels: `vpcSecurityGroupIdSelector` and its
-/// like. The provider waits until the one it finds exists, so no order of creation has to be
-/// arranged.
+/// Selects the resource that a field refers to by its labels, for example in
+/// `vpcSecurityGroupIdSelector`. The provider waits until the selected resource exists, so
+/// resources may be created in any order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Selector {
@@ -244,21 +245,21 @@ pub struct Selector {
 pub const SIBLING: Selector =
     Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };
 
-/// The one among several resources of the wanted kind in the same composite that carries these
-/// labels.
+/// The resource with these labels, among several resources of the wanted kind in the same
+/// composite.
 pub fn siblings<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Selector {
     let match_labels =
         labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     Selector { match_labels, ..SIBLING }
 }
 
-/// Where a provider reads a secret value.
+/// A reference to a secret value that a provider reads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretKeyRef {
     /// The Secret's name.
     pub name: String,
-    /// Its namespace: required in the cluster-scoped flavour, unknown to the namespaced one, which
-    /// reads its own.
+    /// Its namespace. It is required in the claims API. The namespaced API has no such field, and
+    /// reads the resource's own namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The key in its `data`.
@@ -266,18 +267,18 @@ pub struct SecretKeyRef {
 }
 
 model! {
-    /// `status.atProvider` of a kind of which we read nothing but its conditions.
+    /// `status.atProvider` of a kind, if we read only its conditions.
     pub struct Unread {}
 }
 
-/// One model as data: what of a provider's CRD our code relies on.
+/// One model as data: the fields of a provider's CRD that our code depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct KindInfo {
-    /// Which kind it is.
+    /// The kind.
     pub kind: Kind,
-    /// JSON schema of the part of `spec.forProvider` that we write.
+    /// JSON schema of the fields of `spec.forProvider` that we write.
     pub for_provider: fn() -> Schema,
-    /// JSON schema of the part of `status.atProvider` that we read.
+    /// JSON schema of the fields of `status.atProvider` that we read.
     pub status: fn() -> Schema,
 }
 
@@ -287,8 +288,8 @@ impl KindInfo {
     }
 }
 
-/// Every model. What follows from a model (the slices of the providers' CRDs, the test that its
-/// fields exist there) follows from this list.
+/// All models. The slices of the providers' CRDs, and the test that the models' fields exist there,
+/// use this list.
 pub static KINDS: &[KindInfo] = &[
     KindInfo::for_model::<aws::ec2::Instance>(),
     KindInfo::for_model::<aws::ec2::InstanceState>(),
@@ -327,16 +328,15 @@ pub static KINDS: &[KindInfo] = &[
     KindInfo::for_model::<sql::Grant>(),
 ];
 
-/// One tree without `$ref`, so that a reader can walk it beside a CRD's schema, which knows none
-/// either.
+/// A schema without `$ref`, for comparisons with a CRD's schema, which has none either.
 fn inline_schema<T: JsonSchema>() -> Schema {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-/// A field that says nothing is left out: server-side apply takes ownership of whatever stands
-/// there.
+/// A field without a value is left out, because server-side apply takes ownership of all present
+/// fields.
 fn is_absent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

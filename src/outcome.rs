@@ -1,4 +1,5 @@
-//! What an answer says, for logs and metrics: never what the request or the answer holds.
+//! The outcome of an answer, for logs and metrics. It never contains data of the request or of the
+//! answer.
 
 use function_sdk_rust::proto::v1::{
     Condition, RunFunctionRequest, RunFunctionResponse, Severity, Status as State,
@@ -9,20 +10,20 @@ use tonic::Status;
 
 use crate::function::CONDITION;
 
-/// How a request was answered.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Everything composed is ready.
+    /// All composed resources are ready.
     Ready,
-    /// The answer only asks for the EnvironmentConfig; core calls again at once.
+    /// The answer only asks for the EnvironmentConfig. Crossplane calls again at once.
     Asking,
-    /// Something is not there yet.
+    /// A resource does not exist yet or is not ready yet.
     Waiting,
-    /// Something composed has failed.
+    /// A composed resource has failed.
     Failed,
-    /// A FATAL result: the claim or the settings must change.
+    /// A FATAL result. The claim or Settings must change.
     Fatal,
-    /// A gRPC status in place of an answer: this was no request.
+    /// A gRPC status instead of an answer, because the request was malformed.
     Invalid,
 }
 
@@ -54,7 +55,7 @@ impl Outcome {
     }
 }
 
-/// One word that says more: the reason of `Provisioned`, or the gRPC code.
+/// A word of detail: the reason of `Provisioned`, or the gRPC code.
 pub(crate) fn reason(answer: &Result<RunFunctionResponse, Status>) -> &str {
     match answer {
         Ok(response) => provisioned(response).map_or("", |condition| &condition.reason),
@@ -66,7 +67,7 @@ fn provisioned(response: &RunFunctionResponse) -> Option<&Condition> {
     response.conditions.iter().find(|condition| condition.r#type == CONDITION)
 }
 
-/// Whom a request is about: the composite's identity. What is missing is empty.
+/// The identity of the request's composite. A missing field is empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) kind: String,
@@ -96,11 +97,13 @@ impl Subject {
     }
 }
 
-/// A string field, cut to what a Kubernetes name may have: the rest would only fill the log.
+/// A string field, cut to the maximum length of a Kubernetes name to keep the log short.
 fn text(object: Option<&Struct>, field: &str) -> String {
-    const LONGEST: usize = 253;
+    const MAX_NAME_CHARS: usize = 253;
     match object.and_then(|object| object.fields.get(field)) {
-        Some(Value { kind: Some(Kind::StringValue(text)) }) => text.chars().take(LONGEST).collect(),
+        Some(Value { kind: Some(Kind::StringValue(text)) }) => {
+            text.chars().take(MAX_NAME_CHARS).collect()
+        }
         _ => String::new(),
     }
 }
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_tells_unless_the_result_is_fatal() {
+    fn condition_has_the_outcome_unless_the_result_is_fatal() {
         let outcome =
             |status, reason, severity| Outcome::from_answer(&Ok(answer(status, reason, severity)));
         assert_eq!(outcome(State::ConditionTrue, "Available", Severity::Normal), Outcome::Ready);

@@ -1,26 +1,26 @@
-//! The gRPC server around a function: what Crossplane's function spec asks for, with memory
-//! bounded.
+//! The gRPC server of a function. It follows Crossplane's function specification and has bounded
+//! memory.
 //!
 //! # Why not the SDK's server
-//! function-sdk-rust's server reads every request it is sent at once, and a request's bodies are
-//! buffered side by side before any function runs; nothing in it can be configured to stop that,
-//! and it encodes maps in random order. Ours keeps the SDK's flags, logging, protocol types and
-//! metric names, and changes two things: answers are bytes in one order ([`wire`](crate::wire)),
-//! and at most N requests are in work at once.
+//! function-sdk-rust's server reads all its requests at once. It buffers their bodies side by side
+//! before any function runs, and has no option to limit them. It also encodes maps in random order.
+//! Our server keeps the SDK's flags, logging, protocol types and metric names, and changes two
+//! things:
+//! - Answers are bytes in one order ([`wire`](crate::wire)).
+//! - At most N requests are processed at once.
 //!
 //! # The bound
-//! A request waits for one of N permits *before* its body is read. What has arrived of a waiting
-//! one stays in HTTP/2's flow-control window (64 KiB a stream). Reading, decoding, composing and
-//! encoding happen under the permit, so at most N bodies and N decoded messages exist; what leaves
+//! A request waits for one of N permits *before* its body is read. The body of a waiting request
+//! stays in HTTP/2's flow-control window (64 KiB a stream). Reading, decoding, composing and
+//! encoding happen under the permit, so at most N bodies and N decoded messages exist. The output
 //! is bytes. Health and reflection need no permit.
 //!
-//! A connection's window has room for the stream windows of all its streams; a smaller one would
-//! let waiting requests use it up, and the ones with a permit would never get the rest of their
-//! bodies.
+//! A connection's window has room for the stream windows of all its streams. Waiting requests would
+//! use up a smaller window. A request with a permit would then never get the rest of its body.
 #![doc = include_str!("server/bound.md")]
 
-mod answer;
 mod codec;
+mod service;
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,9 +43,9 @@ use tower::layer::util::Stack;
 use crate::apis::{self, AnyApi};
 use crate::function::{self, Outside};
 use crate::metrics::{CountCalls, Metrics};
-use answer::FunctionService;
+use service::FunctionService;
 
-/// A function to serve: the answer to one request. It must not block for long.
+/// A function to serve. It answers one request, and must not block for long.
 pub trait Function:
     Fn(RunFunctionRequest) -> Result<RunFunctionResponse, Status> + Send + Sync + 'static
 {
@@ -56,23 +56,22 @@ impl<F> Function for F where
 {
 }
 
-/// Largest request that is accepted where `--max-recv-message-size` is not given, in bytes; gRPC's
-/// own default.
+/// Default of `--max-recv-message-size`, in bytes: the largest request that is accepted. It is
+/// gRPC's own default.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// Requests that one connection may have open; Crossplane opens one connection and as many streams
-/// as it has workers.
+/// Maximum number of open requests on one connection. Crossplane opens one connection and as many
+/// streams as it has workers.
 const MAX_STREAMS: u32 = 128;
 
-/// What may arrive of a request whose body nobody reads yet, in bytes.
+/// Maximum number of bytes that can arrive of a body that the server does not read yet.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
-/// How long a request whose turn has come may take to arrive; a caller that stalls must not keep a
+/// Time limit for the arrival of a request that has a permit. A stalled caller must not keep its
 /// permit.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long requests in flight may take after SIGTERM; less than the 30 seconds that Kubernetes
-/// waits.
+/// Time limit for requests in flight after SIGTERM. Kubernetes waits 30 seconds.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(25);
 
 /// Flags of the function: the flags of the SDK, and the flag of Paved Road.
@@ -111,7 +110,7 @@ pub enum Error {
     ReadCertificate {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The server could not listen on the address.
@@ -119,7 +118,7 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The server could not wait for signals.
@@ -133,7 +132,7 @@ pub enum Error {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// A server that listens already. Calls wait until [`Server::serve`].
+/// A server that already listens. Calls wait until [`Server::serve`].
 pub struct Server {
     router: Router<Stack<CountCalls, tower::layer::util::Identity>>,
     listener: TcpListener,
@@ -142,8 +141,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens as `flags` say, to answer with `function`. `kinds` are the composites that get a
-    /// metric's label of their own; the others share `other`.
+    /// Listens on the addresses of `flags`, to answer with `function`. Each kind of composite in
+    /// `kinds` gets its own metric label. The other kinds share `other`.
     pub async fn bind(
         function: impl Function,
         kinds: Vec<&'static str>,
@@ -172,18 +171,18 @@ impl Server {
         Ok(Self { router, listener, address, metrics })
     }
 
-    /// Where the server listens; says the port where the flag left it to the operating system.
+    /// The server's address. It has the actual port if the operating system chose the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where /metrics is served, if it is.
+    /// The address of /metrics, if it is served.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(|(listener, _)| listener.local_addr().ok())
     }
 
-    /// Serves until `stop`, then answers what is in flight and returns. What is still open 25
-    /// seconds later, such as a watch on the health service, is cut off.
+    /// Serves until `stop`, then answers the requests in flight and returns. Calls that are still
+    /// open 25 seconds later are cut off, for example a watch on the health service.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let metrics = self.metrics.map(|(listener, metrics)| tokio::spawn(metrics.serve(listener)));
         let stopped = Notify::new();
@@ -211,16 +210,16 @@ impl Server {
 /// Paved Road's own function, with the clock and the random source of this machine.
 ///
 /// # Errors
-/// As [`function::run`], and `UNAVAILABLE` when the operating system has no randomness to give: its
-/// answer would hold passwords that are none.
+/// The errors of [`function::run`], and `UNAVAILABLE` if the operating system returns no random
+/// bytes. The passwords of that answer would not be random.
 pub fn paved_road(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
     with_apis(apis::find, request)
 }
 
-/// The same with other APIs: `find` gives the one that serves a kind.
+/// Like [`paved_road`], with other APIs. `find` returns the API that serves a kind.
 ///
 /// # Errors
-/// As [`paved_road`].
+/// The errors of [`paved_road`].
 pub fn with_apis(
     find: impl Fn(&str) -> Option<&'static dyn AnyApi>,
     request: RunFunctionRequest,
@@ -301,8 +300,8 @@ async fn listen(flag: &'static str, found: &str) -> Result<TcpListener, Error> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
-/// A port that is taken costs the metrics, not the function; an address that is none is a mistake
-/// to be told.
+/// Listens for metrics. Without a free port the function runs without metrics, but an invalid
+/// address is an error.
 async fn listen_for_metrics(found: &str) -> Result<Option<TcpListener>, Error> {
     match listen("--metrics-address", found).await {
         Ok(listener) => {
@@ -326,7 +325,7 @@ fn cpus() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// tonic says "transport error" and keeps what happened in the sources.
+/// An error with its causes. tonic's own text is only "transport error".
 fn causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,6 +1,6 @@
-//! Settings: what the platform team decides. They come as the step's input and, where it says
-//! `settingsFrom`, from an EnvironmentConfig laid over it. Each API keeps a typed section of its
-//! own beside its code.
+//! Settings: the configuration of the platform team. They come as the step's input. The
+//! EnvironmentConfig that `settingsFrom` names is merged over the input. Each API declares the type
+//! of its own section.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// The schema revision that the Composition came with. Absent: the first.
+    /// The schema revision that the Composition was released with. Default: the first.
     pub fn revision(&self) -> u32 {
         self.schema_revision.unwrap_or(1)
     }
@@ -95,7 +95,7 @@ impl Common {
 }
 
 impl Common {
-    /// The names of namespaces, of which a wrong one never matches.
+    /// Checks the names of namespaces. An invalid name would never match.
     pub(crate) fn check_names(&self) -> Vec<FieldError> {
         let mut fields = Fields::default();
         for (family, config) in self.provider_configs.families() {
@@ -252,8 +252,8 @@ pub enum ProviderConfigKind {
 }
 
 impl ProviderConfigs {
-    /// `spec.providerConfigRef` for a resource of `provider` that somebody in `namespace` asked
-    /// for.
+    /// `spec.providerConfigRef` for a resource of `provider` in an environment that was requested
+    /// in `namespace`.
     pub fn reference(&self, provider: Provider, scope: Scope, namespace: Option<&str>) -> Object {
         let config = self.find(provider);
         let own = config
@@ -312,7 +312,7 @@ impl ProviderConfigs {
     }
 }
 
-/// A reference; only the namespaced flavour knows kinds.
+/// A reference. Only the namespaced API has kinds of provider configs.
 fn reference(name: &str, kind: ProviderConfigKind, scope: Scope) -> Object {
     let mut reference = Object::new();
     reference.insert("name".into(), name.into());
@@ -326,10 +326,10 @@ fn reference(name: &str, kind: ProviderConfigKind, scope: Scope) -> Object {
     reference
 }
 
-/// Settings as they were given: the common part is typed, each API's section waits for that API.
+/// Settings as they were given. The common fields are typed, and each API reads its own section.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// What all APIs share.
+    /// The settings that all APIs share.
     pub common: Common,
     sections: Object,
 }
@@ -359,12 +359,13 @@ impl Settings {
         Ok(Self { common, sections: own })
     }
 
-    /// Whether a section is there.
+    /// Whether a section exists.
     pub fn has(&self, key: &str) -> bool {
         self.sections.contains_key(key)
     }
 
-    /// One API's section, without its lifecycle. Its defaults where the platform team says nothing.
+    /// The section of one API without its lifecycle, or its defaults if the platform team did not set
+    /// it.
     pub fn section<S: DeserializeOwned + Default>(&self, key: &str) -> Result<S, Error> {
         match self.sections.get(key) {
             None | Some(Value::Null) => Ok(S::default()),

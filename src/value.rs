@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn whole_numbers_come_back_as_integers() {
+    fn whole_numbers_are_returned_as_integers() {
         let source = json!({"replicas": 3, "ratio": 0.5, "list": [1, "a", null, true]});
         let Value::Object(source) = source else { unreachable!() };
         assert_eq!(object(structure(source.clone())), source);

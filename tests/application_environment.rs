@@ -1,4 +1,4 @@
-//! Application environments: what a new one is made of, and what one that runs keeps.
+//! Application environments: the resources of new ones, and the values that running ones preserve.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,12 +10,12 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
 
-/// The example of each API, before anything exists.
+/// The example of each API, before any resource exists.
 fn new() -> Vec<World> {
     worlds("nothing")
 }
 
-/// The example of each API as it runs, made by a release before schema revision 2.
+/// The running example of each API, created by a release before schema revision 2.
 fn running() -> Vec<World> {
     support::examples()
         .iter()
@@ -91,7 +91,7 @@ fn first_pool_of_a_new_cluster_needs_no_ssd() {
         assert_eq!(
             cluster["spec"]["forProvider"]["nodeConfig"],
             Value::Null,
-            "GKE returns another pool's"
+            "GKE returns the config of another pool"
         );
         assert_eq!(
             asked(&world, "node-pool")["spec"]["forProvider"]["nodeConfig"]["diskSizeGb"],
@@ -106,7 +106,7 @@ fn first_pool_of_a_new_cluster_needs_no_ssd() {
 }
 
 #[test]
-fn new_cluster_takes_the_subnet_of_its_region() {
+fn new_cluster_uses_the_subnet_of_its_region() {
     let path = |region: &str| format!("projects/acme-dev/regions/{region}/subnetworks/gke");
     for mut world in new() {
         let network = json!("projects/acme-dev/global/networks/prod-custom");
@@ -137,7 +137,7 @@ fn pods_of_a_new_cluster_may_use_its_database_and_its_bucket() {
         assert_eq!(
             desired(&first).get("database-access"),
             None,
-            "the project's number is not known yet"
+            "the project number is not known yet"
         );
         let lines = status(&first)["resources"].clone();
         let waits = |slot: &str| lines.as_array().unwrap().iter().any(|line| line["slot"] == slot);
@@ -200,6 +200,6 @@ fn rights_need_a_project_and_an_environment_of_schema_revision_2() {
         assert_eq!(has_rights(nameless), [false, false]);
     }
     for world in running() {
-        assert_eq!(has_rights(world), [false, false], "what runs is not changed");
+        assert_eq!(has_rights(world), [false, false], "running environments do not change");
     }
 }

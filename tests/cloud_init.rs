@@ -1,4 +1,4 @@
-//! A workspace's user data: what cloud-init, the shell and a YAML reader make of it.
+//! A workspace's user data, as cloud-init, the shell and a YAML parser read it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -23,15 +23,15 @@ fn parsed(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap()
 }
 
-/// The content of one of the files that are written.
+/// The content of one of the written files.
 fn written<'a>(config: &'a Value, path: &str) -> &'a str {
     let files = config["write_files"].as_array().unwrap();
     let file = files.iter().find(|file| file["path"] == path).expect(path);
     file["content"].as_str().unwrap()
 }
 
-/// Runs a program on files; `None`, said aloud, where it is not installed. CI installs both Debian
-/// packages.
+/// Runs a program on files. If it is not installed, prints this and returns `None`. CI installs
+/// both Debian packages.
 fn run(program: &str, arguments: &[&str], files: &[&Path]) -> Option<Output> {
     let output = Command::new(program).args(arguments).args(files).output();
     if output.is_err() {
@@ -118,7 +118,7 @@ fn success_is_marked_last_and_only_then() {
 }
 
 #[test]
-fn the_files_arrive_as_they_stand_in_the_repository() {
+fn files_arrive_as_in_the_repository() {
     let config = parsed(&rendered(&[], "4.8.0"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/apis/gpu_workspace/cloud_init");
     for (path, name) in [
@@ -144,7 +144,7 @@ fn keys_above_the_user_data_limit_are_rejected() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Even a text that no check would pass cannot leave its place.
+    /// Even a text that no validation would accept cannot escape its YAML scalar.
     #[test]
     fn any_key_arrives_verbatim(keys in proptest::collection::vec(any::<String>(), 0..4)) {
         let opencv = opencv::requirement("4.8.0").unwrap();

@@ -1,7 +1,7 @@
-//! Every composed resource conforms to the schema that its provider's CRD gives it.
+//! Every composed resource conforms to the schema in its provider's CRD.
 //!
-//! The schemas are the slices in `tests/schemas`, cut from the CRDs by `cargo xtask schemas`. Where
-//! the CRDs themselves lie beside the repository (`../shared/crds`), the slices are held against
+//! The schemas are the slices in `tests/schemas`, cut from the CRDs by `cargo xtask schemas`. If
+//! the CRDs themselves are beside the repository (`../shared/crds`), the slices are compared with
 //! them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -65,7 +65,7 @@ fn composites_conform_to_their_xrds_with_the_status_we_give_them() {
     }
 }
 
-/// Those of the claims flavour differ as the text beside them says.
+/// The configs of the claims API differ as the document describes.
 #[test]
 fn the_provider_configs_that_we_show_people_conform() {
     let schemas = schemas();
@@ -126,8 +126,9 @@ fn schemas() -> Schemas {
     Schemas::new(&documents).unwrap()
 }
 
-/// What an API server would refuse, unknown fields included. Core gives a resource its name, and
-/// the server its defaults. What a provider-kubernetes Object wraps another API server checks.
+/// The violations that an API server would report, including unknown fields. Crossplane gives a
+/// resource its name, and the server its defaults. Another API server checks the manifest in a
+/// provider-kubernetes Object.
 fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     if let Some(lost) = lost_by_kubernetes(&object) {
         return lost;
@@ -148,14 +149,14 @@ fn violations_of(schemas: &Schemas, mut object: Value) -> Vec<String> {
     violations
 }
 
-/// Kinds whose CRDs a chart brings, and whose schemas are not kept here.
+/// Kinds from CRDs of a chart. The repository has no schemas of them.
 fn elsewhere(object: &Value) -> bool {
     ["argoproj.io/v1alpha1", "operator.knative.dev/v1beta1"]
         .iter()
         .any(|version| object["apiVersion"] == *version)
 }
 
-/// Built-in kinds: the fields that a kind's own type does not know.
+/// For built-in kinds: the fields that the kind's Rust type does not know.
 fn lost_by_kubernetes(object: &Value) -> Option<Vec<String>> {
     let kind = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     let lost = match kind {
@@ -170,14 +171,14 @@ fn lost_by_kubernetes(object: &Value) -> Option<Vec<String>> {
     Some(Vec::from_iter(lost))
 }
 
-/// Says so when a Kubernetes type does not hold all of an object.
+/// Reports an object with fields that a Kubernetes type does not have.
 fn lost_by<T: DeserializeOwned + Serialize>(object: &Value) -> Option<String> {
     let typed: T = match serde_json::from_value(object.clone()) {
         Ok(typed) => typed,
         Err(error) => return Some(error.to_string()),
     };
     let held = serde_json::to_value(typed).unwrap();
-    (held != *object).then(|| format!("of {object} only {held} is known"))
+    (held != *object).then(|| format!("found {object}; the type knows only {held}"))
 }
 
 fn root() -> &'static Path {
@@ -223,7 +224,7 @@ fn slices_are_true_to_their_crds() {
     assert!(lies.is_empty(), "run `cargo xtask schemas --crds DIR`\n{}", lies.join("\n"));
 }
 
-/// A slice says the same as its CRD about every field it has; it may lack fields, and the rules
+/// Checks that a slice agrees with its CRD about every field it has. It may lack fields and rules
 /// about them.
 fn part_of(slice: &Value, whole: &Value, path: &str, lies: &mut Vec<String>) {
     let (slice, whole) = (slice.as_object().unwrap(), whole.as_object().unwrap());

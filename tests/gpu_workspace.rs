@@ -1,4 +1,5 @@
-//! GPU workspaces: who gets in, what the machine may do, and what a running workspace keeps.
+//! GPU workspaces: network access, the machine's permissions, and values that a running workspace
+//! preserves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -11,7 +12,7 @@ use support::world::{Mood, World, desired, is_fatal, status};
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada@laptop";
 
-/// The example of each API, before anything exists.
+/// The example of each API, before any resource exists.
 fn new() -> Vec<World> {
     let examples = support::examples();
     let ours = examples
@@ -34,7 +35,7 @@ fn parameters(world: &mut World) -> &mut Value {
     &mut world.xr["spec"]["parameters"]
 }
 
-/// A workspace that runs at these addresses and lets these networks in.
+/// A running workspace with these allowed networks and this observed machine.
 fn reached(world: &World, networks: &Value, seen: &Value) -> World {
     let mut world = world.clone();
     parameters(&mut world)["sshPublicKeys"] = json!([KEY]);
@@ -45,7 +46,7 @@ fn reached(world: &World, networks: &Value, seen: &Value) -> World {
 }
 
 #[test]
-fn ssh_goes_to_an_address_of_the_version_that_is_let_in() {
+fn ssh_uses_an_address_of_an_allowed_ip_version() {
     let (v4, v6) = (json!(["203.0.113.0/24"]), json!(["2001:db8:1::/48"]));
     let both = json!({"id": "i-1", "publicIp": "198.51.100.7", "privateIp": "10.0.0.7", "ipv6Addresses": ["2001:db8::7"]});
     let only_v4 = json!({"id": "i-1", "publicIp": "198.51.100.7", "privateIp": "10.0.0.7"});
@@ -112,7 +113,7 @@ fn workspace_of_an_earlier_release_keeps_its_role_and_gets_no_new_rule() {
 }
 
 #[test]
-fn machine_made_anew_starts_in_the_subnet_that_it_had() {
+fn recreated_machine_uses_its_previous_subnet() {
     for world in new() {
         assert_eq!(asked(&world, "instance")["spec"]["forProvider"]["subnetId"], Value::Null);
         let mut world = world.settle(|_| Mood::Ready);
@@ -120,8 +121,8 @@ fn machine_made_anew_starts_in_the_subnet_that_it_had() {
         machine["spec"]["forProvider"].as_object_mut().unwrap().remove("subnetId");
         machine["status"]["atProvider"]["subnetId"] = json!("subnet-0a1b2c3d");
         assert_eq!(asked(&world, "instance")["spec"]["forProvider"]["subnetId"], "subnet-0a1b2c3d");
-        assert_eq!(status(&answer(&world))["phase"], "Ready", "nothing changes in the cloud");
-        // Once it is written down, it stays.
+        assert_eq!(status(&answer(&world))["phase"], "Ready", "the cloud does not change");
+        // Once it is in the spec, it stays.
         let machine = &mut world.composed.get_mut("instance").unwrap().object;
         machine["spec"]["forProvider"]["subnetId"] = json!("subnet-0a1b2c3d");
         machine["status"]["atProvider"]["subnetId"] = json!("subnet-0f0f0f0f");
@@ -155,7 +156,7 @@ fn network_outside_the_limit_is_rejected_unless_allowed_before() {
         answer(&limited(&open(&world, "203.0.113.7/32")));
         let runs = open(&world, "0.0.0.0/0").settle(|_| Mood::Ready);
         let kept = desired(&answer(&limited(&runs)));
-        assert!(kept.contains_key("ssh-0.0.0.0/0"), "what runs is not changed");
+        assert!(kept.contains_key("ssh-0.0.0.0/0"), "running workspaces do not change");
 
         let mut contradiction = limited(&world);
         contradiction.input["gpuWorkspace"]["allowedCidrs"] = json!(["198.51.100.0/24"]);

@@ -1,4 +1,4 @@
-//! What Flux, Helm 4 and other clients of kstatus make of every example in every state.
+//! The status of every example in every state for Flux, Helm 4 and other users of kstatus.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -19,11 +19,11 @@ use simulator::core::World;
 use support::Example;
 use support::kstatus::verdict;
 
-/// The generation of a claim; its composite has one of its own.
+/// The generation of a claim, which differs from its composite's.
 const OF_THE_CLAIM: i64 = 7;
 
-/// An example as Crossplane has it: the composite, and what was observed. Nobody but the function
-/// acts: the providers' answers stay.
+/// An example in Crossplane: the composite and the observed resources. The responses of providers
+/// stay the same.
 struct Seen {
     example: Example,
     composite: Value,
@@ -31,7 +31,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// After one answer.
+    /// The state after one answer.
     fn new(example: Example) -> Self {
         let mut composite = example.xr();
         composite["metadata"]["generation"] = json!(2);
@@ -60,7 +60,7 @@ impl Seen {
         self.composite["spec"] = spec;
     }
 
-    /// After a change of the spec.
+    /// Changes the spec, and reconciles.
     fn edit(&mut self, change: impl Fn(&mut Value)) {
         change(&mut self.composite["spec"]);
         let generation = self.composite["metadata"]["generation"].as_i64().unwrap();
@@ -68,7 +68,7 @@ impl Seen {
         self.reconcile();
     }
 
-    /// The object that users apply: the claim, with the status of its composite, or the composite.
+    /// The object that users apply: the composite, or the claim with the status of its composite.
     fn applied(&self) -> Value {
         let mut object = self.composite.clone();
         if self.example.flavour == Flavour::Claims {
@@ -83,8 +83,8 @@ impl Seen {
         object
     }
 
-    /// The object at first, after 16 minutes without a change, after a refused change, and after the
-    /// change is taken back.
+    /// The object in four states: initially, after 16 minutes without a change, after a rejected
+    /// change, and after that change is reverted.
     fn history(example: Example) -> Vec<Value> {
         let mut seen = Self::new(example);
         let mut history = vec![seen.applied()];
@@ -99,7 +99,7 @@ impl Seen {
     }
 }
 
-/// One line for each example and state, with a verdict on each object of its history.
+/// One line for each example and state, with the status after each step of its history.
 #[test]
 fn verdicts_on_all_examples() {
     let mut table = String::new();
@@ -114,7 +114,7 @@ fn verdicts_on_all_examples() {
     settings.bind(|| insta::assert_snapshot!("kstatus", table));
 }
 
-/// The real kstatus, and the script for Argo CD in Argo CD's Lua.
+/// Compares with the real kstatus, and with the script for Argo CD in Argo CD's Lua.
 #[test]
 fn libraries_agree_with_the_verdicts() {
     let Some(health) = health_program() else { return };
@@ -181,7 +181,8 @@ fn no_claim_has_an_observed_generation() {
     }
 }
 
-/// What is idle causes no writes: an environment that never stalled gets no condition.
+/// An environment that never stalled has no Stalled condition, because each condition costs a
+/// write.
 #[test]
 fn ready_examples_have_no_stalled_condition() {
     for example in support::examples().into_iter().filter(|example| example.state == "ready") {
@@ -192,7 +193,7 @@ fn ready_examples_have_no_stalled_condition() {
 }
 
 #[test]
-fn rules_are_those_of_kstatus() {
+fn rules_match_kstatus() {
     let object = |generation: i64, seen: Value, conditions: &[(&str, &str)]| {
         let conditions: Vec<Value> = conditions
             .iter()

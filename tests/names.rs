@@ -1,4 +1,4 @@
-//! Names that clusters store, or that people and programs use: composed for every example and
+//! Names that clusters store, or that users and programs use, collected from every example and
 //! variant. A release may add a name. It never changes or removes one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]

@@ -1,4 +1,4 @@
-//! What stands under package/observability says the same to every Prometheus and asks for series
+//! The files in package/observability agree with each other, and their expressions use only series
 //! that we serve.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -20,7 +20,7 @@ fn every_expression_asks_for_a_series_that_exists() {
         "paved_road_answers_total",
         "paved_road_compose_seconds_bucket",
         "paved_road_waiting_requests",
-        // Not ours: the kubelet's.
+        // From the kubelet, not from us.
         "container_",
     ];
     const COMMON: [&str; 2] = ["grpc_server_started_total", "grpc_server_handled_total"];
@@ -36,7 +36,7 @@ fn every_expression_asks_for_a_series_that_exists() {
     }
 }
 
-/// Where promtool is not installed there is nothing to run; .ci/run installs it.
+/// Skipped if promtool is not installed. .ci/run installs it.
 #[test]
 fn promtool_accepts_rules_their_tests_and_the_dashboards_expressions() {
     if Command::new("promtool").arg("--version").output().is_err() {
@@ -71,7 +71,7 @@ fn rules() -> Vec<String> {
     rules.iter().map(|rule| rule["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The dashboard's expressions, with a span of time in place of Grafana's variable.
+/// The dashboard's expressions, with a fixed duration instead of Grafana's variable.
 fn panels() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();

@@ -1,6 +1,5 @@
-//! Rounds: how many function calls an environment takes until everything it wants has been asked
-//! for, where every provider answers at once. No round takes back or rewrites what an earlier one
-//! asked for.
+//! The number of function calls until all resources of an environment are desired, if every
+//! provider responds immediately. No call drops or rewrites a resource of an earlier call.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -14,18 +13,17 @@ use simulator::provider::{Pace, Provider};
 use support::simulated::{self, Case};
 use support::world;
 
-/// The function calls of each API and of each variant of its example, in the claims flavour and in
-/// the namespaced one: as few as the data flow allows.
+/// The function calls of each API and each variant of its example, in the claims API and in the
+/// namespaced API. No smaller number is possible with this data flow.
 const ROUNDS: &[(&str, Option<&str>, usize, usize)] = &[
     ("gpu-workspace", None, 1, 1),
-    // Its database user waits for the password to be published.
+    // The database user waits for the published password.
     ("application-environment", None, 2, 2),
     ("stock-pool", None, 1, 1),
-    // Its database waits for the namespace that its Secret is written to, its backend for that
-    // Secret.
+    // The database waits for the namespace of its Secret. The backend waits for that Secret.
     ("unified-environment", None, 3, 2),
     ("unified-environment", Some("rds"), 3, 2),
-    // What is inside waits for the kubeconfig, and what needs a chart's kinds for that chart.
+    // Resources inside the cluster wait for the kubeconfig. Custom resources wait for their chart.
     ("virtual-environment", None, 3, 3),
     ("virtual-environment", Some("exposed"), 3, 3),
     ("virtual-environment", Some("gke"), 3, 3),
@@ -77,8 +75,8 @@ fn calls_never_drop_or_rewrite_earlier_resources() {
     }
 }
 
-/// Whether a change is the name that AWS assigns to a database server once it is there: what is
-/// observed is asked for.
+/// Whether a change is the name that AWS assigns to a database server. The observed name becomes
+/// the desired one.
 fn is_named(slot: &str, change: &str) -> bool {
     slot == "postgres-instance"
         && change.starts_with(".metadata.annotations.crossplane.io/external-name: ")
@@ -94,17 +92,16 @@ fn each_environment_becomes_ready() {
     }
 }
 
-/// What one function call asked for.
+/// The result of one function call.
 struct Round {
     desired: BTreeMap<String, Map<String, Value>>,
-    /// The slots that status names and that are not asked for yet.
+    /// The slots in the status whose resources are not desired yet.
     waiting: BTreeSet<String>,
     phase: String,
     unready: Value,
 }
 
-/// The calls until everything was asked for: the last of them is the last that asked for something
-/// new.
+/// The calls up to the last one that added a resource.
 fn calls(case: &Case) -> Vec<Round> {
     let mut rounds = rounds(case);
     let grown =
@@ -113,7 +110,7 @@ fn calls(case: &Case) -> Vec<Round> {
     rounds
 }
 
-/// All calls until nothing changes any more.
+/// All calls until the state does not change any more.
 fn rounds(case: &Case) -> Vec<Round> {
     let mut world = case.world();
     let mut provider = Provider::new(Pace::Instant);
@@ -140,7 +137,7 @@ fn rounds(case: &Case) -> Vec<Round> {
     panic!("{}: still changing after {LIMIT} calls", case.name());
 }
 
-/// What the table says; one call where it says nothing.
+/// The expected number of calls. Without a row in the table, one call.
 fn expected(case: &Case) -> usize {
     let (api, variant) = (case.api().info().name, case.variant());
     let row = ROUNDS.iter().find(|(name, of, ..)| *name == api && *of == variant.as_deref());

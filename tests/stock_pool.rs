@@ -1,4 +1,4 @@
-//! What a stock pool's status says, by what its Deployment has seen.
+//! The status of a stock pool in different states of its Deployment.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -8,7 +8,7 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 use support::world::{Mood, World, status};
 
-/// Both flavours of the example, with all pods available.
+/// The example in both APIs, with all pods available.
 fn ready() -> Vec<World> {
     let examples = support::examples().into_iter();
     let pools = examples
@@ -21,7 +21,7 @@ fn ready() -> Vec<World> {
     pools.map(settled).collect()
 }
 
-/// The Deployment as its cluster has it, wrapped or not.
+/// The observed Deployment, wrapped or not.
 fn deployment(world: &mut World) -> &mut Value {
     let object = &mut world.composed.get_mut("deployment").unwrap().object;
     if object["kind"] == "Object" {
@@ -56,7 +56,7 @@ fn a_pool_is_ready_when_all_its_pods_are_available() {
 }
 
 #[test]
-fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
+fn change_is_not_ready_before_the_deployment_observes_the_change() {
     for world in ready() {
         let generation = status(&world.answer())["observedGeneration"].clone();
         let changes = [
@@ -71,7 +71,7 @@ fn a_change_is_not_ready_before_the_deployment_has_seen_it() {
         let notes =
             &mut unnoted.composed.get_mut("deployment").unwrap().object["metadata"]["annotations"];
         notes.as_object_mut().unwrap().remove("paved-road.fn.crossplane.io/asked");
-        assert!(told(&unnoted).starts_with("Ready"), "as an earlier release left it");
+        assert!(told(&unnoted).starts_with("Ready"), "as an earlier release composed it");
         for (world, (field, value)) in
             changes.iter().flat_map(|change| [(&world, change), (&unnoted, change)])
         {
@@ -93,8 +93,8 @@ fn counts_of_an_older_generation_are_never_called_ready() {
 }
 
 #[test]
-fn a_quantity_written_otherwise_is_no_change() {
-    // As an API server writes them.
+fn differently_written_quantity_changes_nothing() {
+    // As an API server formats them.
     let quantities = [
         ("16384Mi", "16Gi"),
         ("1.3Gi", "1395864371200m"),
@@ -171,7 +171,7 @@ fn last_sync_time_changes_only_with_the_status() {
 }
 
 #[test]
-fn gpus_come_with_their_toleration_and_go_with_it() {
+fn gpus_and_their_toleration_are_added_and_removed_together() {
     for mut world in ready() {
         let pod = |world: &World| {
             let desired = support::world::desired(&world.answer());
@@ -192,7 +192,7 @@ fn gpus_come_with_their_toleration_and_go_with_it() {
     }
 }
 
-/// What is asked for as the Deployment's strategy.
+/// The desired strategy of the Deployment.
 fn strategy(world: &World) -> Value {
     let mut desired = support::world::desired(&world.answer());
     let object = Value::Object(desired.remove("deployment").unwrap());
@@ -216,7 +216,7 @@ fn new_pool_with_gpus_replaces_pods_without_spare_gpus() {
 
 #[test]
 fn running_pool_keeps_its_strategy() {
-    // As a cluster completes a Deployment that names none.
+    // The defaults that a cluster adds to a Deployment without a strategy.
     let usual = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
     for mut world in ready() {
         let object = &mut world.composed.get_mut("deployment").unwrap().object;

@@ -1,5 +1,5 @@
-//! Unified environments that run: what follows the user, what follows the credentials, and what
-//! stays.
+//! Running unified environments: the values that follow the user, that follow the credentials, and
+//! that stay.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,9 +9,10 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Map, Value, json};
 use support::world::{Mood, World, desired, is_fatal, status};
 
-const MARK: &str = "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
+const CREDENTIALS_HASH: &str =
+    "/spec/template/metadata/annotations/paved-road.fn.crossplane.io~1credentials";
 
-/// An environment of the examples, in a state that a test may change.
+/// An environment of the examples, with changes by a test.
 #[derive(Clone)]
 struct Environment {
     xr: Value,
@@ -19,7 +20,7 @@ struct Environment {
     observed: Vec<Value>,
 }
 
-/// Both flavours, as they run.
+/// The running environments of both APIs.
 fn ready() -> Vec<Environment> {
     let of_ours = |example: &support::Example| {
         example.api.info().name == "unified-environment" && example.state == "ready"
@@ -44,7 +45,7 @@ impl Environment {
         response
     }
 
-    /// What is asked for in a slot; of a wrapper what it wraps.
+    /// The desired object of a slot. For a provider-kubernetes Object, its manifest.
     fn manifest(&self, slot: &str) -> Value {
         let object = self.object(slot);
         if object["kind"] == "Object" {
@@ -55,7 +56,7 @@ impl Environment {
     }
 
     fn object(&self, slot: &str) -> Value {
-        self.desired().remove(slot).unwrap_or_else(|| panic!("{slot} is not asked for")).into()
+        self.desired().remove(slot).unwrap_or_else(|| panic!("{slot} is not desired")).into()
     }
 
     fn desired(&self) -> std::collections::BTreeMap<String, Map<String, Value>> {
@@ -94,8 +95,9 @@ fn new_password_only_restarts_the_backend_pods() {
         let before = environment.manifest("backend-deployment");
         environment.credentials()["data"]["password"] = json!("QW5vdGhlckV4YW1wbGU=");
         let mut after = environment.manifest("backend-deployment");
-        assert_ne!(after.pointer(MARK), before.pointer(MARK));
-        *after.pointer_mut(MARK).unwrap() = before.pointer(MARK).unwrap().clone();
+        assert_ne!(after.pointer(CREDENTIALS_HASH), before.pointer(CREDENTIALS_HASH));
+        *after.pointer_mut(CREDENTIALS_HASH).unwrap() =
+            before.pointer(CREDENTIALS_HASH).unwrap().clone();
         assert_eq!(after, before);
     }
 }
@@ -142,7 +144,7 @@ fn user_variables_do_not_hide_the_database_variables() {
             "A",
             "PGSSLMODE",
         ];
-        assert_eq!(names, whole, "each before what is made of it, none twice");
+        assert_eq!(names, whole, "each before its uses, none twice");
         assert_eq!(variables[7]["value"], "verify-full");
         let secret = &container["envFrom"][0]["secretRef"]["name"];
         assert_eq!(
@@ -159,7 +161,7 @@ fn environment_is_ready_only_if_the_current_backend_answers() {
         assert!(environment.is_ready());
         let mut none = environment.clone();
         none.xr["spec"]["backend"]["replicas"] = json!(0);
-        assert!(!none.is_ready(), "nobody answers");
+        assert!(!none.is_ready(), "no pod answers");
         let mut newer = environment.clone();
         newer.xr["spec"]["backend"]["image"] = json!("ghcr.io/acme/checkout:1.5.0");
         assert!(!newer.is_ready(), "the new image does not run yet");
@@ -271,7 +273,7 @@ fn new_size_changes_connection_limit_and_resources() {
 }
 
 #[test]
-fn settings_neither_move_a_database_nor_take_an_ingress_away() {
+fn changed_settings_keep_databases_and_ingresses() {
     for mut environment in ready() {
         let before = environment.desired();
         let url = status(&environment.answer())["backendUrl"].clone();
@@ -299,7 +301,7 @@ fn publishers_follow_settings_and_policy_survives_unseen_site() {
     }
 }
 
-/// The example of each API, before anything exists.
+/// The example of each API, before any resource exists.
 fn new() -> Vec<World> {
     let examples = support::examples();
     let ours = examples.iter().filter(|example| {
@@ -308,7 +310,7 @@ fn new() -> Vec<World> {
     ours.map(World::new).collect()
 }
 
-/// What a world asks for in a slot; of a wrapper what it wraps.
+/// The desired object of a slot. For a provider-kubernetes Object, its manifest.
 fn asked(world: &World, slot: &str) -> Value {
     let response = world.answer();
     assert!(!is_fatal(&response), "{:?}", response.results);
@@ -381,7 +383,7 @@ fn new_ingress_has_annotations_and_a_certificate_by_settings() {
         assert_eq!(annotations["example.org/timeout"], "60");
         assert_eq!(ingress["spec"]["tls"][0]["secretName"], "wildcard");
 
-        // It keeps them, whatever Settings say later.
+        // The ingress keeps them after a change of Settings.
         world.input["unifiedEnvironment"]["ingress"] =
             json!({"annotations": {"example.org/other": "1"}});
         assert_eq!(asked(&world, "backend-ingress"), ingress);
@@ -398,7 +400,7 @@ fn running_ingress_gets_no_annotation_from_settings() {
     }
 }
 
-/// The same where every environment has a server of its own.
+/// The same, with a separate server for every environment.
 fn with_a_server() -> Vec<World> {
     let mut worlds = new();
     for world in &mut worlds {
@@ -410,7 +412,7 @@ fn with_a_server() -> Vec<World> {
 }
 
 #[test]
-fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
+fn new_server_names_its_final_snapshot_and_changes_immediately() {
     for world in with_a_server() {
         let mut world = world.settle(|_| Mood::Ready);
         let server = asked(&world, "postgres-instance")["spec"]["forProvider"].clone();
@@ -422,7 +424,8 @@ fn new_server_is_called_as_its_snapshot_says_and_changes_at_once() {
         );
         assert_eq!(server["maxAllocatedStorage"], Value::Null);
 
-        // A server of an earlier release: AWS named it, and its changes wait for a window.
+        // A server of an earlier release: AWS named it, and its changes wait for the maintenance
+        // window.
         let fields =
             &mut world.composed.get_mut("postgres-instance").unwrap().object["spec"]["forProvider"];
         let fields = fields.as_object_mut().unwrap();

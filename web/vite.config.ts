@@ -9,7 +9,9 @@ export default defineConfig(({ mode }) => ({
   plugins: [react(), sent(), mode === 'world' && pretend()],
   resolve: {
     alias: {
-      'markdown-to-jsx/react': fileURLToPath(new URL('src/parts/markdown.ts', import.meta.url)),
+      'markdown-to-jsx/react': fileURLToPath(
+        new URL('src/components/markdown.ts', import.meta.url),
+      ),
     },
   },
   build: {

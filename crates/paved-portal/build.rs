@@ -1,10 +1,10 @@
-//! Tells cargo where the pages are, which come into being without it.
+//! Tells cargo the folder of the pages. The pages are built without cargo.
 
 fn main() {
-    // A folder that is missing would count as changed with every build. Where it cannot be made
-    // there are no pages, which is no error.
+    // A missing folder would cause a rebuild each time. If it cannot be created, there are no
+    // pages, which is not an error.
     let _ = std::fs::create_dir_all("../../web/dist");
-    // Debug builds read the pages when they are asked for, and need not be built again.
+    // Debug builds read the pages at runtime, and need no rebuild.
     let watched = if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
         "../../web/dist"
     } else {

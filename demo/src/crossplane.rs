@@ -1,10 +1,11 @@
-//! What Crossplane and the providers do: environments come and go, part by part.
+//! A fake Crossplane with fake providers. It creates and deletes environments, one resource at a
+//! time.
 
 mod claim;
 mod cloud;
+mod deletion;
 mod environment;
-mod leaving;
-mod mirror;
+mod publish;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,22 +25,22 @@ use environment::Environment;
 /// Crossplane, with all providers.
 pub struct Crossplane {
     around: Around,
-    /// By the uid of the object that people applied.
+    /// By the UID of the object that users applied.
     environments: BTreeMap<String, Environment>,
 }
 
-/// What all environments share.
+/// Data shared by all environments.
 struct Around {
     store: Arc<Store>,
     kinds: Arc<Kinds>,
     recipes: Arc<Recipes>,
     quota: Quota,
-    /// What every duration is multiplied by.
+    /// The factor for all durations.
     pace: f64,
 }
 
 impl Crossplane {
-    /// One that has seen nothing yet.
+    /// A Crossplane that has not seen any object yet.
     pub fn new(cluster: &Cluster, recipes: &Arc<Recipes>, pace: f64) -> Result<Self> {
         let (store, kinds) = (Arc::clone(&cluster.store), Arc::clone(&cluster.kinds));
         let recipes = Arc::clone(recipes);
@@ -47,7 +48,7 @@ impl Crossplane {
         Ok(Self { around, environments: BTreeMap::new() })
     }
 
-    /// Brings every environment as far as it is at this time.
+    /// Advances every environment to this time.
     pub fn tick(&mut self, now: Timestamp) {
         let roots = self.roots();
         let known: Vec<&str> =
@@ -58,7 +59,7 @@ impl Crossplane {
         }
     }
 
-    /// Brings one as far as it is at this time; says whether it will go on by itself.
+    /// Advances one environment to this time. Returns whether it will continue automatically.
     pub fn tick_one(&mut self, key: &Key, now: Timestamp) -> bool {
         let found = self.roots().into_iter().find(|(_, found, _)| found == key);
         found.is_some_and(|(recipe, key, object)| self.step(recipe, &key, &object, now))
@@ -71,7 +72,7 @@ impl Crossplane {
         environment.step(object, &self.around, now)
     }
 
-    /// What people applied: its recipe, its place, and the object.
+    /// The applied objects, each with its recipe and key.
     fn roots(&self) -> Vec<(usize, Key, Arc<Value>)> {
         let of = |(index, recipe): (usize, &Recipe)| {
             let (_, found) = self.around.store.list(&recipe.kind.resource(), None);

@@ -1,6 +1,6 @@
-//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). Behind it, the
-//! module `crossplane` acts for Crossplane, the providers and their clouds, with the models of the
-//! crate `simulator` and the function in the same process.
+//! The portal with a fake cluster: a Kubernetes API in memory ([`fake_kube`]). The module
+//! `crossplane` simulates Crossplane, the providers and their clouds. It uses the models of the
+//! crate `simulator`, and the function in the same process.
 //!
 //! It is test equipment. Every caller on loopback has all rights.
 
@@ -24,36 +24,36 @@ use tokio::task::JoinSet;
 use self::crossplane::Crossplane;
 use recipes::Recipes;
 
-/// Who everybody is.
+/// The user of every request.
 pub const USER: &str = "ada";
 
-/// The namespace where things go if nobody says otherwise.
+/// The default namespace.
 pub const NAMESPACE: &str = "team-vision";
 
-/// A pretended cluster, for as long as it is held.
+/// A fake cluster. Dropping it stops the cluster.
 pub struct Demo {
-    /// Where its API is.
+    /// The address of its API.
     pub address: SocketAddr,
     server: Server,
     _tasks: JoinSet<()>,
 }
 
 impl Demo {
-    /// Starts one on a free port of loopback. At pace 1 parts take some seconds each; at 0.1 a
-    /// tenth of it.
+    /// Starts a cluster on a free port of loopback. At pace 1 each resource takes some seconds. At
+    /// 0.1 it takes a tenth of that time.
     pub async fn start(pace: f64, seeds: &[seed::Seed]) -> Result<Self> {
         let recipes = Arc::new(Recipes::load()?);
         let user = User::new(USER, &["system:masters", "system:authenticated"]);
         let cluster = Arc::new(Cluster::new(recipes.kinds()?, Access::open(user)));
         let mut crossplane = Crossplane::new(&cluster, &recipes, pace)?;
         seed::plant(seeds, &cluster, &recipes, &mut crossplane, pace)?;
-        let server = Server::start(cluster).await.context("taking a port")?;
+        let server = Server::start(cluster).await.context("starting the fake cluster")?;
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { run(crossplane, pace).await });
         Ok(Self { address: server.address, server, _tasks: tasks })
     }
 
-    /// Writes a kubeconfig that leads to it.
+    /// Writes a kubeconfig for the cluster.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
         let kubeconfig = self.server.kubeconfig("demo", NAMESPACE, &json!({}));
         std::fs::write(path, kubeconfig.to_string())
@@ -61,7 +61,7 @@ impl Demo {
     }
 }
 
-/// Lets Crossplane and the clouds go on, for ever.
+/// Runs Crossplane and the clouds permanently.
 async fn run(mut crossplane: Crossplane, pace: f64) {
     const TICK: Duration = Duration::from_millis(500);
     let mut ticks = tokio::time::interval(TICK.mul_f64(pace.clamp(0.02, 1.0)));

@@ -61,12 +61,12 @@ async fn run(args: &Args) -> Result<()> {
         ended = portal.wait() => bail!("the portal ended with {}", ended.context("waiting for the portal")?),
         () = answers(listen) => {}
     }
-    println!("Open http://{listen} and make something: no cluster and no cloud is touched.");
+    println!("Open http://{listen}. The portal uses no real cluster and no cloud.");
     println!(
         "The command line works too: export KUBECONFIG={}; paved list -A",
         kubeconfig.display()
     );
-    println!("Ctrl-C ends it.");
+    println!("Press Ctrl-C to stop.");
     tokio::select! {
         ended = portal.wait() => {
             let status = ended.context("waiting for the portal")?;
@@ -83,10 +83,9 @@ async fn run(args: &Args) -> Result<()> {
 
 /// Resolves the portal's address, and fails if the address is in use.
 async fn free(listen: &str) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(listen)
-        .await
-        .with_context(|| format!("--listen {listen} cannot be taken"))?;
-    listener.local_addr().context("taking a port")
+    let listener =
+        TcpListener::bind(listen).await.with_context(|| format!("could not listen on {listen}"))?;
+    listener.local_addr().context("reading the address of the listener")
 }
 
 /// Waits until the address accepts connections.

@@ -1,5 +1,5 @@
-//! What the platform team of the fake cluster has installed: namespaces, the APIs, Crossplane, the
-//! function, the providers and their configs. `paved doctor` looks at it.
+//! The platform team's installation on the fake cluster: namespaces, the APIs, Crossplane, the
+//! function, the providers and their configs. `paved doctor` checks it.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use xtask::providers::Package;
 
 use crate::recipes::{Recipe, Recipes};
 
-/// The version of Crossplane that the fake cluster behaves like.
+/// The version of Crossplane that the fake cluster simulates.
 const CROSSPLANE: &str = "v2.3.4";
 
-/// Everything that is there before anybody makes anything.
+/// All objects that exist before the first environment.
 pub fn installed(kinds: &Kinds, recipes: &Recipes) -> Vec<Value> {
     let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "status": {"phase": "Active"}});
     let namespaces = ["default", "crossplane-system", "team-vision", "team-shop"].map(namespace);
@@ -24,7 +24,7 @@ pub fn installed(kinds: &Kinds, recipes: &Recipes) -> Vec<Value> {
     namespaces.into_iter().chain(apis).chain([recipes.config.clone()]).chain(platform).collect()
 }
 
-/// Everything that is installed for these kinds and APIs.
+/// All packages and configs for these kinds and APIs.
 fn platform(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
     let mut all = vec![crossplane()];
     all.extend(functions(recipes));
@@ -33,7 +33,7 @@ fn platform(kinds: &[Kind], recipes: &[Recipe]) -> Vec<Value> {
     all
 }
 
-/// The XRD of an API as it is once Crossplane serves it.
+/// The XRD of an API after Crossplane has established it.
 fn established(xrd: &Value) -> Value {
     let mut xrd = xrd.clone();
     let mut conditions = vec![condition("Established", "WatchingCompositeResource")];
@@ -69,7 +69,7 @@ fn package(kind: &str, name: &str, reference: &str) -> Value {
     })
 }
 
-/// The functions that the Compositions name.
+/// The functions in the Compositions.
 fn functions(recipes: &[Recipe]) -> impl Iterator<Item = Value> {
     let steps = recipes.iter().flat_map(|recipe| list(&recipe.composition, "/spec/pipeline"));
     let named = steps.map(|step| text(step, "/functionRef/name").to_owned());
@@ -84,7 +84,7 @@ fn functions(recipes: &[Recipe]) -> impl Iterator<Item = Value> {
     by_name.into_values()
 }
 
-/// The providers that serve the kinds, and what a cloud's providers share.
+/// The providers of the kinds, and the family providers of the clouds.
 fn providers(kinds: &[Kind]) -> impl Iterator<Item = Value> {
     let serving = kinds.iter().filter_map(|kind| Package::serving(&kind.group));
     let families = ["aws", "gcp", "azure"].into_iter().filter_map(Package::family);
@@ -98,7 +98,7 @@ fn providers(kinds: &[Kind]) -> impl Iterator<Item = Value> {
     by_name.into_values()
 }
 
-/// The config `default` of a kind of provider configs that has no namespace.
+/// The config `default` of a cluster-scoped kind of provider configs.
 fn provider_config(kind: &Kind) -> Option<Value> {
     let is_config = ["ProviderConfig", "ClusterProviderConfig"].contains(&kind.name.as_str());
     (is_config && !kind.namespaced).then(|| {

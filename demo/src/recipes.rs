@@ -1,4 +1,5 @@
-//! What environments are made by: both flavours of every API, with the Settings of all examples.
+//! The APIs of the environments: every API as claims API and as namespaced API, with the Settings
+//! of all examples.
 
 use std::fs;
 
@@ -10,41 +11,41 @@ use k8s_schema::Schemas;
 use serde_json::{Map, Value, json};
 use xtask::{workspace, yaml};
 
-/// What an environment's own object is made by.
+/// The definitions of one API.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The kind of the claim, or of the composite that people apply.
+    /// The kind of the claim or of the composite that users apply.
     pub kind: Kind,
     /// The kind of the composite.
     pub composite: Kind,
     /// Its definition.
     pub xrd: Value,
-    /// What composes it.
+    /// Its Composition.
     pub composition: Value,
 }
 
 impl Recipe {
-    /// Whether people apply a claim.
+    /// Whether users apply a claim.
     pub fn is_claim(&self) -> bool {
         self.kind.name != self.composite.name || self.kind.group != self.composite.group
     }
 }
 
-/// The recipes of all environments.
+/// The recipes of all APIs.
 pub struct Recipes {
-    /// One for each API and flavour.
+    /// One for each API, as claims API and as namespaced API.
     pub all: Vec<Recipe>,
-    /// What the platform team has decided: that which the examples need.
+    /// The platform team's Settings, as needed by the examples.
     pub config: Value,
 }
 
 impl Recipes {
-    /// Reads them from the types and the examples.
+    /// Creates the recipes from the types, and the Settings from the examples.
     pub fn load() -> Result<Self> {
         Ok(Self { all: Flavour::ALL.into_iter().flat_map(recipes).collect(), config: config()? })
     }
 
-    /// The kinds of environments, and those of the slices of the providers' CRDs.
+    /// The kinds of environments, and the kinds in the reduced CRDs of the providers.
     pub fn kinds(&self) -> Result<Kinds> {
         let mut more = Vec::new();
         let folder = workspace::root().join("tests/schemas");
@@ -75,7 +76,7 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
         };
         let composite = kind("names", flavour == Flavour::Namespaced);
         let mut kind = if flavour == Flavour::Claims {
-            // As Crossplane says of every claim.
+            // Crossplane gives every claim this category.
             let mut claim = kind("claimNames", true);
             claim.categories.push("claim".to_owned());
             claim
@@ -88,8 +89,8 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// The EnvironmentConfig that the Compositions name, with the settings of all examples, and
-/// machines of the p family on offer.
+/// The EnvironmentConfig of the Compositions, with the Settings of all examples and the p family as
+/// allowed machines.
 fn config() -> Result<Value> {
     let mut data = Map::new();
     for api in APIS {
@@ -105,10 +106,10 @@ fn config() -> Result<Value> {
             );
         }
     }
-    // A GPU workspace with all defaults can be reached by SSH.
+    // SSH can reach a GPU workspace with all defaults.
     data["gpuWorkspace"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
-    // Machines that cost more than those on offer by default: the account's quota refuses them, as
-    // the demo shows.
+    // Includes a machine that is more expensive than the default ones. The account's quota rejects
+    // it, which the demo shows.
     data["gpuWorkspace"]["instanceTypes"] =
         json!(["g4dn.xlarge", "g4dn.2xlarge", "g5.xlarge", "g5.2xlarge", "p5.4xlarge"]);
     Ok(manifests::environment_config(data))

@@ -19,14 +19,14 @@ use crate::recipes::Recipes;
 /// The annotation with the owner for the portal.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";
 
-/// The longest time until an environment comes to rest, in seconds at pace 1.
-const LONGEST: f64 = 120.0;
+/// The maximum seconds until an environment is settled, at pace 1.
+const MAX_SETTLE_SECONDS: f64 = 120.0;
 
 /// An environment that was created some time ago, from an example.
 pub struct Seed {
     /// The example's folder.
     pub api: &'static str,
-    /// Its flavour.
+    /// The claims API or the namespaced API.
     pub flavour: Flavour,
     /// Its namespace.
     pub namespace: &'static str,
@@ -133,7 +133,7 @@ pub fn plant(
     }
     for seed in seeds {
         let (mut clock, key) = (now - seed.age, seed.plant(store, kinds, now)?);
-        let end = now.min(clock + SignedDuration::from_secs_f64(LONGEST * pace));
+        let end = now.min(clock + SignedDuration::from_secs_f64(MAX_SETTLE_SECONDS * pace));
         while clock <= end && crossplane.tick_one(&key, clock) {
             clock += STEP.min(SignedDuration::from_secs_f64(pace));
         }

@@ -1,6 +1,6 @@
-//! The API, by the client that the portal uses.
+//! Tests the API with the portal's client.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod support;
 
@@ -41,7 +41,7 @@ async fn discovery_is_served_in_both_shapes() {
         .flat_map(|group| &group.versions)
         .flat_map(|version| &version.resources);
     let marked = resources.filter(|one| one.categories.iter().any(|one| one == "paved")).count();
-    assert_eq!(marked, 10, "five kinds of two flavours");
+    assert_eq!(marked, 10, "five kinds of two APIs");
     for (group, version, kind, scope) in [
         ("", "v1", "Secret", Scope::Namespaced),
         ("ec2.aws.upbound.io", "v1beta2", "Instance", Scope::Cluster),
@@ -64,7 +64,7 @@ async fn a_watch_sees_every_write_in_order() {
     maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}})))
         .await
         .unwrap();
-    // The same again is no change.
+    // An equal write does not create a version.
     maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"x": "2"}})))
         .await
         .unwrap();
@@ -105,7 +105,7 @@ async fn concurrent_writers_one_succeeds_and_the_others_get_a_conflict() {
 }
 
 #[tokio::test]
-async fn object_with_a_finalizer_goes_when_it_is_released() {
+async fn object_is_deleted_when_its_finalizer_is_removed() {
     let (_demo, client) = start(FAST, &[]).await;
     let maps = maps(&client);
     let mut held = map("a", &json!({}));
@@ -202,8 +202,8 @@ async fn a_claim_is_checked_as_an_api_server_checks_it() {
     assert_eq!(code(absent.unwrap_err()).0, 404);
 }
 
-/// A user who could bind a claim would make a namespace of that name theirs, and delete it with the
-/// claim.
+/// If users could bind a claim, they would gain control of a namespace with that name, and could
+/// delete it with the claim.
 #[tokio::test]
 async fn claim_that_names_its_composite_is_rejected() {
     let (_demo, client) = start(FAST, &[]).await;

@@ -1,7 +1,7 @@
-//! Environments: they come, part by part, with what one needs to connect; they fail and recover;
-//! and nothing is left of them.
+//! Environments become ready one resource at a time, with connection details. They fail and
+//! recover, and their deletion leaves no objects.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::{FAST, condition, eventually, is_ready, start};
 
 const NAMESPACE: &str = "team-shop";
 
-/// Applies an example, and gives the objects of its kind.
+/// Applies an example, and returns the API of its kind and the object's name.
 async fn apply(
     client: &Client,
     api: &str,
@@ -42,7 +42,7 @@ async fn apply(
     (objects, name)
 }
 
-/// Everything in the cluster but what was there before anybody made anything.
+/// All objects in the cluster, without those that existed before the first environment.
 async fn left(client: &Client) -> Vec<String> {
     const OURS: [&str; 4] =
         ["Namespace", "CompositeResourceDefinition", "Composition", "EnvironmentConfig"];
@@ -73,7 +73,7 @@ async fn left(client: &Client) -> Vec<String> {
     left
 }
 
-/// The Secret that an environment names for its connection details.
+/// The Secret for connection details in an environment's spec.
 fn secret_of(object: &DynamicObject) -> Option<String> {
     let named = object.data["spec"]["writeConnectionSecretToRef"]["name"].as_str();
     named.map(str::to_owned)
@@ -113,7 +113,7 @@ async fn comes_and_goes(client: &Client, api: &str, flavour: Flavour) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parts_become_ready_one_after_the_other_and_go_so() {
+async fn resources_become_ready_and_are_deleted_one_after_the_other() {
     let (_demo, client) = start(0.1, &[]).await;
     let before = left(&client).await;
     let (objects, name) = apply(&client, "gpu-workspace", Flavour::Claims, &json!({})).await;
@@ -122,7 +122,7 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
         parts.iter().filter(|part| part["ready"] == true).count()
     };
     let mut counts = Vec::new();
-    eventually("it is ready", async || {
+    eventually("the environment is ready", async || {
         let object = objects.get(&name).await.unwrap();
         counts.push(count(&object));
         is_ready(&object).then_some(())
@@ -132,7 +132,7 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
     counts.dedup();
     assert!(counts.len() >= 4, "{counts:?}");
 
-    // While it goes, the parts themselves tell what is left.
+    // During the deletion, the resources themselves have the state.
     let machines = support::api(&client, "", "ec2.aws.upbound.io/v1beta2", "Instance", "instances");
     let groups =
         support::api(&client, "", "ec2.aws.upbound.io/v1beta1", "SecurityGroup", "securitygroups");
@@ -148,8 +148,8 @@ async fn parts_become_ready_one_after_the_other_and_go_so() {
     assert_eq!(condition(&claim, "Ready")["reason"], "Deleting");
     eventually("the machine is gone", async || going(&machines).await.is_none().then_some(()))
         .await;
-    assert!(going(&groups).await.is_some(), "what it used goes after it");
-    eventually("all is gone", async || {
+    assert!(going(&groups).await.is_some(), "the firewall remains until then");
+    eventually("the claim is gone", async || {
         objects.get_opt(&name).await.unwrap().is_none().then_some(())
     })
     .await;
@@ -162,7 +162,7 @@ async fn refused_resource_is_named_and_recovers_after_a_change() {
     let over = json!({"parameters": {"instanceType": "p5.4xlarge"}});
     for flavour in Flavour::ALL {
         let (objects, name) = apply(&client, "gpu-workspace", flavour, &over).await;
-        let failed = eventually("it fails", async || {
+        let failed = eventually("the environment fails", async || {
             let object = objects.get(&name).await.unwrap();
             (object.data["status"]["phase"] == "Failed").then_some(object)
         })
@@ -174,7 +174,7 @@ async fn refused_resource_is_named_and_recovers_after_a_change() {
         );
         let smaller = json!({"spec": {"parameters": {"instanceType": "g4dn.xlarge"}}});
         objects.patch(&name, &PatchParams::default(), &Patch::Merge(smaller)).await.unwrap();
-        eventually("it recovers", async || {
+        eventually("the environment recovers", async || {
             is_ready(&objects.get(&name).await.unwrap()).then_some(())
         })
         .await;
@@ -238,7 +238,7 @@ async fn object_without_an_owner_stays() {
     eventually("it is ready", async || is_ready(&objects.get(&name).await.unwrap()).then_some(()))
         .await;
     objects.delete(&name, &DeleteParams::foreground()).await.unwrap();
-    eventually("it is gone", async || {
+    eventually("the environment is gone", async || {
         objects.get_opt(&name).await.unwrap().is_none().then_some(())
     })
     .await;

@@ -1,6 +1,6 @@
-//! The portal itself before the pretended cluster: from the kinds to the stream of changes.
+//! Tests the portal on the fake cluster, from the kinds to the stream of changes.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod support;
 
@@ -15,7 +15,7 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use support::{client, eventually, start};
 
-/// A portal, for as long as it is held.
+/// A portal. Dropping it stops the process.
 struct Portal {
     process: Child,
     url: String,
@@ -30,7 +30,7 @@ impl Drop for Portal {
     }
 }
 
-/// The program, which was built with this test.
+/// The `paved` program, which was built with this test.
 fn paved() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let built = here.parent().and_then(|folder| folder.parent()).unwrap().join("paved");

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { BrowserContext, Page } from '@playwright/test';
 import { world } from './world.ts';
 
-/** The pages bring it along for their own tests. */
+/** axe from the pages' own development dependencies. */
 const AXE = readFileSync(new URL('../../web/node_modules/axe-core/axe.min.js', import.meta.url), 'utf8');
 
-/** The widths at which everything must be readable: a phone and a laptop. */
+/** The widths at which every page must be readable: a phone and a laptop. */
 const WIDTHS = [390, 1280];
 
 const SCHEMES = ['light', 'dark'] as const;
@@ -18,7 +18,10 @@ interface Axe {
   run: (context: Document, options: object) => Promise<{ violations: Violation[] }>;
 }
 
-/** Notes what a browser says is wrong with the portal's pages. That something was refused or did not answer, the pages tell themselves. */
+/**
+ * Records errors that a browser reports on the portal's pages. Failed requests are left out,
+ * because the pages themselves show them.
+ */
 export async function listen(context: BrowserContext, complaints: string[]): Promise<void> {
   const isOurs = (page: Page | null) => [world.ada, world.bob].some(({ portal }) => page?.url().startsWith(portal));
   context.on('console', (message) => {
@@ -32,7 +35,10 @@ export async function listen(context: BrowserContext, complaints: string[]): Pro
   });
 }
 
-/** What is wrong with a page for somebody, in both schemes, on a phone and on a laptop: colours, names, structure, and what sticks out. */
+/**
+ * The accessibility faults of a page in both colour schemes, on a phone and on a laptop: colours,
+ * names, structure and overflow.
+ */
 export async function faultsOf(page: Page): Promise<string[]> {
   const faults: string[] = [];
   const size = page.viewportSize();
@@ -52,10 +58,12 @@ export async function faultsOf(page: Page): Promise<string[]> {
   return faults;
 }
 
-/** The longest that anything moves, in milliseconds. What is folded away does not move on, and would be waited for ever. */
+/**
+ * The longest wait for animations, in milliseconds. Animations of a collapsed element never finish.
+ */
 const MOVING = 2000;
 
-/** Waits until everything stands in its colours: what is half faded in is too pale. */
+/** Waits until animations have ended: half-faded text fails the contrast check. */
 async function settled(page: Page, colorScheme: string): Promise<void> {
   await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: 'attached' });
   await page.evaluate((longest) => {
@@ -66,10 +74,10 @@ async function settled(page: Page, colorScheme: string): Promise<void> {
 }
 
 async function violations(page: Page): Promise<string[]> {
-  // As the browser's own tools do it: the portal forbids scripts that it has not sent.
+  // Evaluate axe as developer tools do, because the portal forbids scripts of other origins.
   await page.evaluate(`${AXE};0`);
   return page.evaluate(async () => {
-    // Styles are looked at as they apply, and not fetched once more.
+    // Check the styles as applied, without fetching them again.
     const { violations } = await (window as unknown as { axe: Axe }).axe.run(document, { preload: false });
     return violations.map(({ id, nodes }) => `${id} at ${nodes.slice(0, 3).map(({ target }) => target.join(' ')).join(', ')}`);
   });

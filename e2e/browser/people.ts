@@ -6,18 +6,18 @@ type Name = 'ada' | 'bob';
 type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
 
 interface People {
-  /** A page before ada, who is signed in. */
+  /** The page of ada, signed in. */
   ada: Page;
-  /** A page before bob, who is of another team. */
+  /** The page of bob, signed in to another team. */
   bob: Page;
-  /** One more browser in somebody's hands. */
+  /** Opens a page for a person in one more browser. */
   another: (name: Name) => Promise<Page>;
-  /** What browsers say is wrong with the pages; nothing may be left of it in the end. */
+  /** Errors that browsers report on the pages. A test fails if one remains at its end. */
   complaints: string[];
 }
 
 interface Sessions {
-  /** Somebody's session: they sign in once. */
+  /** A person's session. Each person signs in once. */
   sessionOf: (name: Name) => Promise<Session>;
 }
 
@@ -67,7 +67,7 @@ export const test = base.extend<People, Sessions>({
   ],
 });
 
-/** Signs in from the portal's first page, at a provider that asks who it is and then for consent. */
+/** Signs in from the portal's first page. The provider asks for a login, then for consent. */
 export async function signIn(page: Page, { login }: Account): Promise<void> {
   await page.getByRole('link', { name: 'Sign in' }).click();
   await page.getByPlaceholder('Enter any login').fill(login);
@@ -77,7 +77,7 @@ export async function signIn(page: Page, { login }: Account): Promise<void> {
   await expect(page.getByText(login, { exact: true })).toBeVisible();
 }
 
-/** What clouds and clusters have to do first: it may take as long as on the busiest of machines. */
+/** For the work of clouds and clusters, which takes long on a busy machine. */
 export const eventually = expect.configure({ timeout: 480_000 });
 
 export { expect };

@@ -1,12 +1,12 @@
 import { world } from './world.ts';
 
-/** What a cloud does with parts of some kind; where nothing is said, as usual. */
+/** The behaviour of a cloud for resources of one kind. Absent fields mean normal behaviour. */
 interface Rule {
-  /** Refuses to make them, in these words. */
+  /** The cloud refuses to create them, with this message. */
   create?: string;
-  /** Refuses to delete them, in these words. */
+  /** The cloud refuses to delete them, with this message. */
   delete?: string;
-  /** Makes them, and they are of no use yet, for this reason. */
+  /** The resources exist but are unavailable, for this reason. */
   unavailable?: string;
 }
 
@@ -18,9 +18,9 @@ async function ask(method: string, path: string, body?: Rule): Promise<Response>
 
 /** The clouds behind ada's environments. */
 export const cloud = {
-  /** From here on parts of this kind of this environment fare so. */
+  /** Sets the behaviour for an environment's resources of this kind. */
   treats: (environment: string, kind: string, rule: Rule) => ask('PUT', `rules/${environment}/${kind}`, rule),
-  /** … and from here on as usual. */
+  /** Restores the normal behaviour. */
   relents: (environment: string, kind: string) => ask('DELETE', `rules/${environment}/${kind}`),
 };
 
@@ -30,13 +30,13 @@ export const apiServer = {
   start: () => ask('PUT', 'processes/kube-apiserver'),
 };
 
-/** Crossplane, which listens to the API server again a while later than others do once that was away. */
+/** Crossplane. After an outage of the API server, it receives events later than other clients. */
 export const crossplane = {
-  /** Waits until it hears what becomes of an environment. */
+  /** Waits until Crossplane receives events of an environment. */
   hearsOf: (environment: string) => ask('PUT', `environments/${environment}`),
 };
 
-/** The names of the environments that ada's team really has. */
+/** The names of the environments that ada's team has in the cluster. */
 export async function existing(): Promise<string[]> {
   return (await ask('GET', 'environments')).json() as Promise<string[]>;
 }

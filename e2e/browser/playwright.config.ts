@@ -5,13 +5,13 @@ const SECOND = 1000;
 
 export default defineConfig({
   testDir: 'specs',
-  // A specification tells a story: what somebody made is there in what follows.
+  // The tests of a specification tell one story: later tests use the environments of earlier ones.
   workers: 1,
   retries: 0,
   maxFailures: 1,
   forbidOnly: true,
   reporter: 'list',
-  // Generous: other scenarios keep the machine busy meanwhile.
+  // Generous limits, because other scenarios keep the machine busy meanwhile.
   timeout: 600 * SECOND,
   expect: { timeout: 90 * SECOND },
   use: {

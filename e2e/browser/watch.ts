@@ -2,10 +2,13 @@ import type { Page } from '@playwright/test';
 import { COMPLETE, progress, tree } from './pages.ts';
 import { eventually, expect } from './people.ts';
 
-/** How parts fare at one moment, by their names. */
+/** The states of an environment's resources at one moment, by name. */
 type States = Record<string, string>;
 
-/** What browsers tell of a jump, as wicg.github.io/layout-instability has it: the types of TypeScript do not know it. */
+/**
+ * A browser's entry for a layout shift (wicg.github.io/layout-instability). TypeScript's types lack
+ * it.
+ */
 interface LayoutShift extends PerformanceEntry {
   value: number;
   hadRecentInput: boolean;
@@ -18,10 +21,13 @@ interface LayoutShiftSource {
   currentRect: DOMRectReadOnly;
 }
 
-/** The most that a page may move under whoever reads it, as web.dev/articles/cls has it. */
+/** The highest cumulative layout shift of a good page (web.dev/articles/cls). */
 const STEADY = 0.1;
 
-/** Looks on from here while an environment is made. What is given back waits until it is ready: it has become so part by part, and nothing has jumped. */
+/**
+ * Watches a page while an environment is created. The returned function waits until the environment
+ * is ready. It fails unless resources became ready one by one and the layout stayed steady.
+ */
 export async function watch(page: Page): Promise<() => Promise<void>> {
   const noted = await page.evaluateHandle(note);
   return async () => {
@@ -31,13 +37,16 @@ export async function watch(page: Page): Promise<() => Promise<void>> {
     const { moments, moves } = await noted.jsonValue();
     expect(new Set(Object.values(moments.at(-1) ?? {}))).toEqual(new Set(['Ready']));
     const steps = moments.map((states) => Object.values(states)).map((all) => ({ ready: all.filter((state) => state === 'Ready').length, of: all.length }));
-    expect(steps.some(({ ready, of }) => ready < of && (ready > 0 || of === 1)), `ready part by part: ${JSON.stringify(steps)}`).toBe(true);
+    expect(steps.some(({ ready, of }) => ready < of && (ready > 0 || of === 1)), `ready one by one: ${JSON.stringify(steps)}`).toBe(true);
     const moved = moves.reduce((sum, { value }) => sum + value, 0);
     expect(moved, `how much of the page has moved: ${JSON.stringify(moves, null, 1)}`).toBeLessThan(STEADY);
   };
 }
 
-/** Notes within a page what it shows of an environment's parts each time that it changes, so that nothing is missed, and how much moves there by itself. */
+/**
+ * Runs in the page. Records the resources' states at each change, so that none is missed, and the
+ * layout shifts without user input.
+ */
 function note() {
   const noted = { moments: [] as States[], moves: [] as { value: number; what: string[] }[] };
   const look = () => {

@@ -1,18 +1,18 @@
-/** Where everything is: the scenario says it. */
+/** The addresses that the scenario passes to the specifications. */
 interface World {
   ada: Account;
   bob: Account;
-  /** Where the control plane is asked for what nobody can do at a page. */
+  /** The URL for requests to the control plane that no page offers. */
   remote: string;
 }
 
-/** How somebody is called at the OpenID provider, and the replica of the portal that they go to. */
+/** A person's login at the OpenID provider, and the replica of the portal that this person uses. */
 export interface Account {
   login: string;
   portal: string;
 }
 
-const told = process.env['PAVED_ROAD_WORLD'];
-if (!told) throw new Error('Specifications are played on a control plane: cargo xtask e2e people_use_the_pages');
+const text = process.env['PAVED_ROAD_WORLD'];
+if (!text) throw new Error('The specifications need a control plane. Run: cargo xtask e2e people_use_the_pages');
 
-export const world = JSON.parse(told) as World;
+export const world = JSON.parse(text) as World;

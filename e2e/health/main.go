@@ -1,5 +1,5 @@
-// Health reads JSON objects from standard input and prints a line for each object: the status that
-// kstatus computes, and the health that a Lua script for Argo CD returns.
+// Health reads JSON objects from standard input. For each object, it prints the status of kstatus
+// and the health that a Lua script for Argo CD returns.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// An OpenID provider on loopback. Whoever signs in as NAME.GROUP is a member of GROUP.
-// Arguments: the redirect URIs of its one client, `portal`, which is a public one. Prints its issuer when it listens.
+// An OpenID provider on loopback. A user NAME.GROUP is a member of GROUP.
+// Arguments: the redirect URIs of its only client, the public client `portal`. Prints its issuer
+// when it listens.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
 

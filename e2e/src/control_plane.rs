@@ -1,18 +1,18 @@
-//! A whole control plane on this machine, as processes on loopback: no containers, no cluster.
+//! A whole control plane on this machine: processes on loopback, without containers or a cluster.
 //!
-//! etcd, Kubernetes' API server with controllers and a scheduler, nodes that pretend, Crossplane
-//! under its own chart's rights, a registry, our function and Configurations installed from
-//! packages, provider-kubernetes and provider-helm, and a second API server for what lies inside
-//! virtual clusters. Several control planes can run on one machine.
+//! It consists of etcd, a Kubernetes API server with controllers and a scheduler, fake nodes, and
+//! Crossplane with the rights of its chart. A registry serves the packages of our function, our
+//! Configurations and the providers. provider-kubernetes and provider-helm are real programs. A
+//! second API server holds the contents of virtual clusters. Several control planes can run on one
+//! machine.
 
-mod breakers;
 pub mod charts;
+mod circuit_breakers;
 mod clouds;
 mod cluster;
 mod crossplane;
 mod function;
-mod ground;
-mod inside;
+mod guest_cluster;
 mod metrics;
 pub mod packages;
 pub mod pki;
@@ -24,6 +24,7 @@ mod proxy;
 pub mod runtime;
 pub mod settings;
 mod version;
+mod workdir;
 
 use std::{
     fs,
@@ -39,16 +40,16 @@ use tokio::{sync::Mutex, try_join};
 use xtask::{package, workspace, yaml};
 
 pub use self::{
-    breakers::Breakers,
+    circuit_breakers::CircuitBreakers,
     cluster::Cluster,
     function::Function,
-    ground::Ground,
     metrics::Metrics,
     packages::Registry,
     process::{Process, Program},
     proxy::Proxy,
     runtime::Runtime,
     version::CoreVersion,
+    workdir::Workdir,
 };
 use self::{crossplane::Core, postgres::Postgres};
 use crate::kubeconfig;
@@ -61,33 +62,32 @@ const OUTER: &str = "outer";
 
 /// How a control plane is started.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 pub struct Options {
-    /// Which Crossplane it is.
+    /// Version of Crossplane.
     pub core: CoreVersion,
-    /// Wait less for Usages, where a program of that version does.
+    /// Use a build of Crossplane with a shorter wait for Usages, if this version has one.
     pub fast: bool,
-    /// Install our packages and those that they depend on.
+    /// Install our packages and their dependencies.
     pub install: bool,
-    /// Where `cargo xtask package` has left our packages, of which the Function's program is run;
-    /// without it they are built of the workspace, with images that hold no program, and the one
-    /// that was built for tests is run.
+    /// Folder with packages of `cargo xtask package`. The function then runs from its package.
+    /// Without a folder, the packages are built from the workspace, with images that hold no
+    /// program. The function is then the program that was built for tests.
     pub packages: Option<PathBuf>,
     /// The sources with the roles, Settings, charts and examples.
     pub sources: PathBuf,
     /// The version of our packages.
     pub release: String,
-    /// How many processes of the function there are.
+    /// Number of the function's processes.
     pub replicas: usize,
-    /// How long clouds take for a round of a kind's model; a cluster takes four. Zero: everything
-    /// at once.
+    /// Duration of one round of a kind's model. A cluster takes four rounds. With zero, all
+    /// resources are ready at once.
     pub pace: Duration,
-    /// Print nothing.
+    /// Print no output.
     pub quiet: bool,
-    /// Leave the folder, with the logs, where it is.
+    /// Keep the folder, with the logs.
     pub keep: bool,
-    /// Where logs are copied to when something has failed: each control plane's into a folder of
-    /// its own.
+    /// Folder for copies of the logs after a failure. Each control plane gets its own subfolder.
     pub logs: Option<PathBuf>,
 }
 
@@ -110,67 +110,67 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Our packages that are installed.
+    /// The flags of our installed packages.
     fn args(&self) -> package::Args {
         let (release, flavour) = (self.release.clone(), self.core.flavour());
         package::Args { release, flavour, ..package::Args::default() }
     }
 }
 
-/// A control plane that runs. Dropped, it is gone: its processes and its folder.
+/// A running control plane. Drop stops its processes and removes its folder.
 pub struct ControlPlane {
     /// The cluster that Crossplane runs in, where claims are applied.
     pub outer: Cluster,
-    /// The cluster that all virtual clusters share, and those of EKS.
+    /// The cluster behind all virtual clusters and EKS clusters.
     pub inner: Cluster,
-    /// Where packages are.
+    /// The registry with the packages.
     pub registry: Registry,
-    /// Chart repositories, and the way into virtual clusters.
+    /// The proxy to chart repositories and virtual clusters.
     pub proxy: Proxy,
-    /// The package runtime's part: says where functions are reached.
+    /// The fake package runtime, which sets the endpoints of functions.
     pub runtime: Runtime,
     /// The function's replicas.
     pub function: Function,
-    /// What Crossplane counts.
+    /// Crossplane's metrics.
     pub metrics: Metrics,
-    /// The turn to install add-ons inside virtual clusters: they would be there twice, as all
-    /// virtual clusters are one cluster.
+    /// The lock for add-ons inside virtual clusters. All virtual clusters share one cluster, so
+    /// add-ons must not be installed twice.
     pub add_ons: Arc<Mutex<()>>,
-    /// The turn to make one of the environments that stand.
-    pub standing: Mutex<()>,
-    /// The PostgreSQL server on which provider-sql's kinds are played, where one is installed.
+    /// The lock for creating a shared environment.
+    pub shared_fixtures: Mutex<()>,
+    /// The PostgreSQL server for provider-sql's kinds, if PostgreSQL is installed.
     pub postgres: Option<Postgres>,
-    ground: Arc<Ground>,
+    workdir: Arc<Workdir>,
     options: Options,
-    _inside: inside::Inside,
+    _guest_cluster: guest_cluster::GuestCluster,
 }
 
 impl ControlPlane {
-    /// Starts everything; returns when all packages are healthy. A component that fails is named,
-    /// with the end of its log.
+    /// Starts all components, and returns when all packages are healthy. An error names the
+    /// component that failed, with the end of its log.
     pub async fn start(options: &Options) -> Result<Self> {
         let begin = Instant::now();
-        let ground =
-            Arc::new(Ground::new(options.core.tool(options.fast), options.quiet, options.keep)?);
-        let registry = Registry::start(&ground).await?;
+        let workdir =
+            Arc::new(Workdir::new(options.core.tool(options.fast), options.quiet, options.keep)?);
+        let registry = Registry::start(&workdir).await?;
         let ((), (outer, inner, core), sites) = try_join!(
-            publish(&ground, &registry, options),
-            clusters(&ground, options.core),
-            charts::pack(&ground, &options.sources)
+            publish(&workdir, &registry, options),
+            clusters(&workdir, options.core),
+            charts::pack(&workdir, &options.sources)
         )?;
-        let proxy = Proxy::start(sites, inner.port, ground.folder()).await?;
-        let inside = inside::Inside::start(&outer, &inner, &proxy.url);
+        let proxy = Proxy::start(sites, inner.port, workdir.folder()).await?;
+        let guest_cluster = guest_cluster::GuestCluster::start(&outer, &inner, &proxy.url);
         let Core { authority, metrics } = core;
         let binary = if options.packages.is_some() {
-            packages::program(&ground, &registry, &options.args()).await?
+            packages::program(&workdir, &registry, &options.args()).await?
         } else {
             workspace::built("function")?
         };
         let function =
-            Function::start(&ground, &authority, &binary, "function", options.replicas).await?;
+            Function::start(&workdir, &authority, &binary, "function", options.replicas).await?;
         let endpoint = function.endpoint.clone();
-        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &ground.logs());
-        let postgres = if options.install { clouds::postgres(&ground).await? } else { None };
+        let runtime = Runtime::start(outer.client.clone(), authority, endpoint, &workdir.logs());
+        let postgres = if options.install { clouds::postgres(&workdir).await? } else { None };
         let plane = Self {
             outer,
             inner,
@@ -180,16 +180,16 @@ impl ControlPlane {
             function,
             metrics,
             add_ons: Arc::default(),
-            standing: Mutex::default(),
+            shared_fixtures: Mutex::default(),
             postgres,
-            ground,
+            workdir,
             options: options.clone(),
-            _inside: inside,
+            _guest_cluster: guest_cluster,
         };
         if options.install {
             plane.install(options).await?;
         }
-        plane.ground.tell("all", begin);
+        plane.workdir.tell("all", begin);
         Ok(plane)
     }
 
@@ -203,77 +203,80 @@ impl ControlPlane {
         self.outer.client.clone()
     }
 
-    /// Runs kubectl as administrator; what it printed.
+    /// Runs kubectl as administrator and returns its output.
     pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.outer.kubectl(args.iter().copied()).await
     }
 
-    /// Our packages that were installed at its start.
+    /// The flags of our packages that were installed at the start.
     pub fn args(&self) -> package::Args {
         self.options.args()
     }
 
-    /// The sources of the packages that were installed at its start.
+    /// The sources of the packages that were installed at the start.
     pub fn sources(&self) -> &Path {
         &self.options.sources
     }
 
-    /// Where everything is that this control plane writes.
+    /// The folder of all files that this control plane writes.
     pub fn folder(&self) -> &Path {
-        self.ground.folder()
+        self.workdir.folder()
     }
 
-    /// How another one is started that a scenario has for itself: small and quiet, and what this
-    /// one leaves behind is left of it too.
+    /// Options for another control plane, small and quiet, for one scenario alone. It keeps its
+    /// folder and copies its logs if this control plane does.
     pub fn beside(&self) -> Options {
         let Options { core, fast, packages, keep, logs, .. } = self.options.clone();
         Options { core, fast, packages, replicas: 1, quiet: true, keep, logs, ..Options::default() }
     }
 
-    /// Copies its logs to where they outlive it, if somebody asked for that, into a folder of this
-    /// name; says where they are.
+    /// Copies the logs into a subfolder with this name, if `--logs` names a folder. Returns a
+    /// sentence that says where the logs are.
     pub fn leave_logs(&self, name: &str) -> Result<String> {
-        let logs = self.ground.logs();
+        let logs = self.workdir.logs();
         let Some(folder) = &self.options.logs else {
-            let fate = if self.options.keep { "are" } else { "were, as nobody said --keep," };
-            return Ok(format!("the logs of {name} {fate} in {}", logs.display()));
+            let place = logs.display();
+            return Ok(if self.options.keep {
+                format!("the logs of {name} are in {place}")
+            } else {
+                format!("the logs of {name} were in {place}. Use --keep to keep them")
+            });
         };
         let left = folder.join(name);
         copy(&logs, &left).with_context(|| format!("copying logs to {}", left.display()))?;
         Ok(format!("the logs of {name} are in {}", left.display()))
     }
 
-    /// Whether that folder stays when it is dropped.
+    /// Whether drop keeps the folder.
     pub fn keeps_folder(&self) -> bool {
-        self.ground.keeps_folder()
+        self.workdir.keeps_folder()
     }
 
-    /// Where kubectl is.
+    /// The path of kubectl.
     pub fn kubectl_path(&self) -> &Path {
-        &self.ground.tools.kubectl
+        &self.workdir.tools.kubectl
     }
 
-    /// What everything stands on, to start more on it.
-    pub fn ground(&self) -> &Arc<Ground> {
-        &self.ground
+    /// The folder, programs and processes, to start more processes.
+    pub fn workdir(&self) -> &Arc<Workdir> {
+        &self.workdir
     }
 
     /// All processes, in the order of their start.
     pub fn processes(&self) -> Vec<Arc<Process>> {
-        self.ground.processes()
+        self.workdir.processes()
     }
 
-    /// A process, to be stopped, killed and started again: `crossplane`, `provider-helm`,
-    /// `function-0`.
+    /// A process, to stop, kill or start again: `crossplane`, `provider-helm`, `function-0`.
     pub fn process(&self, name: &str) -> Result<Arc<Process>> {
         let found = self.processes().into_iter().find(|process| process.name() == name);
         found.with_context(|| {
             let names: Vec<_> = self.processes().iter().map(|one| one.name().to_owned()).collect();
-            format!("no process is called {name}; there are {}", names.join(", "))
+            format!("no process is named {name}; the processes are {}", names.join(", "))
         })
     }
 
-    /// Installs our packages as a user does, and waits until they and all that they depend on are
+    /// Installs our packages as a user does, and waits until they and their dependencies are
     /// healthy.
     async fn install(&self, options: &Options) -> Result<()> {
         let outer = &self.outer;
@@ -287,7 +290,7 @@ impl ControlPlane {
         outer.apply(&packages::optional(&args)?).await?;
         let count = packages::healthy(outer).await?;
         packages::configure(outer).await?;
-        self.ground.tell(&format!("{count} packages healthy"), start);
+        self.workdir.tell(&format!("{count} packages healthy"), start);
         self.run_providers(options.pace).await
     }
 
@@ -297,30 +300,30 @@ impl ControlPlane {
         self.outer.apply(&runtime::shipped(sources)?).await
     }
 
-    /// Starts what installed providers are here: two programs, and what stands in for clouds, which
-    /// take `pace` for a round.
+    /// Starts the installed providers: two real programs, and the fake providers of clouds. A round
+    /// of the clouds takes `pace`.
     pub async fn run_providers(&self, pace: Duration) -> Result<()> {
-        providers::start(&self.ground, &self.outer, &self.proxy, &self.runtime).await?;
+        providers::start(&self.workdir, &self.outer, &self.proxy, &self.runtime).await?;
         let clusters = self.folder().join("clusters.kubeconfig");
         fs::write(
             &clusters,
             kubeconfig::through(&self.proxy.url, &self.inner.authority, &self.inner.token)
                 .to_string(),
         )?;
-        clouds::start(&self.ground, &self.outer, pace, self.postgres.as_ref(), &clusters).await
+        clouds::start(&self.workdir, &self.outer, pace, self.postgres.as_ref(), &clusters).await
     }
 }
 
-/// The cluster with Crossplane, the one for virtual clusters, and Crossplane itself.
-async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, Cluster, Core)> {
-    let etcd = cluster::etcd(ground).await?;
+/// Starts the cluster with Crossplane, the cluster for virtual clusters, and Crossplane itself.
+async fn clusters(workdir: &Arc<Workdir>, core: CoreVersion) -> Result<(Cluster, Cluster, Core)> {
+    let etcd = cluster::etcd(workdir).await?;
     let outer = async {
-        let outer = Cluster::start(ground, OUTER, etcd).await?;
-        let (core, ()) = try_join!(crossplane::start(ground, &outer, core), outer.nodes())?;
+        let outer = Cluster::start(workdir, OUTER, etcd).await?;
+        let (core, ()) = try_join!(crossplane::start(workdir, &outer, core), outer.nodes())?;
         anyhow::Ok((outer, core))
     };
     let inner = async {
-        let inner = Cluster::start(ground, "inside", etcd).await?;
+        let inner = Cluster::start(workdir, "inside", etcd).await?;
         inner.nodes().await?;
         anyhow::Ok(inner)
     };
@@ -329,16 +332,16 @@ async fn clusters(ground: &Arc<Ground>, core: CoreVersion) -> Result<(Cluster, C
 }
 
 /// Fills the registry.
-async fn publish(ground: &Ground, registry: &Registry, options: &Options) -> Result<()> {
+async fn publish(workdir: &Workdir, registry: &Registry, options: &Options) -> Result<()> {
     if options.install {
-        packages::providers(ground, registry).await?;
-        packages::ours(ground, registry, &options.args(), options.packages.as_deref()).await?;
+        packages::providers(workdir, registry).await?;
+        packages::ours(workdir, registry, &options.args(), options.packages.as_deref()).await?;
     }
     Ok(())
 }
 
-/// The rights and admission policies that we ship: for Crossplane, people, and the providers of
-/// installed packages. The first release has no policies.
+/// The rights and admission policies that we ship, for Crossplane, for people and for the providers
+/// of installed packages. The first release has no policies.
 fn rights(sources: &Path, args: &package::Args) -> Result<Vec<Value>> {
     let names = args.flavours().into_iter().map(|flavour| format!("providers/{flavour}"));
     let names =
@@ -352,7 +355,7 @@ fn rights(sources: &Path, args: &package::Args) -> Result<Vec<Value>> {
     Ok(rights)
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with all its contents.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -367,7 +370,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The folder in which a control plane that was started in the background leaves word of itself.
+/// The folder with the state of a control plane in the background.
 pub fn background() -> PathBuf {
     workspace::target().join("up")
 }

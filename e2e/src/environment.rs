@@ -1,6 +1,6 @@
 //! An environment as its owner sees it: a claim, or a composite in a namespace.
 
-mod going;
+mod deletion;
 mod parts;
 
 use std::collections::BTreeMap;
@@ -14,32 +14,32 @@ use function_paved_road::apis::Flavour;
 use serde_json::{Value, json};
 
 use self::parts::{is_in_sync, written};
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::kubectl::Kubectl;
 use crate::objects::{Objects, reference, resource};
 
-/// How often to look.
+/// The interval between two reads.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long nothing has to be made nor changed.
+/// How long all resources must stay unchanged.
 const RESTING: Duration = Duration::from_secs(10);
 
-/// The uid of everything composed, and what tells of every change to it, by slot, kind and name.
+/// The uid and a summary of the contents of every composed resource, by slot, kind and name.
 pub type Desired = BTreeMap<String, (String, String)>;
 
-/// What somebody applied.
+/// An environment of a scenario.
 #[derive(Clone)]
 pub struct Environment {
     /// Its owner's kubectl.
     owner: Kubectl,
-    /// What was composed, and how it stands.
+    /// The objects of the cluster, to read composed resources.
     objects: Objects,
-    /// What was applied last.
+    /// The manifest that was applied last.
     pub manifest: Value,
 }
 
 impl Environment {
-    /// An environment that nobody has applied yet.
+    /// An environment that is not applied yet.
     pub fn new(owner: Kubectl, objects: Objects, manifest: Value) -> Self {
         Self { owner, objects, manifest }
     }
@@ -72,7 +72,7 @@ impl Environment {
         self.owner.run(&args).await.map(drop)
     }
 
-    /// An edit that the API server must refuse; its words, without those of the edit.
+    /// Makes an edit that the API server must reject. Returns the error message without the edit.
     pub async fn refuses(&self, patch: &Value) -> Result<String> {
         let (resource, patch) = (self.resource(), patch.to_string());
         let args =
@@ -80,19 +80,20 @@ impl Environment {
         self.owner.refused(&args, "").await
     }
 
-    /// `kubectl apply` that the API server must refuse; its words, without those of the manifest.
+    /// `kubectl apply` that the API server must reject. Returns the error message without the
+    /// manifest.
     pub async fn is_refused(&self) -> Result<String> {
         self.owner.refused(&["apply", "-f", "-"], &self.manifest.to_string()).await
     }
 
-    /// The object as it stands.
+    /// The current object.
     pub async fn object(&self) -> Result<Value> {
         self.found().await?.with_context(|| format!("{} is gone", self.name()))
     }
 
-    /// Waits until the object is as it should be; gives it back.
+    /// Waits until the object meets a condition, and returns it.
     pub async fn until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Result<Value> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let object = self.object().await?;
             if is(&object) {
@@ -100,18 +101,18 @@ impl Environment {
             }
             if Instant::now() > end {
                 let status = serde_json::to_string_pretty(&object["status"])?;
-                bail!("{} was not {what} within {} s: {status}", self.name(), PATIENCE.as_secs());
+                bail!("{} was not {what} within {} s: {status}", self.name(), TIMEOUT.as_secs());
             }
             tokio::time::sleep(EVERY).await;
         }
     }
 
-    /// Waits until Crossplane says Ready, and the function too.
+    /// Waits until Crossplane and the function report Ready.
     pub async fn ready(&self) -> Result<Value> {
         self.until("Ready", is_ready).await
     }
 
-    /// Makes Crossplane look at its composite, as an operator may.
+    /// Makes Crossplane reconcile the composite, as an operator may.
     pub async fn touch(&self) -> Result<()> {
         let composite = self.composite().await?;
         let (kind, name) =
@@ -122,14 +123,14 @@ impl Environment {
         operator.run(&args).await.map(drop)
     }
 
-    /// Makes Crossplane look at its composite, and waits until the function was asked and what it
-    /// answered is applied: only then is there again what was taken out of the status.
+    /// Makes Crossplane reconcile the composite, and waits until the function's answer is applied.
+    /// The removed phase returns to the status only with that answer.
     pub async fn poke(&self) -> Result<()> {
         self.touch().await?;
         let composite = self.composite().await?;
         let (kind, name) =
             (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
-        // What is written first may be the answer to an earlier question.
+        // The first write may be the answer to an earlier call.
         for _ in 0..2 {
             self.objects.patch_status(&composite, &json!({"status": {"phase": null}})).await?;
             eventually(&format!("the function has answered for {kind} {name}"), async || {
@@ -140,9 +141,9 @@ impl Environment {
         Ok(())
     }
 
-    /// Waits until Crossplane hears what becomes of its composite, which is a while after the API
-    /// server was away: pausing it, and going on, is said only by who has read either. That
-    /// Crossplane asks the function proves less, as parts make it do that, too.
+    /// Waits until Crossplane receives events of the composite, some time after an outage of the
+    /// API server. Crossplane reports a pause and its end only if it has read both. A call of the
+    /// function proves less, because composed resources also cause calls.
     pub async fn heard(&self, who: &Kubectl) -> Result<()> {
         let steps = [
             ("crossplane.io/paused=true", "ReconcilePaused"),
@@ -153,7 +154,7 @@ impl Environment {
             let (kind, name) =
                 (resource(&composite), composite["metadata"]["name"].as_str().unwrap_or_default());
             who.run(&["annotate", &kind, name, "-n", self.namespace(), step]).await?;
-            eventually(&format!("Crossplane says {reason} of {kind} {name}"), async || {
+            eventually(&format!("Crossplane reports {reason} for {kind} {name}"), async || {
                 Ok((conditions::get(&self.composite().await?, "Synced")["reason"] == reason)
                     .then_some(()))
             })
@@ -162,7 +163,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Waits until `Provisioned` says this reason; its message.
+    /// Waits until `Provisioned` has this reason, and returns its message.
     pub async fn provisioned(&self, reason: &str) -> Result<String> {
         let object = self
             .until(&format!("{reason} by its condition Provisioned"), |object| {
@@ -189,7 +190,7 @@ impl Environment {
             .with_context(|| format!("the composite of {} is gone", self.name()))
     }
 
-    /// Everything that was composed, as it stands.
+    /// All composed resources.
     pub async fn composed(&self) -> Result<Vec<Value>> {
         let composite = self.composite().await?;
         let references =
@@ -202,13 +203,13 @@ impl Environment {
         Ok(composed)
     }
 
-    /// What `kubectl get` prints of it.
+    /// The output of `kubectl get`.
     pub async fn table(&self) -> Result<String> {
         self.owner.run(&["get", &self.resource(), self.name(), "-n", self.namespace()]).await
     }
 
-    /// The uid of everything composed, by kind and name: what must not change when nothing is made
-    /// anew.
+    /// The uid of every composed resource, by kind and name. The uids change only if resources are
+    /// created again.
     pub async fn uids(&self) -> Result<BTreeMap<String, String>> {
         let uid = |object: Value| {
             let metadata = &object["metadata"];
@@ -217,8 +218,8 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(uid).collect())
     }
 
-    /// The uid of everything composed, and what was written to it: it stays the same where nothing
-    /// is written to a spec, to a Secret's data, to labels or to annotations.
+    /// The uid and a summary of the contents of every composed resource. The summary changes only
+    /// with a spec, a Secret's data, labels or annotations.
     pub async fn desired(&self) -> Result<Desired> {
         let of = |object: Value| {
             let metadata = &object["metadata"];
@@ -228,16 +229,17 @@ impl Environment {
         Ok(self.composed().await?.into_iter().map(of).collect())
     }
 
-    /// Whether it is ready, and every part in sync, the function's last word included.
+    /// Whether the environment is ready, every resource is in sync, and the function reports
+    /// Available.
     pub async fn is_settled(&self) -> Result<bool> {
         let object = self.object().await?;
         let available = conditions::get(&object, "Provisioned")["reason"] == "Available";
         Ok(is_ready(&object) && available && self.composed().await?.iter().all(is_in_sync))
     }
 
-    /// Waits until nothing is made nor changed any more; what is there then.
+    /// Waits until all resources stay unchanged, and returns their state.
     pub async fn rests(&self) -> Result<Desired> {
-        eventually("nothing is made nor changed any more", async || {
+        eventually("no resource is created or changed", async || {
             let before = self.desired().await?;
             tokio::time::sleep(RESTING).await;
             Ok((self.desired().await? == before).then_some(before))
@@ -245,7 +247,7 @@ impl Environment {
         .await
     }
 
-    /// What fills a slot.
+    /// The composed resource in a slot.
     pub async fn slot(&self, name: &str) -> Result<Value> {
         let composed = self.composed().await?;
         let fills = |object: &Value| slot(object) == name;
@@ -255,12 +257,12 @@ impl Environment {
             .with_context(|| format!("{} has no slot {name}", self.name()))
     }
 
-    /// The object, where it is still there.
+    /// The object, if it exists.
     pub async fn found(&self) -> Result<Option<Value>> {
         self.objects.referred(&reference(&self.manifest), self.namespace()).await
     }
 
-    /// What it composed, with conditions and events: for whoever must find out why.
+    /// The environment's objects with conditions and events, to diagnose a failure.
     pub async fn tree(&self) -> String {
         let mut objects: Vec<_> = self.object().await.into_iter().collect();
         objects.extend(self.composite().await);
@@ -291,7 +293,7 @@ impl Environment {
     }
 }
 
-/// Whether Crossplane says Ready, and the function too.
+/// Whether Crossplane and the function report Ready.
 pub fn is_ready(object: &Value) -> bool {
     conditions::is_true(object, "Ready")
         && conditions::is_true(object, "Synced")
@@ -309,7 +311,7 @@ fn when(event: &Value) -> &str {
     event["lastTimestamp"].as_str().unwrap_or_default()
 }
 
-/// An object in a line, and a line for each condition that is not True.
+/// A line for an object, and a line for each condition that is not True.
 fn line(object: &Value) -> String {
     let mut text =
         format!("{} {} {}\n", resource(object), object["metadata"]["name"], slot(object));

@@ -4,21 +4,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// The longest that anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(8);
+/// The longest wait on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_mins(8);
 
-/// Waits until `check` gives something; `what` says what was waited for.
+/// Waits until `check` returns a value. The first argument describes the condition.
 pub async fn eventually<T>(
     what: &str,
     mut check: impl AsyncFnMut() -> Result<Option<T>>,
 ) -> Result<T> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = check().await.with_context(|| what.to_owned())? {
             return Ok(found);
         }
         if Instant::now() > end {
-            bail!("waited {} s, and still not: {what}", PATIENCE.as_secs());
+            bail!("timed out after {} s: {what}", TIMEOUT.as_secs());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -1,4 +1,4 @@
-//! The repository's examples, as somebody applies them to a namespace of their own.
+//! The repository's examples, as users apply them to a namespace.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use serde_json::{Value, json};
 use xtask::yaml;
 
-/// Every API in these flavours.
+/// Every API in each of `flavours`.
 pub fn all(flavours: Vec<Flavour>) -> impl Iterator<Item = (&'static dyn AnyApi, Flavour)> {
     APIS.iter().flat_map(move |api| flavours.clone().into_iter().map(|flavour| (*api, flavour)))
 }
 
-/// The managed clusters that a virtual environment can be on, in these flavours.
+/// The managed clusters that a virtual environment can be on, in each of `flavours`.
 pub fn clusters(flavours: Vec<Flavour>) -> impl Iterator<Item = (&'static str, Flavour)> {
     ["gke", "eks", "aks"].into_iter().flat_map(move |cluster| {
         flavours.clone().into_iter().map(move |flavour| (cluster, flavour))
@@ -33,9 +33,9 @@ pub fn example(sources: &Path, api: &str, flavour: Flavour, namespace: &str) -> 
     Ok(object)
 }
 
-/// What an example is changed by to stand beside all others in a namespace: some share a name
-/// across flavours and APIs, and clouds tell what they hold apart by it; two stock pools would even
-/// be one Deployment.
+/// The change that lets an example share a namespace with all others. Some examples have the same
+/// name across APIs, and clouds identify resources by this name. Two stock pools would even be one
+/// Deployment.
 pub fn beside(api: &str, flavour: Flavour) -> Value {
     match flavour {
         Flavour::Claims => json!({}),
@@ -43,7 +43,7 @@ pub fn beside(api: &str, flavour: Flavour) -> Value {
     }
 }
 
-/// What an example is changed by to want a provider's Composition.
+/// The change that makes an example select a provider's Composition.
 pub fn selecting(flavour: Flavour, provider: &str) -> Value {
     let selector = json!({"compositionSelector": {"matchLabels": {"provider": provider}}});
     match flavour {

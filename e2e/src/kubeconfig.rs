@@ -1,16 +1,15 @@
-//! Kubeconfigs that lead to the cluster behind all virtual ones and EKS', whatever address each of
-//! them is given.
+//! Kubeconfigs for the cluster behind all virtual clusters and EKS clusters, under any address.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-/// The name in every API server's certificate, beside its addresses, by which it is checked where
-/// it is reached by another name.
+/// A name in every API server's certificate. Clients verify this name when they connect by another
+/// name.
 pub const SERVER_NAME: &str = "kubernetes.default.svc";
 
-/// An administrator's kubeconfig without an address: a proxy knows where each address leads.
-/// `authority` is the certificate, in PEM, that signs the API server's; `token` is the
-/// administrator's.
+/// An administrator's kubeconfig without an address, because a proxy routes each address.
+/// `authority` is the certificate, in PEM, that signs the API server's. `token` is the
+/// administrator's token.
 pub fn through(proxy: &str, authority: &str, token: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -26,7 +25,7 @@ pub fn through(proxy: &str, authority: &str, token: &str) -> Value {
     })
 }
 
-/// The same with an address.
+/// The same kubeconfig with an address.
 pub fn at(server: &str, kubeconfig: &Value) -> Value {
     let mut kubeconfig = kubeconfig.clone();
     kubeconfig["clusters"][0]["cluster"]["server"] = server.into();

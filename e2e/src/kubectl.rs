@@ -10,32 +10,33 @@ use tokio::process::Command;
 
 use crate::objects::resource;
 
-/// What kubectl could not do.
+/// A failure of kubectl.
 #[derive(Debug, thiserror::Error)]
 #[error("kubectl {args}: {words}")]
 pub struct Refusal {
-    /// What it was asked.
+    /// The arguments.
     args: String,
-    /// What it said of that, without what it was asked.
+    /// The error message, without the arguments.
     pub words: String,
 }
 
-/// Says where kubectl keeps what it knows of a cluster: else in its user's home, for ever.
+/// The variable with the folder of kubectl's cache. Without it, the cache stays in the user's home
+/// permanently.
 pub const CACHE: &str = "KUBECACHEDIR";
 
-/// A place for that, which goes with the kubeconfig.
+/// A cache folder beside the kubeconfig, which is deleted with it.
 pub fn cache(kubeconfig: &Path) -> PathBuf {
     kubeconfig.with_extension("cache")
 }
 
-/// `kubectl` in the hands of one person.
+/// `kubectl` as one person uses it.
 #[derive(Clone, Debug)]
 pub struct Kubectl {
     /// The program.
     pub program: PathBuf,
     /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Who uses it; the administrator when nobody is named. The API server answers by that person's
+    /// The person who uses it, or none for the administrator. The API server applies this person's
     /// rights.
     pub person: Option<String>,
 }
@@ -46,7 +47,7 @@ impl Kubectl {
         Self { person: Some(person.to_owned()), ..self.clone() }
     }
 
-    /// Runs it; what it prints. What it cannot do is a [`Refusal`].
+    /// Runs it and returns its output. A failure is a [`Refusal`].
     pub async fn run(&self, args: &[&str]) -> Result<String> {
         self.with(args, "").await
     }
@@ -77,13 +78,13 @@ impl Kubectl {
             let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Refusal { args: args.join(" "), words }.into());
         }
-        String::from_utf8(output.stdout).context("what kubectl printed is no text")
+        String::from_utf8(output.stdout).context("kubectl's output is not text")
     }
 
-    /// Runs it where it must not succeed; what it says then.
+    /// Runs it and expects a failure. Returns the error message.
     pub async fn refused(&self, args: &[&str], input: &str) -> Result<String> {
         match self.with(args, input).await {
-            Ok(_) => bail!("kubectl {} was done, and should have been refused", args.join(" ")),
+            Ok(_) => bail!("kubectl {} succeeded and should have been rejected", args.join(" ")),
             Err(error) => Ok(error.downcast::<Refusal>()?.words),
         }
     }
@@ -93,7 +94,7 @@ impl Kubectl {
         self.with(&["apply", "-f", "-"], &object.to_string()).await
     }
 
-    /// `kubectl delete` of an object, without waiting; one that is gone is no error.
+    /// `kubectl delete` of an object, without waiting. A missing object is not an error.
     pub async fn delete(&self, object: &Value) -> Result<()> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];
@@ -109,6 +110,6 @@ impl Kubectl {
     /// `kubectl get`, as JSON.
     pub async fn get(&self, args: &[&str]) -> Result<Value> {
         let text = self.run(&[&["get", "-o", "json"], args].concat()).await?;
-        serde_json::from_str(&text).context("what kubectl printed is no JSON")
+        serde_json::from_str(&text).context("kubectl's output is not JSON")
     }
 }

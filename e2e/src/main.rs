@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use e2e::{scenarios, stand_in, up};
+use e2e::{fake_providers, scenarios, up};
 
 /// Run a control plane on this machine, and scenarios on it.
 #[derive(Parser)]
@@ -16,7 +16,7 @@ enum Task {
     /// Run the scenarios on a new control plane.
     E2e(scenarios::Args),
     /// Run the fake providers of clouds in a cluster until Ctrl-C.
-    StandIn(stand_in::Args),
+    FakeProviders(fake_providers::Args),
 }
 
 #[tokio::main]
@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
         Task::Up(args) => up::up(&args).await,
         Task::Down => up::down().await,
         Task::E2e(args) => scenarios::e2e(&args).await,
-        Task::StandIn(args) => stand_in::main(args).await,
+        Task::FakeProviders(args) => fake_providers::main(args).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! Any object of a cluster, as it stands: read by the administrator, without a type.
+//! Any object of a cluster, read by the administrator without a Rust type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -20,26 +20,24 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-/// What is known of a kind, by API version and name.
+/// Known kinds, by API version and name.
 type Kinds = BTreeMap<(String, String), (ApiResource, ApiCapabilities)>;
 
-/// The objects of a cluster, and what it has said of its kinds.
+/// The objects of a cluster, and a cache of its kinds.
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
     kinds: Arc<Mutex<Kinds>>,
 }
 
-/// When the end of an object was asked for, and when it came: revisions of the cluster's store,
-/// which counts all writes to it.
+/// The deletion of an object, as revisions of the cluster's store, which counts all its writes.
 #[derive(Clone, Copy, Debug)]
 pub struct End {
-    /// The write by which Crossplane let go of it before that: since then it was not marked as in
-    /// use.
+    /// The write since which it was no longer marked as in use, up to the request for its deletion.
     pub let_go: Option<u64>,
-    /// The write by which it was to go.
+    /// The write that requested its deletion.
     pub asked: u64,
-    /// The write by which it went: the same one where nothing had to be done before.
+    /// The write that removed it. Without finalizers, the same write as the request.
     pub gone: u64,
 }
 
@@ -49,7 +47,8 @@ impl Objects {
         Self { client, kinds: Arc::default() }
     }
 
-    /// An object; nothing when there is none. `namespace` is ignored for kinds that have none.
+    /// An object, or none if it does not exist. `namespace` is ignored for kinds without
+    /// namespaces.
     pub async fn get(
         &self,
         api_version: &str,
@@ -60,7 +59,7 @@ impl Objects {
         let api = self.api(api_version, kind, namespace).await?;
         let found = api.get_opt(name).await.with_context(|| format!("reading {kind} {name}"))?;
         found
-            .map(|object| serde_json::to_value(object).context("an object that is no JSON"))
+            .map(|object| serde_json::to_value(object).context("encoding an object as JSON"))
             .transpose()
     }
 
@@ -75,11 +74,11 @@ impl Objects {
         let api = self.api(api_version, kind, namespace).await?;
         let list =
             api.list(&ListParams::default()).await.with_context(|| format!("listing {kind}"))?;
-        // In a list they do not say what they are.
+        // Entries of a list lack their version and kind.
         let types = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
         let values = list.items.into_iter().map(|mut object| {
             object.types.get_or_insert_with(|| types.clone());
-            serde_json::to_value(object).context("an object that is no JSON")
+            serde_json::to_value(object).context("encoding an object as JSON")
         });
         values.collect()
     }
@@ -99,7 +98,7 @@ impl Objects {
             .filter_map(async |object| serde_json::to_value(object.ok()?).ok()))
     }
 
-    /// Whether there is such a kind.
+    /// Whether the API server serves a kind.
     pub async fn knows(&self, api_version: &str, kind: &str) -> Result<bool> {
         match self.kind(api_version, kind).await {
             Ok(_) => Ok(true),
@@ -129,7 +128,7 @@ impl Objects {
             .with_context(|| format!("patching the status of {} {name}", object["kind"]))
     }
 
-    /// Deletes an object after what it owns; one that is gone is no error.
+    /// Deletes an object after its dependents. A missing object is not an error.
     pub async fn delete(&self, object: &Value) -> Result<()> {
         let (api, name) = self.api_and_name(object).await?;
         match api.delete(&name, &DeleteParams::foreground()).await {
@@ -139,8 +138,8 @@ impl Objects {
         }
     }
 
-    /// Which version an object's kind is at: that of an object may be older than what the API
-    /// server remembers.
+    /// The version of the list of an object's kind. The object's own version may be too old for a
+    /// watch of the API server.
     pub async fn version(&self, object: &Value) -> Result<String> {
         let (api, name) = self.api_and_name(object).await?;
         let params = ListParams::default().fields(&format!("metadata.name={name}"));
@@ -148,7 +147,7 @@ impl Objects {
         list.metadata.resource_version.context("a list without a version")
     }
 
-    /// Looks on until an object is gone, from a version of its kind on.
+    /// Watches an object until it is gone, from a version of its kind on.
     pub async fn end(&self, object: &Value, mut version: String) -> Result<End> {
         let (api, name) = self.api_and_name(object).await?;
         let fields = format!("metadata.name={name}");
@@ -161,7 +160,7 @@ impl Objects {
                 events.try_next().await.with_context(|| format!("watching {name}"))?
             {
                 match event {
-                    WatchEvent::Added(_) => bail!("{name} was made anew while it was going"),
+                    WatchEvent::Added(_) => bail!("{name} was created again during its deletion"),
                     WatchEvent::Modified(object) => {
                         version = object.metadata.resource_version.clone().unwrap_or_default();
                         let written = version.parse()?;
@@ -182,14 +181,14 @@ impl Objects {
         }
     }
 
-    /// Every object there is, as `kind.group namespace/name`: what is compared before and after.
-    /// Kinds that only an older version of their group has are among them. Events and leases come
-    /// and go by themselves.
+    /// Every object of the cluster, as `kind.group namespace/name`, to compare before and after.
+    /// Includes kinds that exist only in an older version of their group. Events and leases change
+    /// at any time and are left out.
     pub async fn everything(&self) -> Result<BTreeSet<String>> {
         self.everything_that(|_| true).await
     }
 
-    /// The same of those of which something is so.
+    /// Every object of the cluster with metadata that meet a condition.
     pub async fn everything_that(
         &self,
         is: impl Fn(&ObjectMeta) -> bool,
@@ -207,7 +206,7 @@ impl Objects {
             }
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
             let list = match api.list_metadata(&ListParams::default()).await {
-                // A kind can go while the kinds are gone through.
+                // A kind may disappear during the loop.
                 Err(kube::Error::Api(answer)) if answer.is_not_found() => continue,
                 answer => answer.with_context(|| format!("listing {}", resource.kind))?,
             };
@@ -222,7 +221,7 @@ impl Objects {
         Ok(names)
     }
 
-    /// The collection that an object belongs to, and its name.
+    /// The API of an object's kind, and the object's name.
     async fn api_and_name(&self, object: &Value) -> Result<(Api<DynamicObject>, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];

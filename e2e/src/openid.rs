@@ -1,4 +1,4 @@
-//! An OpenID provider on loopback, and somebody's browser that signs in there.
+//! An OpenID provider on loopback, and a person's browser that signs in there.
 
 use std::process::Stdio;
 
@@ -9,17 +9,17 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use xtask::{node, workspace};
 
-/// npm's `oidc-provider`, for as long as it is held.
+/// npm's `oidc-provider`, which runs until it is dropped.
 pub struct Provider {
     _process: Child,
-    /// It writes there now and then, and would end with nobody at the other end.
+    /// The provider writes to this pipe occasionally, and would end without a reader.
     _output: Lines<BufReader<ChildStdout>>,
     /// Its URL.
     pub issuer: String,
 }
 
 impl Provider {
-    /// Starts one that sends people back to these URLs.
+    /// Starts a provider that accepts these redirect URLs.
     pub async fn start(redirects: &[String]) -> Result<Self> {
         let home = workspace::root().join("e2e/openid");
         let installed = home.clone();
@@ -41,32 +41,32 @@ impl Provider {
     }
 }
 
-/// A WebSocket that is listened to, for as long as it is held.
+/// An open WebSocket, until it is dropped.
 pub struct Heard {
     _process: Child,
     file: NamedTempFile,
 }
 
 impl Heard {
-    /// What was told until now, in its order: frames are short and plain, so their texts stand in
-    /// what comes.
+    /// The messages so far, in their order. Frames are short and plain, so the received bytes
+    /// contain their texts.
     pub fn told(&self) -> Result<Vec<Value>> {
-        let heard = std::fs::read(self.file.path()).context("reading what curl has written")?;
+        let heard = std::fs::read(self.file.path()).context("reading curl's output")?;
         let heard = String::from_utf8_lossy(&heard).into_owned();
         let texts = heard.split_inclusive('}').filter_map(|text| text.get(text.find('{')?..));
         Ok(texts.filter_map(|text| serde_json::from_str(text).ok()).collect())
     }
 }
 
-/// Somebody's browser: curl, which keeps cookies in a file.
+/// A person's browser: curl, which keeps cookies in a file.
 pub struct Browser {
     folder: TempDir,
-    /// Where the pages come from that it shows.
+    /// The origin of its pages.
     origin: String,
 }
 
 impl Browser {
-    /// A browser that has visited nothing yet, for pages of this origin.
+    /// A browser without any cookies, for pages of this origin.
     pub fn new(origin: &str) -> Result<Self> {
         Ok(Self {
             folder: tempfile::tempdir().context("making a folder")?,
@@ -74,7 +74,7 @@ impl Browser {
         })
     }
 
-    /// Signs in at a portal, as `NAME.GROUP`: the provider asks who it is, then for consent.
+    /// Signs in to a portal as `NAME.GROUP`. The provider asks for a login, then for consent.
     pub async fn sign_in(&self, portal: &str, who: &str) -> Result<()> {
         let page = self.curl(&["--location", &format!("{portal}/auth/sign-in")]).await?;
         let login = format!("login={who}");
@@ -84,7 +84,7 @@ impl Browser {
         self.curl(&["--location", "--data", "prompt=consent", form(&page)?]).await.map(drop)
     }
 
-    /// Sends a request to a portal, as its own pages would; the status and the body.
+    /// Sends a request to a portal, as its own pages would. Returns the status and the body.
     pub async fn ask(
         &self,
         method: &str,
@@ -113,14 +113,14 @@ impl Browser {
         }
         args.extend(headers.iter().flat_map(|header| ["--header", *header]));
         let answer = self.curl(&args).await?;
-        let (body, status) = answer.rsplit_once('\n').context("curl told no status")?;
+        let (body, status) = answer.rsplit_once('\n').context("curl printed no status")?;
         Ok((
             status.parse().context("curl's status")?,
             serde_json::from_str(body).unwrap_or_default(),
         ))
     }
 
-    /// Opens the stream of changes; what comes is read line by line.
+    /// Opens the stream of changes, to read it line by line.
     pub fn watch(&self, portal: &str) -> Result<Changes> {
         let mut command = self.command(&["--no-buffer", &format!("{portal}/api/v1/watch")]);
         let mut process = command.kill_on_drop(true).spawn().context("starting curl")?;
@@ -169,7 +169,7 @@ impl Browser {
     }
 }
 
-/// Where a page's form goes.
+/// The target of a page's form.
 fn form(page: &str) -> Result<&str> {
     let action = page.split("action=\"").nth(1).and_then(|rest| rest.split('"').next());
     action.with_context(|| format!("no form in this page:\n{page}"))
@@ -182,7 +182,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The next event: its name, and what it says.
+    /// The next event: its name and its data.
     pub async fn next(&mut self) -> Result<(String, Value)> {
         let mut name = String::new();
         loop {

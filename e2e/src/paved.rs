@@ -12,9 +12,9 @@ use tokio::process::{Child, Command};
 use xtask::workspace;
 
 use crate::environment::Environment;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// `paved` in the hands of one person, in a scenario's namespace.
+/// `paved` as one person uses it, in a scenario's namespace.
 #[derive(Clone, Debug)]
 pub struct Paved {
     program: PathBuf,
@@ -23,7 +23,7 @@ pub struct Paved {
     namespace: String,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
     /// The exit code.
@@ -33,11 +33,11 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Demands an exit code, and that all these words were said.
+    /// Requires an exit code, and all these words in the output.
     pub fn is(&self, code: i32, words: &[&str]) -> Result<()> {
         ensure!(self.code == code, "exit code {} instead of {code}: {}", self.code, self.told);
         for word in words {
-            ensure!(self.told.contains(word), "does not say {word:?}: {}", self.told);
+            ensure!(self.told.contains(word), "the output lacks {word:?}: {}", self.told);
         }
         Ok(())
     }
@@ -45,16 +45,16 @@ impl Ran {
 
 impl Paved {
     /// `paved`, run as the stage's user.
-    pub fn from_stage(stage: &Stage) -> Result<Self> {
+    pub fn from_fixture(fixture: &Fixture) -> Result<Self> {
         Ok(Self {
             program: workspace::built("paved")?,
-            kubeconfig: stage.user.kubeconfig.clone(),
-            person: stage.user.person.clone(),
-            namespace: stage.namespace.clone(),
+            kubeconfig: fixture.user.kubeconfig.clone(),
+            person: fixture.user.person.clone(),
+            namespace: fixture.namespace.clone(),
         })
     }
 
-    /// The same in the hands of somebody else; of the administrator where nobody is named.
+    /// The same for another person, or for the administrator if no person is given.
     pub fn by(&self, person: Option<&str>) -> Self {
         Self { person: person.map(str::to_owned), ..self.clone() }
     }
@@ -70,8 +70,8 @@ impl Paved {
         self.start(&[&["apply", "-"], flags].concat(), &text).await?.ends().await
     }
 
-    /// Runs a script in a folder, in which `paved` finds cluster and person by its kubeconfig, and
-    /// no namespace.
+    /// Runs a script in a folder. The kubeconfig there gives `paved` the cluster and the person,
+    /// but no namespace.
     pub async fn script(
         &self,
         script: &str,
@@ -84,7 +84,7 @@ impl Paved {
         kubeconfig["users"][0]["user"]["as"] = self.person.as_deref().into();
         let own = folder.join("kubeconfig");
         std::fs::write(&own, kubeconfig.to_string()).context("writing a kubeconfig")?;
-        let programs = self.program.parent().context("paved lies nowhere")?;
+        let programs = self.program.parent().context("paved has no folder")?;
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new("bash");
         command.args(["-c", script]).current_dir(folder).env_remove("GITHUB_OUTPUT");
@@ -122,11 +122,11 @@ impl Paved {
     }
 }
 
-/// A run that goes on.
+/// A run that has not ended yet.
 pub struct Running(Child);
 
 impl Running {
-    /// What Ctrl-C does.
+    /// Sends the signal that Ctrl-C sends.
     pub fn interrupt(&self) -> Result<()> {
         let pid = self
             .0
@@ -147,7 +147,7 @@ impl Running {
     }
 }
 
-/// `kind.group/name`, which means one environment alone.
+/// `kind.group/name`, the unambiguous address of an environment.
 pub fn address(environment: &Environment) -> String {
     let manifest = &environment.manifest;
     let group = group_of(manifest);

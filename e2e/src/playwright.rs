@@ -1,5 +1,5 @@
-//! People's browser: Debian's Chromium, which Playwright drives as the specifications in
-//! `e2e/browser` say.
+//! A person's browser: Debian's Chromium, driven by Playwright with the specifications in
+//! `e2e/browser`.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,11 @@ use serde_json::Value;
 use tokio::process::Command;
 use xtask::{node, workspace};
 
-/// The variable by which specifications are told where everything is.
+/// The variable that passes addresses to the specifications.
 const WORLD: &str = "PAVED_ROAD_WORLD";
 
-/// Plays `specs/SPECIFICATION.spec.ts`, which finds the `world` that it speaks of. What does not
-/// hold is the error, in Playwright's words, with what was to be seen of the pages; screenshots and
-/// traces are left in `results`.
+/// Runs `specs/SPECIFICATION.spec.ts` with the addresses in `world`. The error is Playwright's
+/// output with snapshots of the pages. Screenshots and traces are in `results`.
 pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<()> {
     let home = workspace::root().join("e2e/browser");
     let installed = home.clone();
@@ -29,15 +28,14 @@ pub async fn play(specification: &str, world: &Value, results: &Path) -> Result<
     command.stdin(Stdio::null()).kill_on_drop(true);
     let output = command.output().await.context("starting node")?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    fs::write(results.with_extension("log"), &said).context("writing what Playwright said")?;
+    fs::write(results.with_extension("log"), &said).context("writing Playwright's output")?;
     if !output.status.success() {
         bail!("{said}\n{}", seen(results));
     }
     Ok(())
 }
 
-/// The pages' accessibility snapshots: Playwright leaves one in a folder for each test that has
-/// failed.
+/// The pages' accessibility snapshots. Playwright writes one in a folder for each failed test.
 fn seen(results: &Path) -> String {
     let folders = fs::read_dir(results).into_iter().flatten().flatten();
     let texts = folders

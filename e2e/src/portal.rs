@@ -1,5 +1,5 @@
-//! The portal as a team runs it: installed from its chart, and two replicas with the rights of the
-//! chart's service account, as the chart's own pods run nowhere.
+//! The portal as a team runs it, installed from its chart. The chart's own pods run no programs, so
+//! two replicas have the rights of the chart's service account.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,16 +15,16 @@ use xtask::{workspace, yaml};
 
 use crate::control_plane::{charts, ports};
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::openid::{Browser, Provider};
-use crate::stage::Stage;
 
 /// The chart's release.
 const RELEASE: &str = "paved-portal";
 
-/// Where provider-helm's kinds are.
+/// The API version of provider-helm's kinds.
 const HELM: &str = "helm.m.crossplane.io/v1beta1";
 
-/// Two replicas, for as long as this is held.
+/// Two replicas, which run until this is dropped.
 pub struct Portal {
     _provider: Provider,
     _folder: TempDir,
@@ -33,36 +33,40 @@ pub struct Portal {
     pub replicas: Vec<Replica>,
 }
 
-/// The URL that the replicas take for the portal's own.
+/// The URL that a replica uses as the portal's public URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PublicUrl {
-    /// The first replica's. Sessions are valid at both replicas, and requests have to name this
+    /// The first replica's URL. Sessions are valid at both replicas. Requests must have this
     /// origin.
     Shared,
-    /// Each replica's own, for browsers that open its pages. Sessions are valid at one replica
+    /// Each replica's own URL, for browsers that open its pages. Sessions are valid at one replica
     /// only.
     Own,
 }
 
-/// One process.
+/// One process of the portal.
 pub struct Replica {
     process: Child,
-    /// How it is reached.
+    /// Its URL.
     pub url: String,
 }
 
 impl Portal {
-    /// Starts them: for these people, `NAME.GROUP` each, whose groups are named like the namespaces
-    /// that are theirs.
-    pub async fn start(stage: &Stage, people: &[String], public_url: PublicUrl) -> Result<Self> {
+    /// Starts the replicas for these people, each named `NAME.GROUP`. Each group has the name of
+    /// its namespace.
+    pub async fn start(
+        fixture: &Fixture,
+        people: &[String],
+        public_url: PublicUrl,
+    ) -> Result<Self> {
         let ports = [ports::free()?, ports::free()?];
         let urls = ports.map(|port| format!("http://127.0.0.1:{port}"));
         let first = urls[0].clone();
         let provider =
             Provider::start(&urls.each_ref().map(|url| format!("{url}/auth/callback"))).await?;
-        let release = install(stage, people).await?;
+        let release = install(fixture, people).await?;
         let folder = tempfile::tempdir().context("making a folder")?;
-        let kubeconfig = kubeconfig(stage, &folder).await?;
+        let kubeconfig = kubeconfig(fixture, &folder).await?;
         let key = folder.path().join("key");
         std::fs::write(&key, "a key for the sessions of one run of tests")
             .context("writing a key")?;
@@ -71,7 +75,7 @@ impl Portal {
             let address = url.trim_start_matches("http://");
             let public = if public_url == PublicUrl::Shared { &first } else { &url };
             let log = std::fs::File::create(
-                stage.plane.ground().logs().join(format!("portal-{address}.log")),
+                fixture.plane.workdir().logs().join(format!("portal-{address}.log")),
             )?;
             let mut command = Command::new(workspace::built("paved")?);
             command.args([
@@ -97,15 +101,15 @@ impl Portal {
         Ok(portal)
     }
 
-    /// Uninstalls the chart; all that it made goes.
-    pub async fn uninstall(self, stage: &Stage) -> Result<()> {
-        stage.objects.delete(&self.release).await?;
+    /// Uninstalls the chart, and waits until its objects are gone.
+    pub async fn uninstall(self, fixture: &Fixture) -> Result<()> {
+        fixture.objects.delete(&self.release).await?;
         eventually("the portal's chart is uninstalled", async || {
             let roles =
-                stage.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
-            let name = format!("{}:{RELEASE}", stage.namespace);
+                fixture.objects.list("rbac.authorization.k8s.io/v1", "ClusterRole", "").await?;
+            let name = format!("{}:{RELEASE}", fixture.namespace);
             let is_left = roles.iter().any(|role| role["metadata"]["name"] == name);
-            let release = stage.objects.get(HELM, "Release", &stage.namespace, RELEASE).await?;
+            let release = fixture.objects.get(HELM, "Release", &fixture.namespace, RELEASE).await?;
             Ok((!is_left && release.is_none()).then_some(()))
         })
         .await
@@ -113,7 +117,7 @@ impl Portal {
 }
 
 impl Replica {
-    /// Ends it at once, as `kill -9` does: nobody is told.
+    /// Kills it at once, as `kill -9` does, without notice to its clients.
     pub fn kill(&self) -> Result<()> {
         let pid = self.process.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
         kill_process(pid.context("the portal has ended")?, Signal::KILL).context("killing a portal")
@@ -129,12 +133,12 @@ impl Replica {
     }
 }
 
-/// Installs the chart by provider-helm, as an administrator, and waits for its replicas; the
-/// release.
-async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
-    let namespace = stage.namespace.as_str();
+/// Installs the chart with provider-helm, as an administrator, and waits for its replicas. Returns
+/// the release.
+async fn install(fixture: &Fixture, people: &[String]) -> Result<Value> {
+    let namespace = fixture.namespace.as_str();
     let kubeconfig =
-        std::fs::read_to_string(stage.plane.kubeconfig()).context("reading a kubeconfig")?;
+        std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
     let administrator = json!({"name": "administrator", "namespace": namespace});
     let mut values = yaml::read(&chart::folder().join("ci/minimal-values.yaml"))?.remove(0);
     let groups: Vec<_> = people.iter().filter_map(|who| who.split('.').nth(1)).collect();
@@ -173,15 +177,18 @@ async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
         }},
     });
     for object in [&secret, &config, &release] {
-        stage.objects.apply(object).await?;
+        fixture.objects.apply(object).await?;
     }
     eventually("the portal's chart is installed", async || {
-        let release =
-            stage.objects.get(HELM, "Release", namespace, RELEASE).await?.context("no release")?;
+        let release = fixture
+            .objects
+            .get(HELM, "Release", namespace, RELEASE)
+            .await?
+            .context("no release")?;
         Ok((conditions::get(&release, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
-    let deployment = stage.objects.get("apps/v1", "Deployment", namespace, RELEASE).await?;
+    let deployment = fixture.objects.get("apps/v1", "Deployment", namespace, RELEASE).await?;
     let available = deployment.map(|deployment| deployment["status"]["availableReplicas"].clone());
     ensure!(
         available == Some(json!(2)),
@@ -190,20 +197,21 @@ async fn install(stage: &Stage, people: &[String]) -> Result<Value> {
     for (version, kind) in
         [("policy/v1", "PodDisruptionBudget"), ("networking.k8s.io/v1", "NetworkPolicy")]
     {
-        let made = stage.objects.list(version, kind, namespace).await?;
+        let made = fixture.objects.list(version, kind, namespace).await?;
         ensure!(made.len() == 1, "the chart has made {} of {kind}", made.len());
     }
     Ok(release)
 }
 
-/// How the portal reaches the cluster: by a token of its service account.
-async fn kubeconfig(stage: &Stage, folder: &TempDir) -> Result<PathBuf> {
-    let token = ["create", "token", RELEASE, "--duration=2h", "-n", &stage.namespace];
-    let token = stage.admin.run(&token).await?;
-    let text = std::fs::read_to_string(stage.plane.kubeconfig()).context("reading a kubeconfig")?;
+/// The portal's kubeconfig, with a token of its service account.
+async fn kubeconfig(fixture: &Fixture, folder: &TempDir) -> Result<PathBuf> {
+    let token = ["create", "token", RELEASE, "--duration=2h", "-n", &fixture.namespace];
+    let token = fixture.admin.run(&token).await?;
+    let text =
+        std::fs::read_to_string(fixture.plane.kubeconfig()).context("reading a kubeconfig")?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&text).context("reading a kubeconfig")?;
     kubeconfig["users"][0]["user"]["token"] = token.trim().into();
-    kubeconfig["contexts"][0]["context"]["namespace"] = stage.namespace.as_str().into();
+    kubeconfig["contexts"][0]["context"]["namespace"] = fixture.namespace.as_str().into();
     let path = folder.path().join("kubeconfig");
     std::fs::write(&path, kubeconfig.to_string()).context("writing a kubeconfig")?;
     Ok(path)

@@ -1,5 +1,5 @@
-//! What a user may rely on, shown on a real control plane. Each scenario has a namespace of its
-//! own; most run side by side, and those that stop or upgrade what others need run alone,
+//! The guarantees to users, tested on a real control plane. Each scenario has its own namespace.
+//! Most scenarios run in parallel. Scenarios that stop or upgrade shared components run alone
 //! afterwards, or on another control plane.
 
 mod bulk;
@@ -30,46 +30,46 @@ use function_paved_road::apis::Flavour;
 use futures::future::{LocalBoxFuture, try_join, try_join_all};
 use futures::{StreamExt, stream};
 
-use crate::control_plane::{Breakers, ControlPlane, CoreVersion, Options};
+use crate::control_plane::{CircuitBreakers, ControlPlane, CoreVersion, Options};
+use crate::fixture::Fixture;
 use crate::matrix;
 use crate::signals;
-use crate::stage::Stage;
 
-/// How many scenarios run at once: most of the time goes by waiting, and Crossplane looks every 30
-/// s only whether what a Usage waits for is gone.
+/// How many scenarios run in parallel. They mostly wait: Crossplane checks only every 30 s whether
+/// the resource that a Usage waits for is gone.
 const SIDE_BY_SIDE: usize = 8;
 
-/// How many parts may be overlooked in all, as they were made in the second in which their
-/// environment was deleted.
+/// How many resources may be overlooked in all, because they were created in the same second in
+/// which their environment was deleted.
 const MOST_OVERLOOKED: usize = 4;
 
 /// The longest that a scenario may take.
 const LIMIT: Duration = Duration::from_mins(30);
 
-/// A scenario: its name says what holds.
+/// A scenario. Its name states the guarantee.
 struct Scenario {
     name: &'static str,
     when: When,
-    /// Whether it belongs to the core set: each API is created, changed, rejected, failed and
-    /// deleted as a claims API and as a namespaced API; rights, the portal, the upgrade and the
-    /// documented commands.
+    /// Whether it belongs to the core set. Each API is created, changed, rejected, failed and
+    /// deleted as a claims API and as a namespaced API. The set also covers rights, the portal, the
+    /// upgrade and the documented commands.
     is_core: bool,
-    /// Whether it also runs on the oldest Crossplane: it needs claims alone.
+    /// Whether it also runs on the oldest Crossplane. It then needs only claims.
     is_old: bool,
-    play: fn(Stage) -> LocalBoxFuture<'static, Result<()>>,
+    play: fn(Fixture) -> LocalBoxFuture<'static, Result<()>>,
 }
 
-/// When a scenario is played.
+/// When a scenario runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Beside others.
+    /// In parallel with others.
     Together,
-    /// After those, one at a time, in this order.
+    /// After the parallel scenarios, one at a time, in this order.
     Alone,
-    /// On another control plane, one at a time, while others are `Alone` on theirs: it stops what
-    /// those need, and needs nothing of theirs.
+    /// On another control plane, one at a time, in parallel with the `Alone` scenarios. It stops
+    /// components that others need, and needs none of their environments.
     Elsewhere,
-    /// Alone as well, and only if it is asked for by name: it measures more than it proves.
+    /// Alone, and only if its name is given, because it measures more than it proves.
     Asked,
 }
 
@@ -89,17 +89,17 @@ macro_rules! scenario {
             when: When::$when,
             is_core: false,
             is_old: false,
-            play: |stage| Box::pin($group::$name(stage)),
+            play: |fixture| Box::pin($group::$name(fixture)),
         }
     };
 }
 
 /// Every scenario.
 const SCENARIOS: &[Scenario] = &[
-    // Long scenarios first, for a short end. Scenarios that start another control plane are apart:
-    // three control planes at once are too many for two processors.
+    // Long scenarios come first, for a short end. Scenarios that start another control plane are
+    // apart: three control planes at once are too many for two processors.
     scenario!(compatibility::the_claims_flavour_works_on_crossplane_1_20),
-    // Its environments stand from here on.
+    // From here on, the shared environments exist.
     scenario!(core old day_two::killed_function_delays_no_environment),
     scenario!(core portal::people_use_the_pages),
     scenario!(restore::restored_environments_find_their_resources),
@@ -163,13 +163,13 @@ const SCENARIOS: &[Scenario] = &[
     // After a downgrade of the function, Crossplane 1.20 does not reject the Configurations that need
     // a later function.
     scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
-    // From here on the examples that stand are not as they were.
+    // From here on, the shared examples are changed.
     scenario!(core old day_two::updatable_field_reaches_its_resource, Alone),
     scenario!(core old deletion::ready_environment_is_deleted_whole, Alone),
     scenario!(old cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
     scenario!(old day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
-    // On one of their own again, for which there is room now.
+    // From here on, each needs a control plane of its own again. There is room for it now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),
     scenario!(up::it_stays_in_the_background_until_down, Elsewhere),
@@ -203,8 +203,8 @@ pub struct Args {
     logs: Option<PathBuf>,
 }
 
-/// Starts a control plane, and plays the scenarios on it. Told to end before, it leaves nothing
-/// behind.
+/// Starts a control plane and runs the scenarios on it. An interrupted run leaves no processes or
+/// files behind.
 pub async fn e2e(args: &Args) -> Result<()> {
     let told = signals::told()?;
     tokio::select! {
@@ -215,7 +215,7 @@ pub async fn e2e(args: &Args) -> Result<()> {
 
 async fn run(args: &Args) -> Result<()> {
     let pace = Duration::from_secs(args.pace.into());
-    // The full set is judged on an unedited Crossplane.
+    // The full set tests an unmodified Crossplane.
     let options = Options {
         core: args.core_version,
         fast: args.core,
@@ -234,8 +234,8 @@ async fn run(args: &Args) -> Result<()> {
     played
 }
 
-/// Plays the chosen scenarios; prints a line for each, how many hold, and once more what is to be
-/// seen of those that do not: the lines of others stand between.
+/// Runs the chosen scenarios. Prints a line for each, and how many hold. At the end, repeats the
+/// details of failures, because other lines separate them.
 async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     let only = &args.only;
     let is_chosen = |scenario: &&Scenario| {
@@ -270,7 +270,7 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     if failed.is_empty() {
         ensure!(
             freed <= MOST_OVERLOOKED,
-            "core overlooks more than a few parts: {freed}, not {MOST_OVERLOOKED} at most"
+            "{freed} resources were overlooked; at most {MOST_OVERLOOKED} may be"
         );
         if args.matrix {
             matrix::record(args.core_version.tool(false).version, count)?;
@@ -284,21 +284,21 @@ async fn play(plane: Arc<ControlPlane>, args: &Args) -> Result<()> {
     bail!("these do not:{}", told.collect::<String>())
 }
 
-/// The first line of why one does not hold.
+/// The first line of a failure.
 fn reason(failure: &str) -> &str {
     failure.lines().next().unwrap_or_default().trim()
 }
 
-/// How a scenario went.
+/// The result of a scenario.
 struct Outcome {
     name: &'static str,
-    /// Why it does not hold, and what is to be seen of its environments; nothing where it holds.
+    /// The reason and the state of its environments. None if it holds.
     failure: Option<String>,
-    /// How many parts somebody had to delete by hand.
+    /// How many resources were deleted by hand.
     freed: usize,
 }
 
-/// Plays all of them, so many at once.
+/// Runs the scenarios, at most `at_once` in parallel.
 async fn perform_all(
     plane: &Arc<ControlPlane>,
     scenarios: Vec<&'static Scenario>,
@@ -308,7 +308,7 @@ async fn perform_all(
     played.buffer_unordered(at_once).collect().await
 }
 
-/// Plays all of them on a control plane that nobody else needs.
+/// Runs the scenarios on a control plane of their own.
 async fn perform_elsewhere(
     plane: &ControlPlane,
     scenarios: Vec<&'static Scenario>,
@@ -325,11 +325,11 @@ async fn perform_elsewhere(
     Ok(outcomes)
 }
 
-/// Plays one; prints a line, and of one that fails why.
+/// Runs a scenario. Prints a line, and the details of a failure.
 async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     let begin = Instant::now();
     let (failure, freed) = match set(plane, scenario).await {
-        Ok(stage) => (failure(&stage, scenario).await, stage.freed()),
+        Ok(fixture) => (failure(&fixture, scenario).await, fixture.freed()),
         Err(error) => (Some(format!("    {error:#}")), 0),
     };
     let verdict = if failure.is_none() { "ok" } else { "FAILED" };
@@ -341,57 +341,63 @@ async fn perform(plane: Arc<ControlPlane>, scenario: &Scenario) -> Outcome {
     Outcome { name: scenario.name, failure, freed }
 }
 
-async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Stage> {
-    Stage::set(plane, scenario.name).await?.with_rights().await
+async fn set(plane: Arc<ControlPlane>, scenario: &Scenario) -> Result<Fixture> {
+    Fixture::set(plane, scenario.name).await?.with_rights().await
 }
 
-/// Plays one; where it fails, why, and what is to be seen of the environments that it has made or
-/// looked at.
-async fn failure(stage: &Stage, scenario: &Scenario) -> Option<String> {
-    let error = in_time(stage, scenario).await.err()?;
-    Some(format!("    {error:#}\n{}", stage.portrait().await))
+/// Runs a scenario. Returns the reason of a failure, with the state of the environments that the
+/// scenario created or used.
+async fn failure(fixture: &Fixture, scenario: &Scenario) -> Option<String> {
+    let error = in_time(fixture, scenario).await.err()?;
+    Some(format!("    {error:#}\n{}", fixture.portrait().await))
 }
 
-/// Plays one in the time that it may take. However one ends that is alone, the platform team's
-/// Settings are those from before it.
-async fn in_time(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let before = if scenario.when == When::Alone { Some(stage.settings().await?) } else { None };
-    let played = tokio::time::timeout(LIMIT, listened_to(stage, scenario)).await;
+/// Runs a scenario within its time limit. After an `Alone` scenario, restores the platform team's
+/// Settings.
+async fn in_time(fixture: &Fixture, scenario: &Scenario) -> Result<()> {
+    let before = if scenario.when == When::Alone { Some(fixture.settings().await?) } else { None };
+    let played = tokio::time::timeout(LIMIT, listened_to(fixture, scenario)).await;
     let played = played.unwrap_or_else(|_| Err(anyhow!("took longer than {} s", LIMIT.as_secs())));
     let Some(before) = before else { return played };
-    played.and(stage.put_settings(&before).await.context("the Settings are not put back"))
+    played.and(fixture.put_settings(&before).await.context("restoring the Settings"))
 }
 
-/// What failed on a control plane that a scenario has for itself: with what is to be seen there,
-/// and where its logs are.
-async fn portrayed(result: Result<()>, stage: &Stage, name: &str) -> Result<()> {
+/// Adds to a failure the state of a scenario's own control plane, and the place of its logs.
+async fn portrayed(result: Result<()>, fixture: &Fixture, name: &str) -> Result<()> {
     let Err(error) = result else { return Ok(()) };
-    let logs = left_logs(&stage.plane, name);
-    bail!("{error:#}\n{}{logs}", stage.portrait().await)
+    let logs = left_logs(&fixture.plane, name);
+    bail!("{error:#}\n{}{logs}", fixture.portrait().await)
 }
 
-/// Where a control plane's logs are from now on, or why they are nowhere.
+/// The place of a control plane's logs, or the reason why they are missing.
 fn left_logs(plane: &ControlPlane, name: &str) -> String {
     plane.leave_logs(name).unwrap_or_else(|error| format!("{error:#}"))
 }
 
-/// What a line says of parts that were deleted by hand; nothing where there were none.
+/// A line's suffix for resources that were deleted by hand. Empty if there were none.
 fn by_hand(freed: usize) -> String {
-    if freed == 0 { String::new() } else { format!(", {freed} overlooked parts deleted by hand") }
+    if freed == 0 {
+        String::new()
+    } else {
+        format!(", {freed} overlooked resources deleted by hand")
+    }
 }
 
-/// Plays one, during which core must not stop listening to what it composed: its circuit breakers
-/// count how often they opened. What it made goes in the end, and all of it must.
-async fn listened_to(stage: &Stage, scenario: &Scenario) -> Result<()> {
-    let before = Breakers::from_plane(&stage.plane).await?;
-    (scenario.play)(stage.clone()).await?;
-    stage.clear().await.context("what the scenario made does not go")?;
-    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&before)
+/// Runs a scenario and deletes all its environments. Fails if one of Crossplane's circuit breakers
+/// opened meanwhile.
+async fn listened_to(fixture: &Fixture, scenario: &Scenario) -> Result<()> {
+    let before = CircuitBreakers::from_plane(&fixture.plane).await?;
+    (scenario.play)(fixture.clone()).await?;
+    fixture.clear().await.context("deleting the scenario's environments")?;
+    CircuitBreakers::from_plane(&fixture.plane).await?.have_not_opened_since(&before)
 }
 
-/// Plays at once in each flavour that this Crossplane serves.
-async fn in_each_flavour(stage: &Stage, play: impl AsyncFn(Flavour) -> Result<()>) -> Result<()> {
-    try_join_all(stage.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
+/// Runs in parallel for each kind of API that this Crossplane serves.
+async fn in_each_flavour(
+    fixture: &Fixture,
+    play: impl AsyncFn(Flavour) -> Result<()>,
+) -> Result<()> {
+    try_join_all(fixture.flavours().into_iter().map(|flavour| play(flavour))).await.map(drop)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! How we are told to end.
+//! Signals that end this program.
 
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits until somebody tells us to end: by Ctrl-C, by `kill`, by closing the terminal.
+/// Waits for a signal to end, from Ctrl-C, `kill` or a closed terminal.
 pub fn told() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut term = signal(SignalKind::terminate())?;

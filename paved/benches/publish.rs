@@ -1,11 +1,11 @@
-//! How fast `paved publish` is beside `aws s3 sync`: the same tree, the same server, one after the
-//! other in each round.
+//! Compares the speed of `paved publish` with `aws s3 sync`. Both upload the same tree to the same
+//! server, one after the other in each round.
 //!
-//! It fails where `paved` takes longer than the AWS CLI by more than a tenth, or more memory than
-//! [`MEMORY`].
+//! The benchmark fails if `paved` takes longer than the AWS CLI by more than a tenth, or needs more
+//! memory than [`MEMORY`].
 //!
-//! `cargo bench --workspace --bench publish`; moto and the AWS CLI come from PyPI, into virtual
-//! environments under `target/`.
+//! Run it with `cargo bench --workspace --bench publish`. moto and the AWS CLI come from PyPI, into
+//! virtual environments under `target/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "../tests/support/mod.rs"]
@@ -22,20 +22,20 @@ use support::s3::S3;
 use support::site::{asset, environment, site, write};
 use xtask::python::program;
 
-/// The command line that is compared with.
+/// The reference for the comparison.
 const AWS: &str = "awscli==1.46.3";
 
 const ROUNDS: usize = 5;
 
 const FILES: usize = 2000;
 
-/// How fast `paved` has to be at least, as a part of the AWS CLI's speed.
+/// The minimum speed of `paved`, relative to the AWS CLI's speed.
 const RATIO: f64 = 0.9;
 
-/// The most memory that `paved` may take, in KiB, however much there is to upload.
+/// The maximum memory of `paved` in KiB, for uploads of any size.
 const MEMORY: u64 = 64 << 10;
 
-/// What is done in each round, in this order.
+/// The steps of each round, in this order.
 const STEPS: [&str; 3] = ["everything is new", "nothing has changed", "20 files have changed"];
 
 #[tokio::main]
@@ -74,7 +74,7 @@ async fn main() {
                     write(&site, &asset(number), &format!("changed in round {round}\n"));
                 });
             }
-            // Whoever comes second finds the files in the system's cache: they take turns.
+            // The second command finds the files in the system's cache, so the commands alternate.
             let mut time = [Duration::ZERO; 2];
             for turn in 0..2 {
                 let who = (turn + round) % 2;
@@ -104,7 +104,7 @@ async fn main() {
     assert!((1..=MEMORY).contains(&peak), "{peak} KiB of memory; at most {MEMORY} are allowed");
 }
 
-/// How long it takes, and the most memory that it has had, in KiB.
+/// The run time and the peak memory in KiB.
 fn timed(mut command: Command, url: &str) -> (Duration, u64) {
     command.envs([
         ("AWS_ACCESS_KEY_ID", "test"),
@@ -127,7 +127,7 @@ fn timed(mut command: Command, url: &str) -> (Duration, u64) {
     (begin.elapsed(), peak)
 }
 
-/// The most memory that a process has had; none where it has ended.
+/// The peak memory of a process in KiB, or 0 if it has ended.
 fn memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let high = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! `paved apply`: claims from files to the cluster, all of them or none.
+//! `paved apply`: applies claims from files to the cluster, all of them or none.
 
 mod composition;
 mod diff;
@@ -16,8 +16,8 @@ use crate::Console;
 use crate::cli::Apply;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
-use crate::paint::{BOLD, GREEN, YELLOW};
-use crate::stop::{self, Stop};
+use crate::signals::{self, Stop};
+use crate::style::{BOLD, GREEN, YELLOW};
 use crate::{outputs, wait};
 use composition::Source;
 use owner::Caller;
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
     }
     let inputs = Inputs::default();
     let documents = plan::documents(&args.files, &inputs, console)?;
-    let planned = stop::unless_asked(
+    let planned = signals::unless_asked(
         Box::pin(planned(args, documents, &inputs, console)),
         "nothing was applied",
     )
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &Apply, console: &mut Console<'_>) -> Result<(), F
         return Ok(());
     }
     let waiting = wait::until(&cluster, applied, &Goal::Ready, args.patience, console);
-    let environments = stop::unless_asked(Box::pin(waiting), "everything was applied").await?;
+    let environments = signals::unless_asked(Box::pin(waiting), "everything was applied").await?;
     outputs::write(&args.outputs, &environments)
 }
 
@@ -133,7 +133,7 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
     Failure::combine(failures)
 }
 
-/// The API server's answer to a step.
+/// Sends a step to the API server, and returns the answer.
 async fn attempt(
     cluster: &Cluster,
     step: &Step,
@@ -153,7 +153,7 @@ async fn attempt(
     Ok(request.send(cluster).await?)
 }
 
-/// Applies all documents. Ctrl-C completes the current document, and then ends the command.
+/// Applies all documents. After Ctrl-C, the command completes the current document and ends.
 async fn perform(
     cluster: &Cluster,
     steps: &[Step],
@@ -195,7 +195,7 @@ async fn perform(
     Ok(applied)
 }
 
-/// The past or planned change: created, configured or unchanged.
+/// Prints the past or planned change: created, configured or unchanged.
 fn tell(
     step: &Step,
     after: Option<&DynamicObject>,

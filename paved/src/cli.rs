@@ -38,7 +38,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// All flags. Of `apply` and `start`, the flags `--timeout` and `--patience` require `--wait`.
+    /// All flags. For `apply` and `start`, the flags `--timeout` and `--patience` require `--wait`.
     pub(crate) fn whole() -> clap::Command {
         let waits = |flag: Arg| match flag.get_id().as_str() {
             "timeout" | "patience" => flag.requires("wait"),

@@ -1,14 +1,14 @@
-//! `paved connect`: what one does with an environment: a shell on its machine, its cluster in the
-//! kubeconfig, the way to its database.
+//! `paved connect`: opens a shell on a machine, adds a cluster to the kubeconfig, or prints the
+//! command for a database.
 
+mod cloud_cluster;
+mod connection_secret;
 mod database;
-mod details;
-mod entry;
 mod forward;
 mod kubeconfig;
-mod managed;
-mod outcome;
+mod kubeconfig_entry;
 mod shell;
+mod ssm_exit_code;
 mod workspace;
 
 use std::io;
@@ -27,9 +27,9 @@ use crate::cli::Connect;
 use crate::failure::Failure;
 use crate::{Console, Stream};
 use crate::{lifecycle, wait};
-use details::Details;
+use connection_secret::ConnectionSecret;
 
-/// Connects to what the flags name.
+/// Connects to the environment that the flags name.
 pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(), Failure> {
     let end = Instant::now() + args.patience.timeout;
     let cluster = args.access.connect().await?;
@@ -42,13 +42,12 @@ pub(crate) async fn run(args: &Connect, console: &mut Console<'_>) -> Result<(),
     match aim {
         ConnectionTarget::Machine => workspace::connect(&target, args, console).await,
         ConnectionTarget::Database => database::connect(&target, args, console).await,
-        ConnectionTarget::Cluster => entry::connect(&target, args, console).await,
+        ConnectionTarget::Cluster => kubeconfig_entry::connect(&target, args, console).await,
     }
 }
 
-/// What was found, as it is once it is ready. How that goes is no output: where nobody looks at a
-/// terminal, it is told on standard error, and standard output is left to what a program reads
-/// there.
+/// Waits until the environment is ready, and returns its object. Without a terminal, the progress
+/// appears on standard error, because a program may read standard output.
 async fn ready(
     cluster: &Cluster,
     found: Found,
@@ -81,7 +80,7 @@ async fn ready(
         };
         wait::until(cluster, found, &goal, patience, &mut aside).await?;
     }
-    // Others have written to it meanwhile, its spec as well.
+    // Other clients may have changed the object meanwhile, including its spec.
     let act = || format!("read {}", environment.title());
     Ok(api.get(&environment.name).await.map_err(|error| cluster.explain(&error, &act()))?)
 }
@@ -95,7 +94,7 @@ fn allow_start(title: &str, args: &Connect, console: &mut Console<'_>) -> Result
     Err(Failure::Usage(format!("cancelled. {title} stays stopped")))
 }
 
-/// The part of an environment of this kind to connect to. Flags for another part are an error.
+/// The target in an environment of this kind. Flags for another target are an error.
 fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
     use ConnectionTarget::{Cluster, Database, Machine};
     let targets =
@@ -123,33 +122,33 @@ fn aim(kind: &str, args: &Connect) -> Result<ConnectionTarget, Failure> {
     Ok(aim)
 }
 
-/// What is connected to.
+/// The environment to connect to.
 struct Target {
-    /// The cluster that made it.
+    /// The platform's cluster, which has the environment's object.
     cluster: Cluster,
     object: DynamicObject,
     environment: Environment,
-    /// Until when it may be waited for, in all.
+    /// The end of the time limit for all waits together.
     end: Instant,
 }
 
 impl Target {
-    /// The longest to wait from now on.
+    /// The remaining time of the limit.
     fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// A text of its status.
+    /// A text of the environment's status.
     fn field(&self, name: &str) -> Option<&str> {
         self.environment.fields.get(name)?.as_str()
     }
 
-    /// A text of its spec.
+    /// A text of the environment's spec.
     fn spec(&self, path: &str) -> Option<&str> {
         self.object.data.pointer(&format!("/spec/{path}")).and_then(Value::as_str)
     }
 
-    /// The id that the cloud knows a part by.
+    /// The cloud's ID of the resource in a slot.
     fn part(&self, slot: &str) -> Option<&str> {
         self.environment.parts.iter().find(|part| part.slot == slot)?.external_name.as_deref()
     }
@@ -161,7 +160,7 @@ impl Target {
         }
     }
 
-    async fn details(&self) -> Result<Details, Failure> {
-        Details::read(self).await
+    async fn details(&self) -> Result<ConnectionSecret, Failure> {
+        ConnectionSecret::read(self).await
     }
 }

@@ -1,4 +1,4 @@
-//! `paved delete`: environments go, and with them all that they made.
+//! `paved delete`: deletes environments with all their resources.
 
 mod plan;
 
@@ -10,27 +10,28 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, Served, find_each};
-use paved_client::delete::{Left, Parts, delete};
+use paved_client::delete::{Parts, Remaining, delete};
 use paved_client::environment::{Environment, age, spell};
-use paved_client::wait::Watched;
+use paved_client::wait::WatchSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::Console;
 use crate::ask::agrees;
 use crate::cli::Delete;
 use crate::failure::Failure;
-use crate::live::Live;
-use crate::paint::{self, BOLD, Leaf, one_line};
-use crate::stop::{self, Stop};
+use crate::live_view::LiveView;
+use crate::signals::{self, Stop};
+use crate::style::{self, BOLD, Leaf, one_line};
 
-/// How often the parts are looked at while they go: functions do not run then, so that the status
-/// says nothing of them.
-const LOOK: Duration = Duration::from_secs(3);
+/// Interval of the reads during a deletion. Functions do not run then, so the status does not show
+/// the progress.
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The longest that one environment's parts are asked for at a time.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Time limit for one read of one environment's resources.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks on a terminal, deletes, and with `--wait` stays until all are gone.
+/// Asks for confirmation on a terminal and deletes. With `--wait`, waits until all environments are
+/// deleted.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -57,23 +58,25 @@ pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), 
     for one in found.iter().filter(|_| args.wait) {
         let late = |_| {
             let title = Environment::from_object(&one.object).title();
-            let after = spell(LONGEST);
+            let after = spell(READ_TIMEOUT);
             Failure::TimedOut(format!(
                 "{title}: could not load its resources within {after}. Nothing was deleted. Try \
                  again, or use a longer --timeout"
             ))
         };
-        parts.push(timeout(LONGEST, Parts::find(&cluster, &served, one)).await.map_err(late)??);
+        parts.push(
+            timeout(READ_TIMEOUT, Parts::find(&cluster, &served, one)).await.map_err(late)??,
+        );
     }
     delete_all(&cluster, &found, console).await?;
     if !args.wait {
         return kept(found.iter().map(|one| Environment::from_object(&one.object)), console);
     }
     let gone = until_gone(&cluster, found, parts, args.timeout, console);
-    stop::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
+    signals::unless_asked(Box::pin(gone), "the deletion continues in the cluster").await
 }
 
-/// Deletes one after another. Who wants it to end is heard between two.
+/// Deletes the environments one after another. A signal ends the command between two environments.
 async fn delete_all(
     cluster: &Cluster,
     found: &[Found],
@@ -118,7 +121,7 @@ async fn delete_all(
     Ok(())
 }
 
-/// Says what stays of environments that were deleted.
+/// Prints the resources that remain after the deletion.
 fn kept(
     deleted: impl Iterator<Item = Environment>,
     console: &mut Console<'_>,
@@ -129,7 +132,7 @@ fn kept(
     Ok(())
 }
 
-/// What is deleted here is deleted in the cloud: on a terminal, the user is asked.
+/// A deletion also deletes resources in the cloud, so the user must confirm it on a terminal.
 fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
     if console.answer.is_none() {
         return Ok(true);
@@ -141,6 +144,7 @@ fn agreed(found: &[Found], console: &mut Console<'_>) -> Result<bool, Failure> {
             writeln!(console.err, "  {line}")?;
         }
     }
+
     let unanswered = "no terminal to ask for confirmation. Use --yes to delete without a question. \
                       Nothing was deleted";
     agrees("Delete?", unanswered, console)
@@ -155,9 +159,9 @@ async fn until_gone(
 ) -> Result<(), Failure> {
     let begin = Instant::now();
     let found = found.into_iter().map(|one| one.read(|object| Environment::from_object(&object)));
-    let mut watched = Watched::new(found.collect());
+    let mut watched = WatchSet::new(found.collect());
     let mut events = watched.events(cluster);
-    // Beside the rest: what answers late, or not at all, holds up nothing.
+    // Reads run beside the other events, so that a late or missing answer does not delay them.
     let mut looking = pin!(looked(parts.clone(), Duration::ZERO));
     let mut show = Show::default();
     let mut tick = interval(Duration::from_secs(1));
@@ -167,7 +171,7 @@ async fn until_gone(
             _ = tick.tick() => {}
             seen = &mut looking => {
                 parts = seen;
-                looking.set(looked(parts.clone(), LOOK));
+                looking.set(looked(parts.clone(), POLL_INTERVAL));
             }
             Some(changes) = events.next() => {
                 for note in watched.take(changes, cluster)? {
@@ -200,18 +204,18 @@ async fn until_gone(
     }
 }
 
-/// The parts as they are after a pause.
+/// Reads the resources again after a pause.
 async fn looked(mut parts: Vec<Parts>, pause: Duration) -> Vec<Parts> {
     sleep(pause).await;
     for one in &mut parts {
-        // What was not told in time stays as it was.
-        _ = timeout(LONGEST, one.look()).await;
+        // After a timeout, the earlier result stays.
+        _ = timeout(READ_TIMEOUT, one.look()).await;
     }
     parts
 }
 
-/// The line of a resource that is left.
-fn leaf(left: &Left<'_>, now: Timestamp) -> Leaf {
+/// The line of a remaining resource.
+fn leaf(left: &Remaining<'_>, now: Timestamp) -> Leaf {
     let state = if left.deleted.is_some() { "Deleting" } else { "There" };
     let cells =
         vec![left.slot.to_owned(), left.kind.to_owned(), state.to_owned(), age(left.deleted, now)];
@@ -222,10 +226,10 @@ fn are(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// A tree that shrinks on a terminal, a line for each change elsewhere.
+/// A shrinking tree on a terminal, or else a line for each change.
 #[derive(Default)]
 struct Show {
-    live: Live,
+    live: LiveView,
     said: BTreeSet<String>,
 }
 
@@ -241,7 +245,7 @@ impl Show {
         for (environment, parts) in left {
             let leaves: Vec<Leaf> = parts.seen().map(|left| leaf(&left, now)).collect();
             writeln!(frame, "{BOLD}{}{BOLD:#}  {}", environment.title(), parts.head())?;
-            paint::tree(&leaves, &mut frame)?;
+            style::tree(&leaves, &mut frame)?;
             lines.push(format!("{} {}", environment.title(), parts.head()));
             lines.extend(
                 parts.lines().into_iter().map(|line| format!("{} {line}", environment.title())),

@@ -1,46 +1,45 @@
-//! `paved doctor`: whether a cluster can serve environments, and the caller may ask for them. A
-//! line each; red ones say what to do.
+//! `paved doctor`: checks whether a cluster can serve environments, and whether the caller may
+//! create them. Each check is one line. A failed check has a remediation.
 
 mod check;
 mod checks;
 mod clusters;
-mod configs;
+mod compositions;
 mod crossplane;
 mod family;
-mod look;
-mod needs;
 mod objects;
 mod packages;
+mod provider_configs;
 mod references;
+mod required_kinds;
 mod rights;
 mod settings;
-mod used;
+mod snapshot;
 
 use paved_client::cluster::{ASK, Kinds, one_line};
 
 use crate::Console;
 use crate::cli;
 use crate::failure::Failure;
-use crate::paint::{self, Leaf, Mark};
+use crate::style::{self, Leaf, Mark};
 use check::Check;
-use look::look;
 
-/// Looks at everything that an environment needs.
+/// Checks all requirements of an environment.
 pub(crate) async fn run(args: &cli::Doctor, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::ask(&cluster).await?;
     let version = cluster.client.apiserver_version().await;
-    let version = version.map_err(|error| cluster.explain(&error, "ask for the version"))?;
+    let version = version.map_err(|error| cluster.explain(&error, "read the version"))?;
     let mut all = vec![Check::good(
         "Kubernetes",
         format!("{} at {}", one_line(&version.git_version), cluster.server),
     )];
-    all.extend(checks::all(&look(&cluster, &kinds).await));
+    all.extend(checks::all(&snapshot::take(&cluster, &kinds).await));
     let broken = count(&all);
     let (rights, denied) = rights::check(&cluster, &kinds).await?;
     all.extend(rights);
     let leaves: Vec<Leaf> = all.iter().map(Check::leaf).collect();
-    paint::tree(&leaves, &mut console.out)?;
+    style::tree(&leaves, &mut console.out)?;
     console.out.flush()?;
     if broken > 0 {
         return Err(Failure::Provisioning {

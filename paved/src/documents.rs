@@ -1,4 +1,4 @@
-//! Documents that can be piped, as YAML or JSON.
+//! Documents for pipes, as YAML or JSON.
 
 use std::io;
 
@@ -11,15 +11,15 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::stream::{Stream, has_command, is_harmful};
 
-/// How documents are written.
+/// The format of printed documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Yaml,
     Json,
 }
 
-/// A tidy object as JSON text: thousands of them take a tenth of the memory, until they are printed
-/// one by one.
+/// A tidy object as JSON text. Thousands of objects take a tenth of the memory this way, until they
+/// are printed one by one.
 pub(crate) struct Packed(String);
 
 impl Packed {
@@ -67,9 +67,9 @@ pub(crate) fn print<T: Serialize>(
     Ok(())
 }
 
-/// A document as YAML that any reader takes; a long line, as a public key, stays one line. A
-/// document with texts that a terminal or a CI system could obey is written as JSON, which is YAML
-/// too, with these texts escaped.
+/// A document as YAML for any reader. A long line, for example of a public key, is not wrapped. A
+/// document with texts that a terminal or a CI system would execute becomes JSON, which is also
+/// YAML. These texts are escaped there.
 pub(crate) fn yaml<T: Serialize>(document: &T) -> Result<String, Failure> {
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     let text = serde_saphyr::to_string_with_options(document, options).map_err(unprintable)?;

@@ -6,9 +6,9 @@ use anstyle::Style;
 use function_paved_road::error::FieldError;
 use k8s_schema::Violation;
 use paved_client::wait::Ending;
-use paved_render::subject::step::NoStep;
+use paved_render::subject::pipeline_step::NoStep;
 
-use crate::paint;
+use crate::style;
 
 /// The exit codes and their meanings.
 pub(crate) const CODES: [(u8, &str); 9] = [
@@ -162,7 +162,7 @@ impl Failure {
 
     /// Prints the failure with all details.
     pub(crate) fn print(&self, err: &mut dyn io::Write) -> io::Result<()> {
-        const RED: Style = paint::RED.bold();
+        const RED: Style = style::RED.bold();
         if matches!(self, Self::Interrupted(told) if told.is_empty()) {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Failure {
         writeln!(err, "{RED}error{RED:#}: {}", indented(&self.to_string()))?;
         if let Self::Refused { violations, .. } = self {
             for violation in violations {
-                writeln!(err, "  {}", paint::harmless_name(&violation.to_string()))?;
+                writeln!(err, "  {}", style::harmless_name(&violation.to_string()))?;
             }
         }
         Ok(())
@@ -241,10 +241,10 @@ impl From<&Ending> for Failure {
     }
 }
 
-/// Removes control sequences from a message, and indents all lines after the first. So no line
+/// Removes control sequences from a message, and indents all lines after the first, so that no line
 /// looks like a separate message.
 fn indented(message: &str) -> String {
-    let lines = paint::harmless(message);
+    let lines = style::harmless(message);
     let indent =
         |line: &str| if line.starts_with("  ") { line.to_owned() } else { format!("  {line}") };
     let (first, rest) = lines.split_once('\n').unwrap_or((&lines, ""));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn message_of_others_neither_moves_the_cursor_nor_begins_a_line() {
+    fn foreign_message_cannot_move_the_cursor_or_start_a_line() {
         let words = "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\n::error::y".to_owned();
         let violation = Violation { path: words.clone(), message: words.clone() };
         let failures = [
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_are_those_of_the_table() {
+    fn exit_codes_match_the_table() {
         let given: BTreeSet<u8> = all().iter().map(Failure::code).chain([0]).collect();
         assert_eq!(given, CODES.iter().map(|(code, _)| *code).collect());
     }

@@ -11,23 +11,23 @@ use serde_json::Value;
 
 use crate::Console;
 use crate::failure::Failure;
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 use crate::yaml::{self, Broken, Located, Written};
 
-/// A document and where it comes from.
+/// A document and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
-    /// The file, as the user named it; `-` for standard input.
+    /// The file as the user named it, or `-` for standard input.
     pub(crate) file: PathBuf,
-    /// Whether the file was found in a folder, rather than named.
+    /// Whether the file was found in a folder. Otherwise, the user named it.
     pub(crate) found: bool,
     pub(crate) value: Value,
-    /// How its numbers are written, where JSON writes them differently.
+    /// The original spelling of numbers that JSON writes differently.
     pub(crate) written: Written,
 }
 
 impl Document {
-    /// File, kind and name, as messages name it.
+    /// File, kind and name for messages.
     pub(crate) fn title(&self) -> String {
         format!("{}: {}", shown(&self.file), self.name())
     }
@@ -40,7 +40,7 @@ impl Document {
     }
 }
 
-/// A path as messages name it.
+/// A path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()
@@ -49,31 +49,30 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// A file, its documents, and where its text is not YAML.
+/// A file with its documents and its syntax errors.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The file, as the user named it; `-` for standard input.
+    /// The file as the user named it, or `-` for standard input.
     pub(crate) file: PathBuf,
-    /// Whether the file was found in a folder, rather than named.
+    /// Whether the file was found in a folder. Otherwise, the user named it.
     pub(crate) found: bool,
     pub(crate) text: String,
     pub(crate) documents: Vec<Located>,
     pub(crate) broken: Vec<Broken>,
 }
 
-/// The files that a command reads. Each is read once, however many environments need it: a pipe
-/// gives its text only once.
+/// The files that a command reads. Each file is read once for all environments, because a pipe
+/// returns its text only once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs(Rc<RefCell<BTreeMap<PathBuf, Sources>>>);
 
-/// A file, or those of a folder; why one of them cannot be read is no reason to leave out the
-/// others.
+/// A file or the files of a folder. An unreadable file does not hide the others.
 type Sources = Rc<[Result<Rc<Source>, String>]>;
 
 impl Inputs {
     /// The documents of a file, of a folder's YAML and JSON files, or of standard input. Lists are
-    /// taken apart. What is found in a folder and cannot be a Kubernetes object is left out, with a
-    /// note.
+    /// split into their items. A document in a folder that cannot be a Kubernetes object is skipped
+    /// with a note.
     pub(crate) fn read(
         &self,
         path: &Path,
@@ -87,7 +86,7 @@ impl Inputs {
         Ok(documents)
     }
 
-    /// The files themselves.
+    /// The files with their documents.
     pub(crate) fn sources(
         &self,
         path: &Path,
@@ -142,7 +141,7 @@ impl Source {
         Ok(Self::parse(path.to_owned(), found, text))
     }
 
-    /// Reads all documents of a text; lists are taken apart.
+    /// Reads all documents of a text, and splits lists into their items.
     pub(crate) fn parse(file: PathBuf, found: bool, text: String) -> Self {
         let (mut documents, mut broken) = (Vec::new(), Vec::new());
         for document in yaml::documents(&text) {
@@ -154,8 +153,8 @@ impl Source {
         Self { file, found, text, documents, broken }
     }
 
-    /// Its Kubernetes objects; what is none is an error, unless it was found in a folder. There it
-    /// is left out, with a note.
+    /// The Kubernetes objects of the file. Another document is an error in a named file. In a file
+    /// from a folder, it is skipped with a note.
     pub(crate) fn objects(&self, console: &mut Console<'_>) -> Result<Vec<Document>, Failure> {
         if let Some(broken) = self.broken.first() {
             let (line, column) = (self.line(broken.bytes.start).0, self.column(broken.bytes.start));
@@ -178,12 +177,13 @@ impl Source {
                 let message = format!("{file}: found {shape}; allowed: a Kubernetes object");
                 return Err(Failure::Usage(message));
             }
-            writeln!(console.err, "note: {file}: skipped, not ours: {shape}")?;
+            writeln!(console.err, "note: {file}: skipped, not a Paved Road kind: {shape}")?;
         }
         Ok(documents)
     }
 
-    /// The line of a byte, counted from 1, and the bytes of that line without its end.
+    /// The line number of a byte, counted from 1, and the byte range of that line without its line
+    /// end.
     pub(crate) fn line(&self, byte: usize) -> (usize, Range<usize>) {
         let byte = self.floor(byte);
         let before = &self.text[..byte];
@@ -199,14 +199,14 @@ impl Source {
         self.text[self.line(byte).1.start..byte].chars().count() + 1
     }
 
-    /// The nearest beginning of a character.
+    /// The start of the character at a byte.
     fn floor(&self, byte: usize) -> usize {
         self.text.floor_char_boundary(byte.min(self.text.len()))
     }
 }
 
-/// The text of a file, without the byte order mark that some editors put before it; or the encoding
-/// that it has instead of UTF-8, as far as that can be told.
+/// The text of a file without the byte order mark of some editors. The error is the detected
+/// encoding of a text that is not UTF-8.
 fn text(bytes: Vec<u8>) -> Result<String, Option<&'static str>> {
     let encoding = match bytes.as_slice() {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "UTF-32",
@@ -222,7 +222,7 @@ fn text(bytes: Vec<u8>) -> Result<String, Option<&'static str>> {
     Err(Some(encoding))
 }
 
-/// What a value is, without saying it.
+/// The type of a value, without the value itself.
 pub(crate) fn shape(value: &Value) -> &'static str {
     match value {
         Value::Array(_) => "a list",
@@ -234,7 +234,7 @@ pub(crate) fn shape(value: &Value) -> &'static str {
     }
 }
 
-/// A folder's YAML and JSON files, and its folders, both sorted; hidden folders are left out.
+/// A folder's YAML and JSON files and its subfolders, both sorted. Hidden folders are skipped.
 fn inside(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let unreadable = |error| Failure::Usage(format!("could not read {}: {error}", shown(folder)));
     let (mut files, mut folders) = (Vec::new(), Vec::new());

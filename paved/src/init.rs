@@ -1,4 +1,4 @@
-//! `paved init`: a claim to begin with, made from the schema.
+//! `paved init`: writes a first claim from the schema.
 
 mod draft;
 mod target;
@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::Console;
 use crate::cli::Init;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, YELLOW};
+use crate::style::{BOLD, DIM, YELLOW};
 use crate::validate;
 use draft::{Draft, Needed};
 use target::Target;
 
-/// Writes a claim with what is given, asking for what is required and missing.
+/// Writes a claim with the given fields, and asks for missing required fields.
 pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure> {
     let target = Target::find(args)?;
     if let Some(file) = args.file.as_deref().filter(|file| file.exists() && !args.force) {
@@ -60,8 +60,7 @@ fn allows_networks(text: &str) -> bool {
     claim["spec"]["parameters"]["allowedCidrs"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// Asks for each field until the answer is allowed; where nobody sits at a terminal, all of them
-/// are told.
+/// Asks for each field until the answer is allowed. Without a terminal, reports all missing fields.
 fn complete(
     draft: &mut Draft,
     missing: &[Needed],
@@ -89,7 +88,7 @@ fn complete(
             }
         }
     }
-    // An answer can make more necessary.
+    // An answer can make further fields required.
     let missing = draft.missing();
     if missing.is_empty() { Ok(()) } else { complete(draft, &missing, console) }
 }
@@ -100,7 +99,7 @@ fn needed(missing: &[Needed]) -> Failure {
     Failure::Usage(format!("these are required:\n{}", fields.join("\n")))
 }
 
-/// A file that is there is replaced only when that is asked for, whoever made it in the meantime.
+/// Replaces an existing file only with --force, even if another program created it in the meantime.
 fn save(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!force);

@@ -1,13 +1,13 @@
-//! `paved kinds`: what this cluster makes, and the Compositions to choose from.
+//! `paved kinds`: lists the cluster's kinds of environment and their Compositions.
 
 use paved_client::cluster::{Kinds, compositions};
 
 use crate::Console;
 use crate::cli;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM};
+use crate::style::{BOLD, DIM};
 
-/// Lists the kinds. What the caller may not see of their Compositions is said.
+/// Lists the kinds. A note says whether the caller may not list Compositions.
 pub(crate) async fn run(args: &cli::Kinds, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;

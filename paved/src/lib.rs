@@ -5,10 +5,10 @@
 
 mod apply;
 mod ask;
-mod changes;
 mod cli;
 mod connect;
 mod delete;
+mod diff;
 mod doctor;
 mod documents;
 mod failure;
@@ -17,18 +17,18 @@ mod init;
 mod kinds;
 mod lifecycle;
 mod list;
-mod live;
+mod live_view;
 mod outputs;
-mod paint;
 mod platform;
 pub mod portal;
 mod prepare;
 mod preview;
 mod publish;
 mod show;
+mod signals;
 mod status;
-mod stop;
 mod stream;
+mod style;
 mod validate;
 mod wait;
 mod yaml;
@@ -84,7 +84,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
             0
         }
         Err(failure) => {
-            // Whoever cannot be told still gets the exit code.
+            // The caller gets the exit code even if the message cannot be written.
             let _ = failure.print(&mut console.err);
             failure.code()
         }
@@ -122,13 +122,13 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
     let done = runtime.block_on(async {
         match command {
             Command::Status(args) => {
-                stop::unless_asked(Box::pin(status::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(status::run(&args, console)), "").await
             }
             Command::List(args) => {
-                stop::unless_asked(Box::pin(list::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(list::run(&args, console)), "").await
             }
             Command::Kinds(args) => {
-                stop::unless_asked(Box::pin(kinds::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(kinds::run(&args, console)), "").await
             }
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Extend(args) => {
@@ -147,13 +147,13 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             }
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {
-                stop::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
+                signals::unless_asked(Box::pin(wait::run(&args, console)), "the cluster continues")
                     .await
             }
             Command::Connect(args) => connect::run(&args, console).await,
             Command::Publish(args) => publish::run(&args, console).await,
             Command::Doctor(args) => {
-                stop::unless_asked(Box::pin(doctor::run(&args, console)), "").await
+                signals::unless_asked(Box::pin(doctor::run(&args, console)), "").await
             }
             Command::Preview(_)
             | Command::Portal(_)
@@ -164,7 +164,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             | Command::Completions { .. } => Ok(()),
         }
     });
-    // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
+    // The process need not wait for pending DNS lookups and credential plugins.
     runtime.shutdown_background();
     done
 }
@@ -178,7 +178,7 @@ fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> 
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(paved_portal::run(&args.flags, &(&args.access).into()));
-    // Background tasks hold nothing that the process must wait for.
+    // The process need not wait for background tasks.
     runtime.shutdown_background();
     Ok(done?)
 }

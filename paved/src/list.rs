@@ -1,4 +1,4 @@
-//! `paved list`: environments of every kind, a row each.
+//! `paved list`: lists environments of all kinds, one row each.
 
 mod follow;
 mod rows;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 pub(crate) use rows::name;
 use rows::{Line, Table};
 
-/// How many kinds are listed at once.
-const AT_ONCE: usize = 4;
+/// The number of kinds that are listed at once.
+const CONCURRENCY: usize = 4;
 
-/// Lists what there is; with `--watch` every change too.
+/// Lists all environments. With `--watch`, also prints every change.
 pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: &List, console: &mut Console<'_>) -> Result<(), Fa
 pub(crate) struct Place {
     pub(crate) cluster: Cluster,
     pub(crate) kinds: Vec<Kind>,
-    /// The namespace; all namespaces if there is none.
+    /// `None` for all namespaces.
     pub(crate) namespace: Option<String>,
     /// The labels, as kubectl reads a selector.
     pub(crate) labels: Option<String>,
@@ -77,8 +77,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Everything there, in the form that is asked for. Kinds that the caller may not list are
-    /// named, and left out.
+    /// All environments, each converted with `form`. Kinds that the caller may not list are skipped
+    /// with a note.
     pub(crate) async fn all<T>(
         &self,
         console: &mut Console<'_>,
@@ -87,7 +87,7 @@ impl Place {
         let form = &form;
         let listed = stream::iter(&self.kinds)
             .map(|kind| async move { (kind, self.list_kind(kind, form).await) });
-        let mut listed = listed.buffered(AT_ONCE);
+        let mut listed = listed.buffered(CONCURRENCY);
         let mut all = Vec::new();
         let mut denied = Vec::new();
         while let Some((kind, found)) = listed.next().await {
@@ -102,7 +102,7 @@ impl Place {
         Ok(all)
     }
 
-    /// Lists a kind's environments page by page, and converts each with `form`.
+    /// Lists a kind's environments page by page, and converts each environment with `form`.
     async fn list_kind<T>(
         &self,
         kind: &Kind,
@@ -128,7 +128,7 @@ impl Place {
         !is_stopped && lifecycle.expires_at.is_some_and(|at| at <= last)
     }
 
-    /// That the caller may see nothing is a failure; that some kinds are hidden is worth a note.
+    /// A failure if the caller may list no kind. Otherwise, prints a note for each hidden kind.
     fn tell_denied(
         &self,
         denied: &[(&Kind, kube::Error)],
@@ -143,7 +143,7 @@ impl Place {
         Ok(())
     }
 
-    /// That there are none.
+    /// The message for an empty list.
     pub(crate) fn nothing(&self) -> String {
         let place = self
             .namespace
@@ -161,7 +161,7 @@ impl Place {
         self.cluster.explain(error, &self.act("list", kind)).into()
     }
 
-    /// What is done with a kind, and where.
+    /// An action on a kind, with its namespace, for error messages.
     fn act(&self, verb: &str, kind: &Kind) -> String {
         let place = match &self.namespace {
             Some(namespace) => format!("namespace {namespace}"),

@@ -32,7 +32,8 @@ fn is_looked_at(term: &str, ci: &str) -> bool {
     term != "dumb" && !is_job(ci)
 }
 
-/// A typed line from standard input. Empty in a pipeline's job, which would wait without end.
+/// Reads a line from standard input. Returns an empty line in a pipeline's job, which would wait
+/// without end.
 fn typed(ci: &str, read: impl FnOnce(&mut String) -> io::Result<usize>) -> io::Result<String> {
     let mut line = String::new();
     if !is_job(ci) {

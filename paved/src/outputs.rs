@@ -1,5 +1,5 @@
-//! What the next step of a pipeline needs: the status fields of environments that are ready, in
-//! files that pipelines read. Never a secret: status holds none.
+//! Outputs for the next step of a pipeline: the status fields of ready environments, in files that
+//! pipelines read. A status has no secrets.
 
 mod file;
 
@@ -15,15 +15,16 @@ use serde_json::{Value, json};
 use crate::cli::Outputs;
 use crate::failure::Failure;
 
-/// Finds out whether they can be written, before anybody has waited for them. What is there stays
-/// until there is something new.
+/// Checks before the wait that the files can be written. Existing files stay unchanged until there
+/// are new outputs.
 pub(crate) fn prepare(outputs: &Outputs) -> Result<(), Failure> {
     let all = outputs.output_file.as_deref().into_iter().chain(outputs.github_output());
     all.into_iter()
         .try_for_each(|path| file::try_out(path).map_err(|error| unwritable(path, &error)))
 }
 
-/// Refuses environments that keys of lines could not tell apart: kind, namespace and name of each.
+/// Rejects environments with the same keys in a line-based file. Each environment is given as kind,
+/// namespace and name.
 pub(crate) fn tell_apart<'a>(
     outputs: &Outputs,
     environments: impl IntoIterator<Item = [&'a str; 3]>,
@@ -48,7 +49,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Usage(format!("could not write the outputs to {}: {error}", path.display()))
 }
 
-/// Writes what is asked for.
+/// Writes the outputs that the flags name.
 pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(), Failure> {
     if let Some(path) = &outputs.output_file {
         let text = if is_json(path) { json(environments) } else { dotenv(environments) };
@@ -62,10 +63,10 @@ pub(crate) fn write(outputs: &Outputs, environments: &[Environment]) -> Result<(
     Ok(())
 }
 
-/// Lines `PAVED_PUBLIC_IP=203.0.113.7`: GitLab, Docker and dotenv libraries take a value as it
-/// stands, up to the line's end. Values of several lines cannot be written so, and are left out.
-/// Several environments have their names in the keys, before two underscores: no field has these,
-/// so that no name with a field is another name with another field.
+/// Lines of the form `PAVED_PUBLIC_IP=203.0.113.7`. GitLab, Docker and dotenv libraries read a
+/// value literally up to the end of the line. Multi-line values are therefore omitted. Several
+/// environments have their names in the keys, before two underscores. No field has two underscores,
+/// so all keys are unambiguous.
 fn dotenv(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
@@ -81,7 +82,7 @@ fn dotenv(environments: &[Environment]) -> String {
     text
 }
 
-/// An object for each environment: kind, name, namespace, and all its status fields as they are.
+/// An object for each environment: kind, name, namespace, phase, and all status fields.
 fn json(environments: &[Environment]) -> String {
     let one = |environment: &Environment| {
         let mut all = json!({
@@ -91,7 +92,7 @@ fn json(environments: &[Environment]) -> String {
             "phase": environment.word(),
         });
         for (field, value) in &environment.fields {
-            // An API's own field never hides what it is.
+            // A status field does not replace kind, name, namespace or phase.
             if all[field].is_null() {
                 all[field] = value.clone();
             }
@@ -105,8 +106,7 @@ fn json(environments: &[Environment]) -> String {
     format!("{value:#}\n")
 }
 
-/// Outputs of a step of GitHub Actions: `publicIp=…`, or `name--publicIp=…` where there are
-/// several.
+/// Outputs of a GitHub Actions step: `publicIp=…`, or `name--publicIp=…` for several environments.
 fn github(environments: &[Environment]) -> String {
     let mut text = String::new();
     for (prefix, environment) in named(environments) {
@@ -124,8 +124,8 @@ fn github(environments: &[Environment]) -> String {
     text
 }
 
-/// A line that does not stand in the value: nothing that a provider says can end it early and add
-/// outputs of its own.
+/// A line that the value does not contain. A provider's text therefore cannot end the value early
+/// and add outputs.
 fn delimiter(value: &str) -> String {
     let mut end = "PAVED_END".to_owned();
     while value.contains(&end) {
@@ -143,9 +143,9 @@ fn named(environments: &[Environment]) -> impl Iterator<Item = (Vec<&str>, &Envi
     names.into_iter().zip(environments)
 }
 
-/// What stands in front of the fields of each environment, given kind, namespace and name: nothing
-/// where there is only one, the name where that tells them apart, else the kind and the name, else
-/// the namespace too. `None` where nothing tells them apart.
+/// The prefix of each environment's keys, from kind, namespace and name. It is empty for one
+/// environment. Several environments use the shortest unambiguous prefix: the name, kind and name,
+/// or all three. `None` if no prefix is unambiguous.
 fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
     if environments.len() < 2 {
         return Some(vec![Vec::new(); environments.len()]);
@@ -163,7 +163,7 @@ fn prefixes<'a>(environments: &[[&'a str; 3]]) -> Option<Vec<Vec<&'a str>>> {
     })
 }
 
-/// Every single value of the status, by its path.
+/// Every single value of the status, by path.
 fn fields(environment: &Environment) -> BTreeMap<Vec<String>, String> {
     let mut all = BTreeMap::new();
     let own = [
@@ -198,7 +198,7 @@ fn key<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     parts.map(screaming).collect::<Vec<_>>().join("_")
 }
 
-/// `publicIp` as `PUBLIC_IP`; what no shell takes in a name becomes `_`.
+/// Converts `publicIp` to `PUBLIC_IP`. A character that shells do not allow in a name becomes `_`.
 fn screaming(name: &str) -> String {
     let mut text = String::new();
     let mut before = '_';

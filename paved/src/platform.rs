@@ -1,5 +1,5 @@
-//! `paved platform`: files for the platform team's own Git, the rights of providers in clouds, and
-//! the effect of changed Settings.
+//! `paved platform`: writes manifests for the platform team's Git and the rights of providers in
+//! clouds, and shows the effect of changed Settings.
 
 mod check;
 mod rights;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use function_paved_road::apis::APIS;
 use function_paved_road::manifests;
-use paved_render::subject::step::CONFIG;
+use paved_render::subject::pipeline_step::CONFIG;
 use serde_json::{Map, Value};
 
 use crate::Console;
@@ -20,8 +20,8 @@ use crate::files::Inputs;
 use crate::prepare::settings;
 use crate::validate;
 
-/// Writes the manifests, or shows what a change does; invalid Settings are refused with every
-/// reason.
+/// Writes the manifests, or shows the effect of new Settings. Rejects invalid Settings with all
+/// errors.
 pub(crate) fn run(args: &Platform, console: &mut Console<'_>) -> Result<(), Failure> {
     let group = group_of(args.flavour, args.group.as_deref())?;
     let inputs = Inputs::default();
@@ -55,7 +55,7 @@ struct File {
 }
 
 /// An XRD for each API, their Compositions, the policies that protect Crossplane's fields, and the
-/// EnvironmentConfig that the Compositions take the Settings from.
+/// EnvironmentConfig with the Settings.
 fn manifests(args: &Platform, group: &str, settings: &Value) -> Vec<File> {
     let flavour = args.flavour;
     let mut files: Vec<File> = APIS

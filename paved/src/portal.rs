@@ -1,12 +1,12 @@
-//! `paved portal` within a process of the caller's.
+//! `paved portal` in the caller's process.
 
 use paved_portal::{Failure, MakeWriter};
 pub use paved_portal::{Limits, Server};
 
 use crate::cli::{self, Cli};
 
-/// A portal with the flags of `paved portal`, and with limits and a log of the caller's, as
-/// [`Server::start`] has it. An error is what `paved portal` prints.
+/// Starts a portal with the flags of `paved portal`, and with the caller's limits and log, as in
+/// [`Server::start`]. An error is the message of `paved portal`.
 pub async fn start(
     flags: &[String],
     limits: &Limits,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use k8s_schema::Violation;
 use paved_render::Rejected;
-use paved_render::discreet::as_written;
+use paved_render::redact::as_written;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::{Stored, Subject};
 use serde_json::Value;
@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 pub(crate) use sources::Sources;
 
-/// So many documents are named in a note.
+/// The maximum number of documents that a note names.
 const NAMED: usize = 5;
 
 /// The documents of all files and folders, as the observed state.
@@ -37,8 +37,8 @@ pub(crate) fn observed(
     Ok(Observed::titled(seen))
 }
 
-/// Applies defaults, validates, makes the composite of a claim, and puts the observed world around
-/// it. `own` are the Settings that stand in the document's file.
+/// Applies defaults, validates the document, makes the composite of a claim, and adds the observed
+/// resources. `own` are the Settings in the document's file.
 pub(crate) fn prepare(
     document: &Document,
     sources: &Sources,
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
     Ok(stored.among(composite, step, document.title()).written(document.written.clone()))
 }
 
-/// Says that nothing of what is observed belongs to this environment.
+/// Prints a note if no observed resource belongs to this environment.
 pub(crate) fn tell_unobserved(
     subject: &Subject,
     seen: &Observed,
@@ -85,7 +85,7 @@ pub(crate) fn tell_unobserved(
     Ok(())
 }
 
-/// Says which observed documents belong to no environment that was looked at.
+/// Prints a note about observed documents that belong to none of the environments.
 pub(crate) fn tell_unused(seen: &Observed, console: &mut Console<'_>) -> Result<(), Failure> {
     let unused = seen.unused();
     if unused.is_empty() {

@@ -1,4 +1,4 @@
-//! `paved preview`: from files to what they become.
+//! `paved preview`: shows the resources of claims and XRs in files.
 
 mod documents;
 mod rounds;
@@ -8,7 +8,7 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::Timestamp;
 use paved_render::function;
 use paved_render::rendered;
-use paved_render::subject::{Subject, kind, placeholder, step};
+use paved_render::subject::{Subject, kind, pipeline_step, placeholder};
 use serde_json::Value;
 
 use crate::Console;
@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
 use crate::prepare::{self, Sources};
 
-/// Previews every claim and XR of the given files: all that can be is printed, then all that went
-/// wrong.
+/// Previews every claim and XR of the given files. Prints all successful previews, and then all
+/// failures.
 pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::from_flags(&args.sources);
     let observed = prepare::observed(&args.observed, &sources.inputs, console)?;
@@ -44,11 +44,11 @@ pub(crate) fn run(args: &Preview, console: &mut Console<'_>) -> Result<(), Failu
     Failure::combine(failures)
 }
 
-/// A document to preview, and the Settings that stand in its file.
+/// A document to preview, and the Settings in its file.
 type Input = (Document, Vec<Value>);
 
-/// The documents to preview. A folder also holds other things: those are left out, with a note. A
-/// file of it that cannot be read is no reason to leave out the others: it is told at the end.
+/// The documents to preview. Other documents in a folder are skipped with a note. An unreadable
+/// file in a folder is reported at the end, so that it does not hide the others.
 fn inputs(
     args: &Preview,
     files: &Inputs,
@@ -78,7 +78,7 @@ fn inputs(
     Ok(inputs)
 }
 
-/// Warns of what no cloud will take, although the function does.
+/// Warns about values that every cloud rejects, although the function accepts them.
 fn warn(
     subject: &Subject,
     response: &RunFunctionResponse,
@@ -96,18 +96,18 @@ fn inputs_from_file(
     console: &mut Console<'_>,
 ) -> Result<Vec<Input>, Failure> {
     let (settings, others): (Vec<Document>, Vec<Document>) =
-        documents.into_iter().partition(|document| step::is_settings(&document.value));
+        documents.into_iter().partition(|document| pipeline_step::is_settings(&document.value));
     let settings: Vec<Value> = settings.into_iter().map(|document| document.value).collect();
     let (ours, foreign): (Vec<Document>, Vec<Document>) = others
         .into_iter()
         .partition(|document| !document.found || kind::find(&document.value).is_ok());
     let foreign: Vec<&Document> =
-        foreign.iter().filter(|document| !step::has_ours(&document.value)).collect();
+        foreign.iter().filter(|document| !pipeline_step::has_ours(&document.value)).collect();
     if let Some(first) = foreign.first() {
         let names: Vec<String> = foreign.iter().map(|document| document.name()).collect();
         writeln!(
             console.err,
-            "note: {}: skipped, not ours: {}",
+            "note: {}: skipped, not a Paved Road kind: {}",
             shown(&first.file),
             names.join(", ")
         )?;
@@ -115,8 +115,8 @@ fn inputs_from_file(
     Ok(ours.into_iter().map(|document| (document, settings.clone())).collect())
 }
 
-/// Runs the function once, or until it is ready, and gives the documents to print; a tree is
-/// printed at once.
+/// Runs the function once, or until the environment is ready. Returns the documents to print. A
+/// tree is printed immediately.
 fn show(
     mut subject: Subject,
     args: &Preview,

@@ -1,19 +1,20 @@
-//! `paved publish`: a site's build becomes what its environment serves.
+//! `paved publish`: uploads a site's build to its environment.
 //!
-//! What the bucket has is compared by checksums, so that a run after a failure does the rest. No
-//! page is there before what it names, and nothing goes before the pages that named it have.
+//! A run compares files with the bucket by checksums, so that a run after a failure uploads the
+//! rest. A page is uploaded after the files that it refers to. Stale files are deleted after the
+//! pages that referred to them have changed.
 
-mod account;
 mod bucket;
-mod edges;
+mod cloudfront;
+mod credentials;
+mod error;
+mod fingerprint;
 mod folder;
-mod hashes;
 mod headers;
-mod parts;
+mod multipart;
 mod plan;
 mod progress;
 mod service;
-mod trouble;
 mod upload;
 
 use std::time::{Duration, Instant};
@@ -26,23 +27,23 @@ use paved_client::wait::Goal;
 use crate::Console;
 use crate::cli::Publish;
 use crate::failure::Failure;
-use crate::paint::harmless;
-use crate::{stop, wait};
-use account::Account;
+use crate::style::harmless;
+use crate::{signals, wait};
 use bucket::Bucket;
-use edges::Edges;
+use cloudfront::CloudFront;
+use credentials::Account;
+use fingerprint::Fingerprints;
 use folder::Folder;
-use hashes::Hashes;
 use headers::Rules;
 use plan::Plan;
 
-/// What has become of it where somebody ends it before it begins.
+/// The state in the message of an early interruption.
 const NOTHING: &str = "nothing was uploaded";
 
-/// Publishes what the flags name.
+/// Publishes the folder to the environment that the flags name.
 pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(), Failure> {
     let folder = Folder::open(&args.folder)?;
-    let hashes = Hashes::among(folder.files.iter().map(|file| file.key.as_str()));
+    let hashes = Fingerprints::among(folder.files.iter().map(|file| file.key.as_str()));
     let rules = Rules::new(&args.immutable, &args.revalidate, hashes)?;
     folder.notes(console)?;
     if args.delete && !folder.has_start() {
@@ -53,20 +54,20 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
         )));
     }
     let begin = Instant::now();
-    let site = stop::unless_asked(Box::pin(Site::find(args, console)), NOTHING).await?;
+    let site = signals::unless_asked(Box::pin(Site::find(args, console)), NOTHING).await?;
     let left = args.patience.timeout.saturating_sub(begin.elapsed());
     let opened = Account::open(&site.region, args.endpoint_url.as_deref());
-    let account = stop::unless_asked(Box::pin(opened), NOTHING).await?;
+    let account = signals::unless_asked(Box::pin(opened), NOTHING).await?;
     let bucket = Bucket::new(&account, &site.bucket);
 
     let planned = async { Plan::new(&folder, &rules, bucket.list().await?, args).await };
-    let plan = stop::unless_asked(Box::pin(planned), NOTHING).await?;
+    let plan = signals::unless_asked(Box::pin(planned), NOTHING).await?;
     plan.notes(console)?;
     if args.dry_run {
         return plan.print(console);
     }
-    // One for all that follows: a new one would not hear what came in between.
-    let mut interrupt = std::pin::pin!(stop::asked());
+    // One signal listener for all following steps, because a new one would miss earlier signals.
+    let mut interrupt = std::pin::pin!(signals::asked());
     upload::all(&plan, &folder, &bucket, interrupt.as_mut(), console).await?;
     tokio::select! {
         finished = finish(&plan, &site, &account, &bucket, (args.invalidate, left), console) => finished?,
@@ -79,9 +80,9 @@ pub(crate) async fn run(args: &Publish, console: &mut Console<'_>) -> Result<(),
     plan.summary(&site, console)
 }
 
-/// What comes once the files are there: the edges serve them, asked for `always` or where they were
-/// not told of what is there, and waited for no longer than that; and what nobody names any more
-/// goes.
+/// Finishes after the upload. Invalidates the edges if `always`, after uploads, or if no
+/// invalidation followed the newest object. Waits for the edges at most `longest`. Then deletes
+/// stale files.
 async fn finish(
     plan: &Plan,
     site: &Site,
@@ -90,7 +91,7 @@ async fn finish(
     (always, longest): (bool, Duration),
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let edges = site.distribution.as_deref().map(|id| Edges::new(account, id));
+    let edges = site.distribution.as_deref().map(|id| CloudFront::new(account, id));
     if let Some(edges) = &edges
         && (always || plan.uploads() > 0 || !edges.were_told_since(plan.newest).await)
     {
@@ -104,13 +105,13 @@ async fn finish(
     Ok(())
 }
 
-/// Where an environment's site lies.
+/// The location of an environment's site.
 struct Site {
     /// Kind, namespace and name of the environment, for messages.
     environment: String,
     bucket: String,
     region: String,
-    /// The CloudFront distribution in front of it.
+    /// The CloudFront distribution of the bucket.
     distribution: Option<String>,
     url: Option<String>,
 }
@@ -126,7 +127,7 @@ impl Site {
             return Err(no_site(&environment));
         }
         if !(environment.is_ready() && environment.is_current()) {
-            // Whoever has none need not wait for it.
+            // Without credentials, the command fails before the wait.
             Account::open(region(&found.object), args.endpoint_url.as_deref()).await?;
             let found = vec![found.read(|_| environment.clone())];
             let mut ready =
@@ -148,15 +149,15 @@ impl Site {
     }
 }
 
-/// Whether it will have a bucket for a site, or has one.
+/// Whether the environment has a bucket for a site, or will have one.
 fn has_site(object: &DynamicObject) -> bool {
     ["/spec/frontend", "/status/frontendBucketName"]
         .iter()
         .any(|path| object.data.pointer(path).is_some())
 }
 
-/// The region that it says, while it is made; else AWS' first one: whose credentials they are does
-/// not depend on it.
+/// The environment's region, or else AWS's first region. The region does not affect the check for
+/// credentials.
 fn region(object: &DynamicObject) -> &str {
     let said = ["/status/region", "/spec/region"]
         .iter()
@@ -164,7 +165,7 @@ fn region(object: &DynamicObject) -> &str {
     said.unwrap_or("us-east-1")
 }
 
-/// A name of a file or of an object as a line shows it.
+/// The name of a file or an object, in one line.
 fn shown(name: &str) -> String {
     harmless(name).replace('\n', " ")
 }

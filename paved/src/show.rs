@@ -1,4 +1,4 @@
-//! An environment as a tree: a head, a line per part, what it has become.
+//! An environment as a tree: a head, a line for each resource, and the status fields.
 
 use std::io::{self, Write};
 
@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use paved_client::environment::{Diagnosis, Environment, Lifecycle, age, power_word, until};
 use serde_json::Value;
 
-use crate::paint::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
+use crate::style::{self, BOLD, DIM, Leaf, Mark, harmless, one_line, style_of};
 
-/// Prints it. `wide` shows names in the cluster too, and messages whole.
+/// Prints the environment. `wide` also shows names in the cluster and whole messages.
 pub(crate) fn tree(
     seen: &Environment,
     now: Timestamp,
@@ -18,7 +18,7 @@ pub(crate) fn tree(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(seen, now, out)?;
-    paint::tree(&leaves(seen, now, wide), out)?;
+    style::tree(&leaves(seen, now, wide), out)?;
     if wide {
         for part in seen.parts.iter().filter(|part| part.message.is_some()) {
             let message = part.message.as_deref().unwrap_or_default();
@@ -28,8 +28,8 @@ pub(crate) fn tree(
     outcome(seen, now, out)
 }
 
-/// Kind, name, phase, progress and age. Below: the cause and what helps, then what it waits for or
-/// what failed, in its own words.
+/// Prints kind, name, phase, progress and age. Below are the cause, the remediation and the
+/// environment's message.
 fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
     let style = style_of(seen.mark());
     let word = seen.word();
@@ -54,7 +54,7 @@ fn head(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<(
     }
 }
 
-/// A line per part: slot, kind, state, age, and its id in the cloud.
+/// A line for each resource: slot, kind, state, age, and ID in the cloud.
 fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
     let leaf = |part: &ResourceStatus| {
         let state = part
@@ -72,7 +72,7 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
         if wide {
             cells.push(part.name.clone().unwrap_or_default());
         }
-        // A wide tree has the messages below, whole.
+        // A wide tree shows the whole messages below.
         let message = || part.message.as_deref().map(one_line);
         let note = part.cause.as_ref().map(Cause::headline).or_else(message);
         let note = note.filter(|_| !wide).unwrap_or_default();
@@ -81,7 +81,7 @@ fn leaves(seen: &Environment, now: Timestamp, wide: bool) -> Vec<Leaf> {
     seen.parts.iter().map(leaf).collect()
 }
 
-/// Power, price and end of the environment, and the API's own status fields.
+/// Prints the power state, the price, the end and the API's status fields of an environment.
 pub(crate) fn outcome(seen: &Environment, now: Timestamp, out: &mut dyn Write) -> io::Result<()> {
     let fields = seen.fields.iter().map(|(field, value)| {
         let shown = match value {

@@ -1,4 +1,4 @@
-//! `paved status`: an environment with every part, from what it says of itself.
+//! `paved status`: shows an environment with all its resources, from its own status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find};
 use paved_client::environment::{Environment, tidy};
-use paved_client::wait::{Seen, Watched};
+use paved_client::wait::{WatchSet, Watched};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Console;
@@ -15,7 +15,7 @@ use crate::cli::{List, Listing, Sort, Status};
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 use crate::list;
-use crate::live::Live;
+use crate::live_view::LiveView;
 use crate::show;
 
 /// Shows one environment, or lists all.
@@ -60,24 +60,24 @@ pub(crate) async fn run(args: &Status, console: &mut Console<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Draws it again whenever it changes, for as long as it exists and the caller looks. That the
-/// cluster does not answer is said: what stands there is what it was.
+/// Redraws the environment after each change, until it is deleted or the command is stopped. A note
+/// says when the cluster does not answer, because the tree is then outdated.
 async fn follow(
     cluster: &Cluster,
     found: Found,
     wide: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut watched = Watched::new(vec![found.read(|object| Environment::from_object(&object))]);
+    let mut watched = WatchSet::new(vec![found.read(|object| Environment::from_object(&object))]);
     let mut events = watched.events(cluster);
-    let mut live = Live::default();
+    let mut live = LiveView::default();
     let mut tick = interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // Without a terminal a tree is printed for each change, not for each second.
+    // Without a terminal, a tree is printed for each change, and not each second.
     let ticking = console.terminal.is_some();
     let mut drawn: Option<Arc<Environment>> = None;
     loop {
-        let Seen { environment, gone } = &watched.seen[0];
+        let Watched { environment, gone } = &watched.seen[0];
         if *gone {
             writeln!(console.out, "{} is gone", environment.title())?;
             return Ok(());

@@ -1,15 +1,15 @@
 //! Standard output and standard error. Every text that the program prints goes through a
 //! [`Stream`].
 //!
-//! Much of that text was written by other people: names in files, fields of objects, messages of
-//! API servers. A terminal or a CI system could obey it. A [`Stream`] therefore prints
+//! Other people wrote much of that text: names in files, fields of objects, messages of API
+//! servers. A terminal or a CI system could execute it. A [`Stream`] therefore prints
 //!
 //! - no control characters, except line feeds, tabs and the styles that this program uses itself;
-//! - no characters that reorder text or end a line: see [`is_harmful`];
-//! - no workflow commands of CI systems, such as `::error::` or `##[error]`. Only
+//! - no characters that reorder text or end a line (see [`is_harmful`]);
+//! - no workflow commands of CI systems, for example `::error::` or `##[error]`. Only
 //!   [`Stream::verbatim`] prints them.
 //!
-//! JSON keeps its values: there a [`Stream`] escapes what it removes elsewhere.
+//! JSON keeps its values, because a [`Stream`] escapes characters there instead of removing them.
 
 use std::fmt;
 use std::io;
@@ -18,32 +18,32 @@ use std::str;
 
 pub(crate) use crossplane::text::is_harmful;
 
-/// Bytes of the longest style that is waited for until it is complete.
+/// The maximum length of a style in bytes, while the stream waits for its end.
 const LONGEST_STYLE: usize = 16;
 
 /// Standard output or standard error.
 pub struct Stream<'a> {
     to: &'a mut dyn io::Write,
-    /// The beginning of a character or of a style that is not complete yet.
+    /// The start of an incomplete character or style.
     held: Vec<u8>,
     line: Line,
-    /// How many `#` came last.
+    /// The number of `#` at the end of the text so far.
     hashes: usize,
     form: Form,
     outlives_reader: bool,
 }
 
-/// How far the current line is.
+/// The state of the current line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
-    /// Blanks at most: CI systems trim them.
+    /// Only blanks, which CI systems trim.
     Blank,
     /// The first character is a colon.
     Colon,
     Begun,
 }
 
-/// What is written.
+/// The format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Text,
@@ -70,7 +70,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The same stream under another name.
+    /// The same stream with a shorter lifetime.
     pub(crate) fn reborrow(&mut self) -> Stream<'_> {
         Stream {
             to: &mut *self.to,
@@ -82,22 +82,22 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Prints a formatted text: what `write!` calls.
+    /// Prints a formatted text, for `write!`.
     pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
         io::Write::write_fmt(self, text)
     }
 
-    /// Hands on what was printed so far.
+    /// Flushes the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         io::Write::flush(self)
     }
 
-    /// From now on a reader that closes the pipe, as `| head -1` does, is no error.
+    /// Treats a reader that closes the pipe, for example `| head -1`, no longer as an error.
     pub(crate) fn outlive_reader(&mut self) {
         self.outlives_reader = true;
     }
 
-    /// Prints a text of this program as it is. Texts of others in it must be escaped already.
+    /// Prints this program's own text unchanged. Foreign texts in it must already be escaped.
     pub(crate) fn verbatim(&mut self, text: &str) -> io::Result<()> {
         self.line = if text.ends_with('\n') { Line::Blank } else { Line::Begun };
         self.hashes = 0;
@@ -105,7 +105,7 @@ impl<'a> Stream<'a> {
         self.unless_left(written)
     }
 
-    /// Lets `write` print JSON: in it everything harmful is escaped rather than removed.
+    /// Lets `write` print JSON, with harmful characters escaped instead of removed.
     pub(crate) fn json<T>(
         &mut self,
         write: impl FnOnce(&mut Self) -> io::Result<T>,
@@ -125,7 +125,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What can be printed of the bytes so far.
+    /// Cleans the bytes so far, and keeps an incomplete end.
     fn clean(&mut self) -> String {
         let (text, rest) = decoded(&mem::take(&mut self.held));
         self.held = rest;
@@ -152,7 +152,7 @@ impl<'a> Stream<'a> {
 
     fn push(&mut self, c: char, next: Option<char>, clean: &mut String) {
         let splits = self.hashes >= 2 && (c == '[' || c == 'v');
-        // With a third colon, as before a place in a file, it is no command.
+        // Three colons, for example before a position in a file, are not a command.
         let is_second_colon = self.line == Line::Colon && c == ':' && next != Some(':');
         match self.form {
             Form::Json if splits || (is_harmful(c) && c != '\t') => {
@@ -190,7 +190,7 @@ impl io::Write for Stream<'_> {
     }
 }
 
-/// The text in bytes, and the beginning of a character at their end.
+/// The text in bytes, and an incomplete character at the end.
 fn decoded(bytes: &[u8]) -> (String, Vec<u8>) {
     let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
     loop {
@@ -210,17 +210,17 @@ fn decoded(bytes: &[u8]) -> (String, Vec<u8>) {
     }
 }
 
-/// What a text begins with.
+/// The start of a text.
 enum Style {
-    /// A style of this program, of so many bytes.
+    /// A style of this program, with its length in bytes.
     Own(usize),
-    /// Something that could become one.
+    /// A text that could become a style.
     Incomplete,
     None,
 }
 
-/// Whether a text begins with a style that this program uses: bold, dim, italic, underlined, or a
-/// colour of the foreground. Others could hide what follows.
+/// Whether a text begins with a style of this program: bold, dim, italic, underlined, or a
+/// foreground colour. Other styles could hide the text after them.
 fn style(text: &str) -> Style {
     let Some(rest) = text.strip_prefix('\u{1b}') else { return Style::None };
     let Some(rest) = rest.strip_prefix('[') else {
@@ -296,7 +296,7 @@ mod tests {
             styled.bytes().for_each(|byte| stream.write_all(&[byte]).unwrap());
         });
         assert_eq!(bytes, styled);
-        assert_eq!(text(&["\u{1b}", "[2", "J"]), "[2J", "a sequence in pieces is removed too");
+        assert_eq!(text(&["\u{1b}", "[2", "J"]), "[2J", "a split sequence is removed too");
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_reader_is_no_failure_while_the_work_continues() {
+    fn closed_reader_does_not_stop_the_work() {
         struct Broken(io::ErrorKind);
         impl io::Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -362,13 +362,13 @@ mod tests {
         "crates/paved-render/src",
     ];
 
-    /// Lines that use the process's own streams, or print as they are: file, and a part of the
+    /// Lines that use the streams of the process, or print verbatim: the file, and a piece of the
     /// line.
     const OWNERS: [(&str, &str); 8] = [
-        // Asks whether a user can answer.
+        // Checks whether a user can answer.
         ("crates/paved-client/src/cluster.rs", "stderr().is_terminal()"),
-        // A remote command's own output, as ssh passes it on.
-        ("paved/src/connect/outcome.rs", "let mut out = io::stdout();"),
+        // The output of a remote command, as ssh passes it on.
+        ("paved/src/connect/ssm_exit_code.rs", "let mut out = io::stdout();"),
         // Numbers only.
         ("paved/src/publish/progress.rs", "ProgressDrawTarget::stdout()"),
         ("paved/src/lib.rs", "message.use_stderr()"),

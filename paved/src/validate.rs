@@ -1,19 +1,19 @@
-//! `paved validate`: everything that is wrong with claims, XRs and Settings, without a cluster.
+//! `paved validate`: reports all errors in claims, XRs and Settings, without a cluster.
 
+mod classify;
 mod environment;
-mod found;
 mod github;
 mod json;
+mod redact;
+mod report;
 mod settings;
-mod sort;
 mod text;
-mod veil;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use k8s_schema::Violation;
-use paved_render::discreet::as_written;
+use paved_render::redact::as_written;
 use serde_json::Value;
 
 use crate::Console;
@@ -22,18 +22,18 @@ use crate::failure::{Failure, Grade};
 use crate::files::{Inputs, Source};
 use crate::prepare::Sources;
 use crate::yaml::{Located, Spot};
-use found::Found;
+use classify::DocumentClass;
+use report::Report;
 pub(crate) use settings::violations;
-use sort::Sort;
 
-/// Checks every document of every file, and prints all that is wrong.
+/// Checks every document of every file, and prints all errors.
 pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Failure> {
     let sources = Sources::from_flags(&args.sources);
-    let mut named = Found::default();
+    let mut named = Report::default();
     for path in [&sources.settings, &sources.composition].into_iter().flatten() {
         named.look_at_settings(path, &sources.inputs, console)?;
     }
-    let mut found = Found { settings_refused: !named.problems.is_empty(), ..Found::default() };
+    let mut found = Report { settings_refused: !named.problems.is_empty(), ..Report::default() };
     for path in &args.files {
         found.look_into(path, &sources, console)?;
     }
@@ -43,64 +43,64 @@ pub(crate) fn run(args: &Validate, console: &mut Console<'_>) -> Result<(), Fail
         Form::Json => json::print(&found, console)?,
         Form::Github => github::print(&found, console)?,
     }
-    found.verdict()
+    found.into_result()
 }
 
-/// Refuses a file of Settings with everything that is wrong with it.
+/// Rejects a file of Settings with all its errors.
 pub(crate) fn settings(
     path: &Path,
     inputs: &Inputs,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let mut found = Found::default();
+    let mut found = Report::default();
     found.look_at_settings(path, inputs, console)?;
     text::print(&found, console)?;
-    found.verdict()
+    found.into_result()
 }
 
-/// Refuses a text that was just made, as it would be refused in a file.
+/// Checks a generated text like a file, and rejects it with all its errors.
 pub(crate) fn generated(
     file: PathBuf,
     text: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let source = Source::parse(file, false, text.to_owned());
-    let mut found = Found::default();
+    let mut found = Report::default();
     found.look_at(Rc::new(source), &Sources::default(), console)?;
     found.notes.clear();
     found.valid.clear();
     text::print(&found, console)?;
-    found.verdict()
+    found.into_result()
 }
 
-/// One thing that is wrong.
+/// An error in a document.
 struct Problem {
-    /// Which of the sources it is in.
+    /// The index of the source.
     source: usize,
     spot: Spot,
     grade: Grade,
     /// Kind and name of the document.
     document: String,
-    /// The field, as `spec.parameters.diskGB`; empty for a whole document.
+    /// The field, for example `spec.parameters.diskGB`. Empty for a whole document.
     path: String,
     /// What was found and what is allowed.
     message: String,
 }
 
-/// A document that nothing is wrong with.
+/// A document without errors.
 struct Valid {
     source: usize,
     document: String,
 }
 
-/// A document that is none of ours.
+/// A document of another kind.
 struct Skipped {
     source: usize,
     document: String,
 }
 
 impl Problem {
-    /// The field and what is wrong with it.
+    /// The field and its error.
     fn sentence(&self) -> String {
         if self.path.is_empty() {
             self.message.clone()
@@ -112,13 +112,13 @@ impl Problem {
 
 /// Returns the problems of the Settings in a document, if it has Settings.
 fn settings_problems(index: usize, source: &Source, document: &Located) -> Vec<Problem> {
-    match sort::classify(document, true) {
-        Sort::Settings(part) => settings::check(index, source, document, part),
+    match classify::classify(document, true) {
+        DocumentClass::Settings(part) => settings::check(index, source, document, part),
         _ => Vec::new(),
     }
 }
 
-/// A violation at its place: that of the name where the name is what is wrong.
+/// An error at the position of the field's value, or of its name if the name is wrong.
 fn problem(
     index: usize,
     source: &Source,
@@ -132,12 +132,12 @@ fn problem(
     Problem { source: index, spot, grade, document: title(&document.value), path, message }
 }
 
-/// Whether a message speaks of a field's name: the schema's words, and the function's.
+/// Whether a message is about a field's name, from the schema or the function.
 fn names_are_wrong(message: &str) -> bool {
-    message.starts_with("unknown field") || message.starts_with("unknown field")
+    message.starts_with("unknown field")
 }
 
-/// Whether one of two fields is, or holds, the other.
+/// Whether one of two fields is the other, or contains it.
 fn overlap(one: &str, other: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner
@@ -151,12 +151,12 @@ fn overlap(one: &str, other: &str) -> bool {
 fn title(document: &Value) -> String {
     let kind = document["kind"].as_str().unwrap_or("a document without kind");
     match document["metadata"]["name"].as_str() {
-        Some(name) => crate::paint::one_line(&crate::paint::harmless(&format!("{kind} {name}"))),
-        None => crate::paint::one_line(&crate::paint::harmless(kind)),
+        Some(name) => crate::style::one_line(&crate::style::harmless(&format!("{kind} {name}"))),
+        None => crate::style::one_line(&crate::style::harmless(kind)),
     }
 }
 
-/// Adds a failure to read a file, unless the same failure is there already.
+/// Adds a failure to read a file, unless the list already has it.
 fn add_failure(unread: &mut Vec<Failure>, failure: Failure) {
     if unread.iter().all(|known| known.to_string() != failure.to_string()) {
         unread.push(failure);

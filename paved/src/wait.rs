@@ -1,5 +1,5 @@
-//! `paved wait`: until environments are ready, have failed for good, or are gone. By watch: nothing
-//! is asked again and again.
+//! `paved wait`: waits until environments are ready, have failed permanently, or are deleted. It
+//! watches the environments instead of polling them.
 
 mod report;
 
@@ -10,7 +10,7 @@ use futures::StreamExt;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find_each};
 use paved_client::environment::{Environment, spell};
-use paved_client::wait::{Courses, Goal, Watched};
+use paved_client::wait::{Goal, Trackers, WatchSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Console;
@@ -19,10 +19,10 @@ use crate::failure::Failure;
 use crate::outputs;
 use report::Report;
 
-/// The least that the search for what is to be waited for may take.
+/// The minimum time limit of the search for the environments.
 const SEARCH: Duration = Duration::from_secs(10);
 
-/// Waits for what the flags name, and leaves what it has become for the next step.
+/// Waits for the environments that the flags name, and writes outputs for the next step.
 pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Failure> {
     let leaves_outputs = args.goal == Goal::Ready;
     if leaves_outputs {
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &Wait, console: &mut Console<'_>) -> Result<(), Fa
     if leaves_outputs { outputs::write(&args.outputs, &environments) } else { Ok(()) }
 }
 
-/// The environments that the names mean, or why there is none.
+/// The environment of each name, or the reason why it was not found.
 async fn search(
     cluster: &Cluster,
     names: &[String],
@@ -75,8 +75,8 @@ async fn search(
     Ok(find_each(cluster, &kinds, names, |object| Environment::from_object(&object)).await?)
 }
 
-/// Waits until all are as they should be, and gives them back as they are then; the first that
-/// fails for good ends it.
+/// Waits until all environments reach the goal, and returns them in that state. The first permanent
+/// failure ends the wait.
 pub(crate) async fn until(
     cluster: &Cluster,
     targets: Vec<Found<Environment>>,
@@ -85,8 +85,8 @@ pub(crate) async fn until(
     console: &mut Console<'_>,
 ) -> Result<Vec<Environment>, Failure> {
     let begin = Instant::now();
-    let mut courses = Courses::new(targets.len(), goal, patience.patience, begin);
-    let mut watched = Watched::new(targets);
+    let mut trackers = Trackers::new(targets.len(), goal, patience.patience, begin);
+    let mut watched = WatchSet::new(targets);
     let mut events = watched.events(cluster);
     let mut report = Report::new(begin);
     let mut tick = interval(Duration::from_secs(1));
@@ -98,7 +98,7 @@ pub(crate) async fn until(
                 for note in watched.take(changes, cluster)? {
                     report.note(&note, console)?;
                 }
-                // What has arrived together is shown together.
+                // Changes that arrive together are shown together.
                 if watched.is_listing() {
                     continue;
                 }
@@ -109,17 +109,17 @@ pub(crate) async fn until(
         let news = watched.news();
         report.show(&watched.seen, &news, clock, now, console)?;
         if watched.is_lost() {
-            courses.lose_sight();
+            trackers.reset();
         } else if ticked {
-            courses.judge(0..watched.seen.len(), &watched.seen, now, clock);
+            trackers.evaluate(0..watched.seen.len(), &watched.seen, now, clock);
         } else {
-            courses.judge(news, &watched.seen, now, clock);
+            trackers.evaluate(news, &watched.seen, now, clock);
         }
-        if let Some(ending) = courses.failure() {
+        if let Some(ending) = trackers.failure() {
             report.end(&watched.seen, goal, false, now, console)?;
             return Err(ending.into());
         }
-        if courses.are_done() {
+        if trackers.are_done() {
             report.end(&watched.seen, goal, true, now, console)?;
             drop(report);
             return Ok(watched
@@ -130,18 +130,18 @@ pub(crate) async fn until(
         }
         if now.duration_since(begin) >= patience.timeout {
             report.end(&watched.seen, goal, false, now, console)?;
-            return Err(timed_out(&watched, &courses, goal, patience.timeout));
+            return Err(timed_out(&watched, &trackers, goal, patience.timeout));
         }
     }
 }
 
-/// What was waited for in vain, and what it still does.
-fn timed_out(watched: &Watched, courses: &Courses, goal: &Goal, after: Duration) -> Failure {
-    let late = watched.seen.iter().enumerate().filter(|(place, _)| !courses.is_done(*place));
+/// The failure of a wait that timed out, with the current state of each late environment.
+fn timed_out(watched: &WatchSet, trackers: &Trackers, goal: &Goal, after: Duration) -> Failure {
+    let late = watched.seen.iter().enumerate().filter(|(place, _)| !trackers.is_done(*place));
     let what = match goal {
         Goal::Ready => "not ready".to_owned(),
         Goal::Running => "not running".to_owned(),
-        Goal::Deleted => "still there".to_owned(),
+        Goal::Deleted => "not deleted".to_owned(),
         Goal::Condition { kind, status } => format!("not {kind}={status}"),
     };
     let told: Vec<String> = late

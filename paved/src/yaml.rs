@@ -1,8 +1,8 @@
-//! YAML as kubectl reads it, with the place of every value.
+//! Reads YAML as kubectl does, with the position of every value.
 //!
-//! The parser gives events; what a scalar means follows [kubectl's rules](scalar), which are those
-//! of YAML 1.1 for the most part: `0755` is a number of octal digits, `no` is false. A file means
-//! the same here and there.
+//! The parser returns events. The meaning of a scalar follows [kubectl's rules](scalar), which are
+//! mostly those of YAML 1.1. For example, `0755` is an octal number, and `no` is false. `paved` and
+//! kubectl therefore read the same values.
 
 mod node;
 mod scalar;
@@ -28,8 +28,8 @@ pub(crate) struct Broken {
     pub(crate) message: String,
 }
 
-/// All documents of a text, also of JSON objects in a row. Where the text is not YAML, each
-/// document is read separately, so that a broken document hides no other.
+/// All documents of a text. JSON objects in a row are also allowed. If the text is not YAML, each
+/// document is read separately, so that a broken document does not hide the others.
 pub(crate) fn documents(text: &str) -> Vec<Result<Located, Broken>> {
     if let Some(ranges) = json_stream(text) {
         return each(text, ranges);
@@ -40,7 +40,7 @@ pub(crate) fn documents(text: &str) -> Vec<Result<Located, Broken>> {
     }
 }
 
-/// The one value of a text, as a flag gives it.
+/// The only value in a text, for example of a flag.
 pub(crate) fn value(text: &str) -> Result<Value, Broken> {
     let mut documents = stream(text, 0)?;
     match documents.pop() {
@@ -52,7 +52,7 @@ pub(crate) fn value(text: &str) -> Result<Value, Broken> {
     }
 }
 
-/// The documents of parts of a text.
+/// The documents in parts of a text.
 fn each(text: &str, parts: Vec<Range<usize>>) -> Vec<Result<Located, Broken>> {
     let mut all = Vec::new();
     for part in parts {
@@ -64,8 +64,8 @@ fn each(text: &str, parts: Vec<Range<usize>>) -> Vec<Result<Located, Broken>> {
     all
 }
 
-/// JSON objects in a row, with nothing between them. From the second one on a text is JSON: what
-/// follows and is broken is a part of its own.
+/// The ranges of JSON objects in a row, without separators. After two objects, the text counts as
+/// JSON, and a broken rest is a separate part.
 fn json_stream(text: &str) -> Option<Vec<Range<usize>>> {
     if !text.trim_start().starts_with('{') {
         return None;
@@ -85,7 +85,7 @@ fn json_stream(text: &str) -> Option<Vec<Range<usize>>> {
     (parts.len() > 1).then_some(parts)
 }
 
-/// What is between lines that begin with `---`: such a line always begins a document.
+/// The ranges between lines that begin with `---`. Such a line always begins a document.
 fn by_separator(text: &str) -> Vec<Range<usize>> {
     let mut starts = vec![0];
     let mut byte = 0;
@@ -102,7 +102,7 @@ fn by_separator(text: &str) -> Vec<Range<usize>> {
     starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
 }
 
-/// The documents of a text that begins at a byte of its file; empty ones are left out.
+/// The documents of a text that begins at a byte of its file. Empty documents are skipped.
 fn stream(text: &str, base: usize) -> Result<Vec<Located>, Broken> {
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -127,23 +127,23 @@ fn stream(text: &str, base: usize) -> Result<Vec<Located>, Broken> {
     }
 }
 
-/// The fields of an object, and their places.
+/// The fields of an object, and their positions.
 type Values = Map<String, Value>;
 type Places = BTreeMap<String, Field>;
 
-/// From events to values.
+/// Converts events to values.
 struct Reader<'t> {
     text: &'t str,
     base: usize,
     parser: Parser<'t, StrInput<'t>>,
-    /// What anchors name, once it was read.
+    /// The values of anchors that were already read.
     anchors: HashMap<usize, Read>,
-    /// How many values the document has so far, and how many of them came by aliases.
+    /// The number of values in the document so far, and the number of values from aliases.
     nodes: usize,
     aliased: usize,
 }
 
-/// A value, its place, and how many values it holds.
+/// A value, its position, and the number of values in it.
 #[derive(Clone)]
 struct Read {
     value: Value,
@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the value that begins with an event.
+    /// Reads the value that begins with this event.
     fn read(&mut self, event: Event<'t>, span: Span) -> Result<Read, Broken> {
         let before = self.nodes;
         self.nodes += 1;
@@ -205,7 +205,7 @@ impl<'t> Reader<'t> {
 
     fn fields(&mut self) -> Result<(Values, Places), Broken> {
         let (mut values, mut nodes) = (Values::new(), Places::new());
-        // What is written here, and not merged.
+        // Fields that are written in this object, and not merged.
         let mut own = BTreeSet::new();
         loop {
             let (event, span) = self.next()?;
@@ -227,7 +227,7 @@ impl<'t> Reader<'t> {
                 merge(field, &key.node.spot, &mut values, &mut nodes)?;
                 continue;
             }
-            // An alias can name a text.
+            // An alias can refer to a text.
             let Some(name) = written.unwrap_or_else(|| key.value.as_str().map(str::to_owned))
             else {
                 let message = "a key must be a text, a number, true or false".to_owned();
@@ -242,7 +242,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a key. What no value may be can be a key all the same.
+    /// Reads a key. Its text may be invalid as a value.
     fn key(&mut self, event: Event<'t>, span: Span) -> Result<Read, Broken> {
         match event {
             Event::Scalar(text, _, anchor, _) => {
@@ -259,8 +259,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A copy of what an alias names. As with kubectl, a document that is made of aliases for the
-    /// most part is refused: a few lines of them could fill any memory.
+    /// A copy of the aliased value. As in kubectl, a document that consists mostly of aliases is
+    /// rejected, because a few lines of aliases could fill any memory.
     fn alias(&mut self, anchor: usize, spot: &Spot) -> Result<Read, Broken> {
         let broken =
             |message: &str| Broken { bytes: spot.bytes.clone(), message: message.to_owned() };
@@ -301,8 +301,8 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, spot: &Spot) -> Res
     scalar::value(kind(style, tag), text).map_err(refused)
 }
 
-/// Merges an object, or several of which the first goes before the others. As with kubectl, what is
-/// merged replaces what was written before it.
+/// Merges an object, or a list of objects. The first object in a list takes precedence. As in
+/// kubectl, merged fields replace the fields before them.
 fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> Result<(), Broken> {
     let all = match (merged.value, merged.node.content) {
         (Value::Object(fields), Content::Map(places)) => vec![(fields, places)],
@@ -328,7 +328,7 @@ fn merge(merged: Read, key: &Spot, values: &mut Values, nodes: &mut Places) -> R
     Ok(())
 }
 
-/// What a scalar's style and tag say of it.
+/// The tag of a scalar, from its style and explicit tag.
 fn kind(style: ScalarStyle, tag: Option<&Tag>) -> scalar::Tag<'_> {
     let Some(tag) = tag else {
         return if style == ScalarStyle::Plain {
@@ -348,8 +348,8 @@ fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// How much of a document may come by aliases, as kubectl's reader has it: nearly all of a small
-/// one, a tenth of a large one.
+/// The allowed share of values from aliases, as in kubectl's reader. It is nearly the whole of a
+/// small document, and a tenth of a large document.
 fn allowed_ratio(nodes: usize) -> f64 {
     const SMALL: usize = 400_000;
     const LARGE: usize = 4_000_000;

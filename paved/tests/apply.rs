@@ -63,7 +63,7 @@ async fn apply(cluster: Cluster, files: &[(&str, &Value)], args: &[&str]) -> (Ru
     (run, requests.iter().filter(is_write).count())
 }
 
-/// A workspace as it is applied.
+/// A workspace for `paved apply`.
 fn workspace(name: &str, machine: &str, region: &str) -> Value {
     let key =
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8+v8qhFP45gtKswerSFXYPEP ada";

@@ -1,5 +1,5 @@
-//! Which cluster is meant, what it makes, and whether something is deleted there: as somebody at a
-//! terminal sees it.
+//! Tests the selection of the cluster, the list of its kinds, and the confirmation of deletions, as
+//! a user at a terminal sees them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -26,7 +26,7 @@ fn pool() -> Value {
     ready("StockPool", json!({"replicas": 1}), json!({}))
 }
 
-/// Runs it with nothing inherited.
+/// Runs the program with an empty environment.
 async fn run(program: &Path, args: &[&str], variables: &[(&str, &str)]) -> Run {
     let mut command = Command::new(program);
     command.args(args).env_clear().env("HOME", "/nowhere").envs(variables.iter().copied());
@@ -76,7 +76,7 @@ async fn kinds_lists_served_kinds_and_their_compositions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
+async fn busy_cluster_is_retried_and_broken_cluster_is_reported() {
     let failure = |code: u16| json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "starting"});
     let none = json!({"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositionList", "metadata": {}, "items": []});
     let in_turn = json!([failure(503), failure(503), none, failure(500)]);
@@ -94,7 +94,7 @@ async fn busy_cluster_is_asked_again_and_broken_one_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_has_expired_is_said_in_a_line() {
+async fn expired_token_is_reported_in_one_line() {
     let unknown = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 401, "reason": "Unauthorized",
         "message": "Unauthorized"});
     let all = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools";
@@ -147,7 +147,7 @@ async fn context_selects_the_cluster() {
     for word in ["--context", "their", "did you mean theirs?"] {
         assert!(told.err.contains(word), "{word}: {}", told.err);
     }
-    // Of several files each has a part.
+    // Several kubeconfigs are combined.
     let list =
         format!("{}:/no/such/file:{}", mine.kubeconfig().display(), theirs.kubeconfig().display());
     let told = run(Path::new(PAVED), &["list", "-o", "name"], &[("KUBECONFIG", &list)]).await;
@@ -160,7 +160,7 @@ async fn context_selects_the_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_without_a_service_account_is_told_so() {
+async fn pod_without_a_service_account_gets_an_error() {
     let variables = [("KUBERNETES_SERVICE_HOST", "127.0.0.1"), ("KUBERNETES_SERVICE_PORT", "1")];
     let told = run(Path::new(PAVED), &["list"], &variables).await;
     assert_eq!((told.code, told.err.lines().count()), (6, 1), "{}", told.err);
@@ -169,7 +169,7 @@ async fn a_pod_without_a_service_account_is_told_so() {
         "{}",
         told.err
     );
-    // One that is named and there is not passed over.
+    // A named path that exists is not skipped, although it is a folder.
     let folder = tempfile::tempdir().unwrap();
     let named = [&variables[..], &[("KUBECONFIG", folder.path().to_str().unwrap())]].concat();
     let told = run(Path::new(PAVED), &["list"], &named).await;
@@ -223,7 +223,7 @@ async fn as_a_plugin_of_kubectl_it_is_the_same_program() {
     }
 }
 
-/// Runs it in this process, as somebody who types this; `None` where nobody sits there.
+/// Runs the command in this process with typed input. `None` means no terminal.
 async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) -> Run {
     let mut args: Vec<OsString> =
         ["paved", "delete", "shop", "--kubeconfig"].map(Into::into).into();
@@ -297,7 +297,7 @@ async fn missing_environment_can_count_as_deleted() {
     let absent = ["delete", "none", "shop", "--yes"];
     let told = paved(&absent, &kubeconfig).await;
     assert!(told.code == 1 && told.err.contains("no environment none "), "{}", told.err);
-    assert!(cluster.has_it(), "one name was wrong");
+    assert!(cluster.has_it(), "one name does not exist");
     for (others, words) in [
         (&[][..], &["StockPool team/shop is being deleted"][..]),
         (&["a", "b", "c", "d", "e", "f", "g", "h"], &["no environment a ", "no environment h "]),
@@ -316,11 +316,11 @@ async fn deletion_on_a_terminal_asks_first() {
     let part = json!({"slot": "deployment", "kind": "Deployment", "ready": true, "since": "2026-01-01T10:00:00Z"});
     let cluster =
         Cluster::with(ready("StockPool", json!({}), json!({"resources": [part]})), &[]).await;
-    // What is no clear yes is a no, and so is an end of what is typed.
+    // Only a clear yes confirms. The end of the input counts as no.
     for typed in ["n\n", "\n", "", "yess\n", "no\n"] {
         let told = delete(&cluster, &[], Some(typed)).await;
         assert_eq!((told.code, told.out.as_str()), (1, ""), "{typed:?}: {}", told.err);
-        let plan = "StockPool team/shop\n  The environment's resources are deleted; see its template for what is kept.\n";
+        let plan = "StockPool team/shop\n  The environment's resources are deleted. Its template lists the kept resources.\n";
         assert!(told.err.contains(&format!("{plan}Delete? [y/N] ")), "{}", told.err);
         assert!(told.err.ends_with("Nothing was deleted\n"), "{}", told.err);
         assert_eq!(told.err.contains("Use --yes"), typed.is_empty(), "{}", told.err);
@@ -357,7 +357,7 @@ async fn deletion_lists_deleted_and_kept_resources() {
     });
     let of = |plan: Value| ready("StockPool", json!({}), json!({"onDeletion": plan}));
     let kept = "billed while it exists: bucket (Bucket shop-files), until deleted by hand, \
-                what database leaves (Snapshot shop-db-final), until deleted by hand\n";
+                left by database (Snapshot shop-db-final), until deleted by hand\n";
     let cluster = Cluster::with(of(plan), &[]).await;
     let told = delete(&cluster, &[], Some("y\n")).await;
     let asked = format!(

@@ -1,5 +1,4 @@
-//! What one does with an environment: the way to its machine, cluster or database, as it works from
-//! where one sits.
+//! `paved connect`: connections to machines, clusters and databases from the user's machine.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -17,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-/// A cluster with an environment, and a home folder to sit in.
+/// A cluster with an environment, and a home folder for the user.
 struct Seat {
     cluster: Cluster,
     home: TempDir,
@@ -61,7 +60,7 @@ impl Seat {
             .arg(self.cluster.kubeconfig())
             .args(flags)
             .args(words);
-        // No program but what a test puts there.
+        // Only programs that a test installs can be found.
         command.env_clear().env("HOME", self.home.path()).env("PATH", self.home.path());
         command
             .stdin(Stdio::null())
@@ -120,7 +119,7 @@ async fn a_workspace_is_reached_by_ssh_under_its_own_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_public_address_the_aws_cli_takes_over() {
+async fn workspace_without_a_public_address_uses_the_aws_cli() {
     let line = "aws ssm start-session --target i-0abc --region eu-west-1";
     let seat =
         Seat::with(workspace(json!({"instanceId": "i-0abc", "connection": line})), &[]).await;
@@ -135,7 +134,7 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
     let told = seat.connect(&["--unprepared"]).await.is(7, &["start-session\n--target\ni-0abc"]);
     assert!(!told.contains("/var/lib/paved"), "{told}");
 
-    // A session ends well whatever has run in it; the script itself says how it ended.
+    // A session succeeds whether or not its command fails. The script itself reports the exit code.
     seat.program(
         "aws",
         "all=\"$*\"; mark=${all#*echo }; mark=${mark%%\\$\\?*}\nprintf 'Starting\\r\\n1 failed\\r\\n%s3\\r\\nExiting\\r\\n' \"$mark\"",
@@ -150,7 +149,7 @@ async fn without_a_public_address_the_aws_cli_takes_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unprepared_connect_does_not_wait_for_an_answer() {
-    // Nobody ever answers there.
+    // This address never answers.
     let line = "ssh developer@203.0.113.7";
     let status = json!({"instanceId": "i-0abc", "publicIp": "203.0.113.7", "connection": line});
     let seat = Seat::with(workspace(status), &[]).await;
@@ -272,7 +271,7 @@ async fn spec_written_during_the_wait_is_used() {
     assert!(out.contains("psql "), "{out}");
 }
 
-/// A kubeconfig as a provider writes it, with a token that soon is none.
+/// A kubeconfig as a provider writes it, with a short-lived token.
 fn kubeconfig(server: &str) -> String {
     json!({"apiVersion": "v1", "kind": "Config", "current-context": "x",
         "clusters": [{"name": "x", "cluster": {"server": server, "certificate-authority-data": "Q0E="}}],
@@ -286,7 +285,7 @@ fn virtual_environment(status: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
+async fn managed_cluster_uses_the_login_of_its_cloud() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let eks = "https://0A.gr7.eu-west-1.eks.amazonaws.com";
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
@@ -337,7 +336,7 @@ async fn a_clouds_cluster_comes_with_the_clouds_own_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cloud_token_goes_to_no_server_that_a_secret_alone_names() {
+async fn cloud_token_is_not_sent_to_a_server_named_only_in_a_secret() {
     let spec = json!({"writeConnectionSecretToRef": {"name": "conn"}});
     let cluster = json!([{"slot": "cluster", "kind": "Cluster", "externalName": "shop-x", "ready": true,
         "since": "2026-01-01T10:00:00Z"}]);
@@ -445,7 +444,7 @@ async fn status_of_a_workspace_prints_only_words_and_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn anothers_context_of_the_same_name_stays() {
+async fn foreign_context_of_the_same_name_is_kept() {
     let environment =
         virtual_environment(json!({"type": "aks", "endpoint": "https://x.azmk8s.io:443"}));
     let seat = Seat::with(environment, &[("kubeconfig", &kubeconfig("https://x.azmk8s.io"))]).await;
@@ -456,7 +455,7 @@ async fn anothers_context_of_the_same_name_stays() {
     assert_eq!(fs::read_to_string(seat.config()).unwrap(), theirs);
     seat.connect(&["--context-name", "shop"]).await.is(0, &["is context shop in"]);
     seat.connect(&["--context-name", "shop"]).await.is(0, &[]);
-    assert_eq!(read(&seat.config())["current-context"], "paved/team/shop", "it is not switched");
+    assert_eq!(read(&seat.config())["current-context"], "paved/team/shop", "it is unchanged");
     seat.connect(&["--replace"]).await.is(0, &[]);
     assert_eq!(read(&seat.config())["clusters"].as_array().unwrap().len(), 2);
     let own = seat.home.path().join("own");
@@ -466,7 +465,7 @@ async fn anothers_context_of_the_same_name_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
+async fn virtual_cluster_is_reached_through_its_load_balancer() {
     let status = json!({"type": "vcluster", "url": "https://preview-x.host.svc", "endpoint": "https://203.0.113.9"});
     let details = kubeconfig("https://preview-x.host.svc:443");
     let seat = Seat::with(virtual_environment(status), &[("kubeconfig", &details)]).await;
@@ -479,7 +478,7 @@ async fn a_virtual_cluster_behind_a_load_balancer_is_reached_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_virtual_cluster_that_is_nowhere_is_not_written_down() {
+async fn virtual_cluster_without_an_address_is_not_written() {
     let details = kubeconfig("https://preview-x.host.svc:443");
     for endpoint in [Value::Null, "".into()] {
         let status =
@@ -496,7 +495,7 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
     let details = kubeconfig("https://preview-x.host.svc:443");
     let seat =
         Seat::with(virtual_environment(status("preview-x")), &[("kubeconfig", &details)]).await;
-    // What a job of a pipeline inherits does not make it a pod of the cluster that it talks to.
+    // These variables of a pipeline's job do not make it a pod of the target cluster.
     let mut command = seat.command(&[]);
     command.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "443");
     let mut run = command.spawn().unwrap();
@@ -533,7 +532,7 @@ async fn a_virtual_cluster_inside_is_forwarded_until_ctrl_c() {
             pods/portforward",
         ],
     );
-    assert!(!seat.config().exists(), "nothing is written that leads nowhere");
+    assert!(!seat.config().exists(), "an unreachable cluster is not written");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What a pipe sees: the documents that render prints, and where Settings and the world come from.
+//! The output of `paved preview` for a pipe, and the sources of Settings and observed resources.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -12,7 +12,7 @@ fn claim() -> String {
     std::fs::read_to_string(example(CLAIM)).unwrap()
 }
 
-/// The image of the machine: it comes from Settings.
+/// The image of the machine, which comes from Settings.
 fn image(documents: &[Value]) -> &Value {
     let machine = documents.iter().find(|document| document["kind"] == "Instance").unwrap();
     &machine["spec"]["forProvider"]["ami"]
@@ -57,7 +57,7 @@ fn a_pipe_gets_the_composite_then_its_resources_by_slot() {
     assert!(slots.is_sorted() && slots.contains(&"instance".to_owned()), "{slots:?}");
     let owner = &documents[1]["metadata"]["ownerReferences"][0];
     assert_eq!((&owner["kind"], &owner["controller"]), (&json!("GpuDevWorkspace"), &json!(true)));
-    assert!(documents.iter().all(|document| document["kind"] != "Result"), "no cluster takes one");
+    assert!(documents.iter().all(|document| document["kind"] != "Result"), "clusters reject it");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn json_is_one_list_of_the_same_documents() {
     let list: Value =
         serde_json::from_str(&paved(&["preview", &example(CLAIM), "-o", "json"]).out).unwrap();
     assert_eq!(list["kind"], "List");
-    // The function's status is dated.
+    // The function's status contains times.
     assert_eq!(list["items"].as_array().unwrap()[1..], yaml[1..]);
 }
 
@@ -107,7 +107,7 @@ fn settings_come_from_the_composition_beside_the_file() {
 }
 
 #[test]
-fn a_composition_that_is_named_goes_before_the_one_beside() {
+fn named_composition_overrides_the_composition_beside_the_file() {
     let text = std::fs::read_to_string(example("gpu-workspace/composition.yaml")).unwrap();
     let folder =
         folder(&[("mine.yaml", &text.replace("ami-0123456789abcdef0", "ami-00000000000000001"))]);
@@ -116,7 +116,7 @@ fn a_composition_that_is_named_goes_before_the_one_beside() {
 }
 
 #[test]
-fn settings_that_are_named_go_before_all() {
+fn named_settings_override_other_settings() {
     let folder = folder(&[("settings.yaml", &settings("ami-00000000000000002"))]);
     let run = paved(&["preview", &example(CLAIM), "--settings", &within(&folder, "settings.yaml")]);
     assert_eq!(*image(&run.documents()), "ami-00000000000000002");

@@ -1,4 +1,4 @@
-//! Whose an observed resource is: group, kind, namespace and name decide, never the name alone.
+//! An observed resource is identified by group, kind, namespace and name, never by its name alone.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -18,8 +18,8 @@ fn input(name: &str) -> String {
     format!("{}/tests/inputs/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a preview makes of a file with what is observed: each composite's namespace or name, and
-/// its security group.
+/// Previews a file with observed resources. Returns the namespace and name of each security group,
+/// and standard error.
 fn groups(file: &str, observed: &str) -> (Vec<(String, String)>, String) {
     let folder = folder(&[("settings.yaml", SETTINGS)]);
     let settings = within(&folder, "settings.yaml");
@@ -117,7 +117,7 @@ fn a_check_of_settings_compares_each_claim_with_its_own_resources() {
 }
 
 #[test]
-fn a_claim_of_another_namespace_is_not_the_stored_one() {
+fn claim_of_another_namespace_is_not_the_stored_claim() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
     let moved = claim
         .replace("namespace: team-vision", "namespace: team-audio")
@@ -126,8 +126,7 @@ fn a_claim_of_another_namespace_is_not_the_stored_one() {
     let composition = example("gpu-workspace/composition.yaml");
     let (stored, new) = (within(&folder, "stored.yaml"), within(&folder, "new.yaml"));
     let run = paved(&["preview", &new, "--observed", &stored, "--composition", &composition]);
-    // An immutable field differs from that of another team's claim, which says nothing about this
-    // one.
+    // Another team's claim with another value of an immutable field does not affect this claim.
     assert!(!run.err.contains("spec.parameters.region"), "{}", run.err);
     assert!(run.err.contains("stored.yaml: GpuDevWorkspaceClaim ada"), "{}", run.err);
 }

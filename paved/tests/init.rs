@@ -1,4 +1,4 @@
-//! `paved init`: what it writes is valid, and says what could be written there.
+//! `paved init` writes a valid claim, which also shows the optional fields.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -10,7 +10,7 @@ use anstream::StripStream;
 use paved::{Console, Stream};
 use support::{Run, assert_golden, folder, paved, paved_with, within};
 
-/// Every kind that people write, with what is required of it.
+/// Every kind for users, with its required fields.
 const KINDS: [(&str, &str, &[&str]); 10] = [
     ("GpuDevWorkspaceClaim", "claims", &["owner=ada"]),
     (
@@ -142,7 +142,7 @@ fn a_file_is_never_replaced_unasked() {
 }
 
 #[test]
-fn a_mistake_is_told() {
+fn invalid_arguments_are_reported() {
     for (args, code, told) in [
         (&["init"][..], 1, "KIND"),
         (&["init", "GpuWorkspace", "a"], 1, "did you mean"),
@@ -191,7 +191,7 @@ fn a_mistake_is_told() {
     }
 }
 
-/// Runs it where somebody sits at a terminal and types these lines.
+/// Runs the command while a user types these lines at a terminal.
 fn typed(args: &[&str], lines: &[&str]) -> Run {
     let mut lines: VecDeque<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut answer = || Ok(lines.pop_front().unwrap_or_default());

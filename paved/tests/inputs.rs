@@ -1,4 +1,4 @@
-//! What files, pipes and flags mean: the same as to kubectl, each read once.
+//! Files, pipes and flags have the same meaning as in kubectl, and each file is read once.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -40,7 +40,7 @@ fn input(name: &str) -> String {
     format!("{}/tests/inputs/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All values below a key, however deep.
+/// All values below a key, at any depth.
 fn values<'v>(value: &'v Value, key: &str) -> Vec<&'v Value> {
     match value {
         Value::Object(fields) => fields
@@ -109,7 +109,7 @@ fn hint_quotes_the_file() {
 fn a_whole_cluster_can_be_observed() {
     let state =
         std::fs::read_to_string(example("unified-environment/observed/ready.yaml")).unwrap();
-    // As lists of thousands, and as more documents than a parser of strangers' files would take.
+    // A list of thousands, and more documents than a parser for untrusted files would accept.
     let copy = |number: usize| {
         state
             .replace("checkout-n8w3r", &format!("checkout-n{number}w3r"))
@@ -163,13 +163,13 @@ fn foreign_files_of_a_folder_are_skipped_with_a_note() {
         let run = paved(&[command, &within(&folder, "")]);
         assert_eq!(run.code, 0, "{command}: {}", run.err);
         for file in [
-            "patch.yaml: skipped, not ours: ",
-            "values.yaml: skipped, not ours: a document without kind",
+            "patch.yaml: skipped, not a Paved Road kind: ",
+            "values.yaml: skipped, not a Paved Road kind: a document without kind",
         ] {
             assert!(run.err.contains(file), "{command}: {file}: {}", run.err);
         }
     }
-    // A file that is broken may be ours: the others are shown, and it is an error.
+    // A broken file may contain a claim, so it is an error, but the other files are shown.
     std::fs::write(within(&folder, "broken.yaml"), "a: [1,\n").unwrap();
     let run = paved(&["preview", &within(&folder, "")]);
     assert_eq!((run.code, run.documents().is_empty()), (1, false), "{}", run.err);

@@ -1,5 +1,5 @@
-//! What many environments cost the API server: a list and a watch of their kind, and nothing for
-//! each of them.
+//! The requests for many environments: a list and a watch of their kind, and no request for a
+//! single environment.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 const ALL: &str = "/apis/platform.acme.io/v1alpha1/namespaces/team/stockpools";
 
-/// So many are ready, and `shop` is not.
-const MANY: usize = 12;
+/// The number of ready environments. `shop` is not ready.
+const COUNT: usize = 12;
 
 fn pool() -> Value {
     ready("StockPool", json!({"replicas": 1}), json!({}))
@@ -32,7 +32,7 @@ async fn many() -> Cluster {
         one["metadata"]["uid"] = name(number).into();
         one
     };
-    let items: Vec<Value> = (0..MANY).map(one).chain([waiting(pool())]).collect();
+    let items: Vec<Value> = (0..COUNT).map(one).chain([waiting(pool())]).collect();
     let list = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPoolList",
         "metadata": {"resourceVersion": "7"}, "items": items});
     Cluster::with(waiting(pool()), &[(ALL, list)]).await
@@ -45,7 +45,7 @@ fn command(cluster: &Cluster, args: &[&str]) -> Command {
     command
 }
 
-/// The lists and the watches of all that were asked for, and what else was asked of environments.
+/// The lists and watches of all environments, and the other requests for environments.
 fn asked(cluster: &Cluster) -> (usize, usize, Vec<String>) {
     let all = cluster.asked().into_iter().filter(|asked| asked.contains("/stockpools"));
     let (of_all, rest): (Vec<_>, Vec<_>) =
@@ -70,13 +70,13 @@ async fn a_list_is_one_list() {
         let before = asked(&cluster).0;
         let output = command(&cluster, &[&["list"][..], format].concat()).output().await.unwrap();
         let out = String::from_utf8(output.stdout).unwrap();
-        assert!((0..MANY).all(|number| out.contains(&name(number))), "{out}");
+        assert!((0..COUNT).all(|number| out.contains(&name(number))), "{out}");
         assert_eq!(asked(&cluster), (before + 1, 0, Vec::new()), "{format:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_goes_on_is_a_list_and_a_watch() {
+async fn continuing_list_is_a_list_and_a_watch() {
     let cluster = many().await;
     let _run = command(&cluster, &["list", "-w"]).spawn().unwrap();
     until_watched(&cluster).await;
@@ -86,7 +86,7 @@ async fn a_list_that_goes_on_is_a_list_and_a_watch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_for_many_is_a_list_and_a_watch() {
     let cluster = many().await;
-    let names: Vec<String> = (0..MANY).map(name).chain(["shop".to_owned()]).collect();
+    let names: Vec<String> = (0..COUNT).map(name).chain(["shop".to_owned()]).collect();
     let args: Vec<&str> =
         ["wait", "--timeout", "1m"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let becomes = async {
@@ -99,12 +99,12 @@ async fn a_wait_for_many_is_a_list_and_a_watch() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
         (output.status.code(), out.matches(" is ready after ").count()),
-        (Some(0), MANY + 1),
+        (Some(0), COUNT + 1),
         "{out}"
     );
     assert_eq!(asked(&cluster), (1, 1, Vec::new()));
     assert!(
         cluster.asked().iter().any(|asked| asked.contains("resourceVersion=7")),
-        "from the list on"
+        "the watch starts at the list's version"
     );
 }

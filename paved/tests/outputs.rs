@@ -1,4 +1,4 @@
-//! What a pipeline's next step gets: outputs in files, once all is ready and not before.
+//! Outputs for the next step of a pipeline. Files are written only when all environments are ready.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -20,7 +20,7 @@ fn workspace() -> Value {
     )
 }
 
-/// Runs `paved wait` as a step of GitHub Actions; gives its exit code and what it printed.
+/// Runs `paved wait` as a step of GitHub Actions. Returns its exit code and output.
 async fn wait(cluster: &Cluster, folder: &TempDir, args: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));
     command.arg("wait").args(args).current_dir(folder).env_clear().kill_on_drop(true);

@@ -1,5 +1,5 @@
-//! The documented pipelines: what stands there is YAML, what they run is Bash, and every `paved` in
-//! it has the flags that it is given.
+//! The documented pipelines are YAML, their scripts are Bash, and their calls of `paved` use
+//! existing flags.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::process::Command;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 const PAGE: &str = include_str!("../../docs/how-to/ci-pipelines.md");
 
-/// The page's blocks of a language.
+/// The page's code blocks in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
     let begin = format!("```{language}\n");
     PAGE.split(&begin).skip(1).map(|part| part.split("```").next().unwrap()).collect()
 }
 
-/// What jobs of GitHub (`run`) and GitLab (`script`) run.
+/// The scripts in jobs of GitHub (`run`) and GitLab (`script`).
 fn scripts(job: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     match job {
@@ -32,7 +32,7 @@ fn scripts(job: &Value) -> Vec<String> {
     }
 }
 
-/// The words of each call of `paved`, with variables as they stand there.
+/// The words of each call of `paved`, with unexpanded variables.
 fn calls(script: &str) -> Vec<Vec<String>> {
     let call = Regex::new(r"(?m)(?:^|\| |&& )(paved .*?)(?: +#.*| \||$)").unwrap();
     let words = |line: &str| {

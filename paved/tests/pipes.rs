@@ -1,5 +1,5 @@
-//! Readers that leave: what only prints ends, everything else goes on and says by its exit code how
-//! it went.
+//! Readers that close a pipe. A command that only prints ends. Every other command continues, and
+//! its exit code reports the result.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -13,7 +13,7 @@ use support::{example, folder, within};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The exit code where nobody reads standard output, nor standard error.
+/// The exit code of a command whose standard output and standard error have no reader.
 async fn unread(cluster: &Cluster, args: &[&str]) -> i32 {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -21,7 +21,7 @@ async fn unread(cluster: &Cluster, args: &[&str]) -> i32 {
     command.args(args).env_clear().env("KUBECONFIG", cluster.kubeconfig()).stdin(Stdio::null());
     command.stdout(writer.try_clone().unwrap()).stderr(writer).kill_on_drop(true);
     let ended = timeout(Duration::from_mins(1), command.status()).await;
-    ended.expect("it goes on for ever").unwrap().code().unwrap()
+    ended.expect("the command does not end").unwrap().code().unwrap()
 }
 
 fn pool(name: &str) -> Value {

@@ -1,4 +1,4 @@
-//! `paved platform`: what a platform team keeps in Git, and what a change of its Settings does.
+//! `paved platform`: manifests for Git, and the effect of changed Settings.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -32,7 +32,7 @@ fn manifests_equal_the_packaged_ones() {
         let group = flavour.default_group();
         let mut expected: Vec<Value> =
             APIS.iter().map(|api| manifests::xrd(*api, flavour, group)).collect();
-        // Under the name that docs/how-to/install.md and the packages give it.
+        // The function has the name in docs/how-to/install.md and in the packages.
         let function = xtask::package::Registry::default().installed_function();
         assert!(
             include_str!("../../docs/how-to/install.md")
@@ -87,7 +87,7 @@ fn a_companys_own_group_and_function_are_in_every_manifest() {
     assert!(policies.contains(user) && !policies.contains(CROSSPLANE), "{policies}");
     let config = within(&folder, "platform/environmentconfig.yaml");
     assert_eq!(paved(&["validate", &config]).code, 0);
-    // What was written is what it can be written from, and it can be written again.
+    // The written Settings are valid input, and a second run overwrites the same files.
     let again = paved(
         &[
             &["platform", "--settings", &config][..],
@@ -200,7 +200,7 @@ fn check_shows_resources_that_wait_for_others() {
     for part in ["@@ backend-deployment @@", "memory: 3Gi", "@@ backend-ingress @@"] {
         assert!(run.out.contains(part), "{part}: {}", run.told());
     }
-    // What is not looked at is said.
+    // A note names each skipped document.
     let both = format!(
         "{}---\n{}",
         std::fs::read_to_string(&claim).unwrap(),
@@ -233,7 +233,7 @@ fn running_resource_keeps_its_values() {
 }
 
 #[test]
-fn an_environment_that_cannot_be_composed_any_more_is_told() {
+fn environment_that_the_new_settings_reject_is_reported() {
     let none =
         "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\ngpuWorkspace: {}\n";
     let folder = folder(&[("old.yaml", SETTINGS), ("new.yaml", none)]);
@@ -251,7 +251,7 @@ fn an_environment_that_cannot_be_composed_any_more_is_told() {
     );
     assert!(
         run.out.contains("stock-pool/claim.yaml: StockPool"),
-        "the others are told all the same: {}",
+        "the other environments are still reported: {}",
         run.out
     );
 }
@@ -263,7 +263,8 @@ fn no_secret_is_shown() {
     let folder = folder(&[("new.yaml", SETTINGS), ("old.yaml", invalid)]);
     let (old, new) = (within(&folder, "old.yaml"), within(&folder, "new.yaml"));
     let xr = example("application-environment/namespaced/xr.yaml");
-    // Without what was refused everything is new, also the Secret with the database's password.
+    // The old Settings are rejected, so all resources are new, including the Secret with the
+    // database's password.
     let run = paved(&["platform", "--settings", &new, "--old", &old, "--check", &xr]);
     assert_eq!(run.code, 0, "{}", run.err);
     let secret = run.out.split("@@ ").find(|part| part.contains("kind: Secret")).unwrap();

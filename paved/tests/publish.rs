@@ -1,5 +1,4 @@
-//! A site becomes what its environment serves: against an S3 API, with an environment from a
-//! Kubernetes API.
+//! `paved publish` against an S3 API, with an environment from a Kubernetes API.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -22,12 +21,12 @@ async fn cluster() -> Cluster {
     Cluster::with(environment(&json!({})), &[]).await
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug)]
 struct Ran {
     code: i32,
     told: String,
-    /// The most memory that it has had, in KiB.
+    /// The peak memory, in KiB.
     peak: u64,
 }
 
@@ -87,7 +86,7 @@ async fn publish(cluster: &Cluster, s3: &S3, folder: &Path, flags: &[&str]) -> R
     end(start(cluster, s3, folder, flags)).await
 }
 
-/// Which keys were uploaded, in the order of arrival.
+/// The uploaded keys, in the order of arrival.
 fn uploaded(requests: &[String]) -> Vec<&str> {
     let put = format!("PUT /{BUCKET}/");
     let keys = requests.iter().filter_map(|line| line.strip_prefix(put.as_str()));
@@ -116,7 +115,7 @@ async fn key_with_a_control_character_does_not_stop_a_publish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_site_is_uploaded_once_and_pages_come_last() {
+async fn site_is_uploaded_once_with_its_pages_last() {
     // More files than S3 lists in one page.
     let (s3, cluster, site) = (S3::with_pages_of(100).await, cluster().await, site(150));
 
@@ -175,7 +174,7 @@ async fn only_changed_files_are_uploaded_and_stale_files_go_last() {
         .await
         .is(0, &["2 uploaded", "48 unchanged", "1 stale"]);
     assert_eq!(uploaded(&s3.requests()), ["assets/new-0123abcd.js", "index.html"]);
-    assert!(s3.keys().await.contains(&asset(7)), "it is deleted on demand only");
+    assert!(s3.keys().await.contains(&asset(7)), "stale files are kept by default");
 
     write(&site, "index.html", "<b>");
     publish(&cluster, &s3, site.path(), &["--delete", "--dry-run"])
@@ -225,8 +224,8 @@ async fn cache_invalidation_precedes_deletions() {
     let all = s3.ask("GET", "cloudfront", told.trim_start_matches("POST "), "").await;
     assert_eq!(all.texts("Quantity"), ["3"]);
 
-    // A run that ended before edges were told: the next one has nothing left to upload, and tells
-    // them all the same. S3 dates objects by the second.
+    // After a run that ended before the invalidation, the next run has no uploads, but must
+    // invalidate. S3 dates objects by the second.
     sleep(Duration::from_secs(1)).await;
     s3.refuse("POST", "/invalidation", 400, "InvalidArgument");
     write(&site, "index.html", "<i>");
@@ -239,7 +238,7 @@ async fn cache_invalidation_precedes_deletions() {
         assert_eq!(changing(&s3.requests()), vec![&told; changes], "{flags:?}");
     }
 
-    // Of what was deleted nothing is left by which the next one could know.
+    // After a deletion, the bucket does not show that the invalidation is missing.
     s3.refuse("POST", "/invalidation", 400, "InvalidArgument");
     fs::remove_file(site.path().join(asset(4))).unwrap();
     publish(&cluster, &s3, site.path(), &["--delete"])
@@ -255,7 +254,7 @@ async fn cache_invalidation_precedes_deletions() {
         .is(0, &["1 uploaded", "note: you may not invalidate"]);
 }
 
-/// Makes a distribution; gives its id.
+/// Creates a distribution, and returns its ID.
 async fn distribution(s3: &S3) -> String {
     let config = "<DistributionConfig><CallerReference>test</CallerReference><Comment/>\
         <Enabled>true</Enabled><Origins><Quantity>1</Quantity><Items><Origin><Id>bucket</Id>\
@@ -278,7 +277,7 @@ async fn interrupted_upload_is_resumed() {
     publish(&cluster, &s3, site.path(), &[])
         .await
         .is(4, &[&asset(150), "InvalidRequest: told so by the test"]);
-    assert!(!s3.keys().await.contains(&"index.html".to_owned()), "no page before what it names");
+    assert!(!s3.keys().await.contains(&"index.html".to_owned()), "no page before its assets");
 
     s3.refuse("PUT", "partNumber=2", 400, "InvalidRequest");
     publish(&cluster, &s3, site.path(), &[])
@@ -298,7 +297,7 @@ async fn interrupted_upload_is_resumed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_file_takes_little_memory_and_ctrl_c_leaves_no_part() {
-    // More than all parts that are uploaded at once, and twice the memory that is allowed.
+    // More than all parts that are uploaded at once, and twice the allowed memory.
     const SIZE: u64 = 144 << 20;
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(10));
     let film = fs::File::create(site.path().join("film-0123abcd.mp4")).unwrap();
@@ -343,7 +342,7 @@ async fn an_environment_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_link_leads_out_of_the_folder() {
+async fn links_out_of_the_folder_are_rejected() {
     let (s3, cluster, site) = (S3::start().await, cluster().await, site(5));
     symlink("/etc/passwd", site.path().join("assets/passwd")).unwrap();
     publish(&cluster, &s3, site.path(), &[])
@@ -396,7 +395,7 @@ async fn error_is_one_line_with_its_exit_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_credentials_are_reported_first() {
     let site = site(5);
-    // Nor is the environment waited for.
+    // The command also does not wait for the environment.
     for environment in [environment(&json!({})), waiting(environment(&json!({})))] {
         let cluster = Cluster::with(environment, &[]).await;
         let mut command = Command::new(env!("CARGO_BIN_EXE_paved"));

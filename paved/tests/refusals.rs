@@ -1,4 +1,4 @@
-//! What is wrong is told whole, with an exit code of its own.
+//! Errors are reported completely, with their exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -35,7 +35,7 @@ fn an_unknown_kind_lists_ours_and_the_nearest() {
     assert_golden("unknown-kind", &told.replace(known, "… every kind …"));
 }
 
-/// Whether a terminal, or GitHub's runner, would obey a line.
+/// Whether a terminal or GitHub's runner would execute commands in a text.
 fn is_obeyed(told: &str) -> bool {
     let bidi =
         |c: char| ('\u{200e}'..='\u{200f}').contains(&c) || ('\u{2028}'..='\u{202e}').contains(&c);
@@ -81,7 +81,7 @@ fn previewed_file_commands_neither_a_terminal_nor_github() {
 }
 
 #[test]
-fn workspace_that_allows_no_network_comes_with_a_note() {
+fn workspace_without_networks_has_a_note() {
     let claim = std::fs::read_to_string(example("gpu-workspace/claim.yaml")).unwrap();
     let mut claim: serde_json::Value = serde_saphyr::from_str(&claim).unwrap();
     let composition = example("gpu-workspace/composition.yaml");
@@ -92,7 +92,7 @@ fn workspace_that_allows_no_network_comes_with_a_note() {
         assert_eq!(run.code, 0, "{}", run.err);
         run.err
     };
-    let note = "nobody can connect by SSH, because no network is allowed";
+    let note = "SSH is closed, because no network is allowed";
     for flags in [&[][..], &["--until-ready"], &["-o", "tree"]] {
         assert!(told(serde_json::json!([]), flags).contains(note), "{flags:?}");
         assert!(!told(serde_json::json!(["203.0.113.0/24"]), flags).contains(note), "{flags:?}");
@@ -188,7 +188,7 @@ fn credentials_in_a_url_are_refused_and_never_shown() {
 }
 
 #[test]
-fn a_file_that_is_no_yaml_shows_the_place() {
+fn invalid_yaml_is_reported_with_its_position() {
     let folder = folder(&[("broken.yaml", "a: [1,\nb: 2\n")]);
     let run = paved(&["preview", &within(&folder, "broken.yaml")]);
     assert_eq!(run.code, 1);
@@ -226,7 +226,7 @@ fn broken_document_is_never_quoted() {
 }
 
 #[test]
-fn folders_in_a_folder_are_left_alone_and_said() {
+fn subfolders_are_skipped_with_a_note() {
     let folder = folder(&[("a.yaml", WRONG)]);
     std::fs::create_dir_all(folder.path().join("team\n::error::x")).unwrap();
     let run = paved(&["validate", &within(&folder, ""), "-o", "github"]);
@@ -235,7 +235,7 @@ fn folders_in_a_folder_are_left_alone_and_said() {
 }
 
 #[test]
-fn a_kubeconfig_that_cannot_be_used_is_said_in_a_line() {
+fn unusable_kubeconfig_is_reported_in_one_line() {
     let user = |user: &str| {
         format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
@@ -295,7 +295,7 @@ fn no_document_is_too_strange_to_be_refused() {
 }
 
 #[test]
-fn an_observed_state_that_makes_no_sense_is_survived() {
+fn senseless_observed_state_causes_no_panic() {
     let strange = "apiVersion: ec2.aws.upbound.io/v1beta2\nkind: Instance\nstatus: text\nspec: [1]\nmetadata: {name: i, \
                    annotations: {crossplane.io/composition-resource-name: instance}, ownerReferences: 7}\n---\n\
                    apiVersion: v1\nkind: Secret\ndata: 3\n---\nkind: List\nitems: {}\n";
@@ -311,7 +311,7 @@ fn an_observed_state_that_makes_no_sense_is_survived() {
 }
 
 #[test]
-fn usage_has_an_exit_code_of_its_own() {
+fn usage_has_its_own_exit_code() {
     let empty = folder(&[]);
     let nothing = empty.path().display().to_string();
     for args in [

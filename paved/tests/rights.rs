@@ -56,7 +56,7 @@ fn cloud_kind(object: &Value) -> Option<Kind> {
     found.next()
 }
 
-/// The kinds of the parts of each API.
+/// The kinds in the `PARTS` of each API.
 fn parts() -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut parts: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for part in PARTS {
@@ -85,7 +85,7 @@ fn entries() -> Vec<(Kind, BTreeSet<Operation>)> {
 /// Every example is composed with every variant: each cluster type, and a database on RDS.
 #[test]
 fn parts_have_exactly_the_composed_kinds() {
-    // Only environments of schema revision 1 have it. No example composes it any more.
+    // Only environments of schema revision 1 have this kind. No example composes it any more.
     let earlier = ("gpu-workspace", "Aws iam RolePolicyAttachment".to_owned());
     let mut composed: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     composed.entry(earlier.0).or_default().insert(earlier.1);
@@ -113,8 +113,8 @@ fn every_kind_can_be_observed_created_and_deleted() {
     for (kind, operations) in entries() {
         let needed: &[Operation] = match (kind.service, kind.kind) {
             ("eks", "ClusterAuth") => &[Observe],
-            // The deletion of an InstanceState leaves the machine as it is. That of the server
-            // deletes databases and users.
+            // The deletion of an InstanceState leaves the machine as it is. The deletion of a
+            // server also deletes its databases and users.
             ("ec2", "InstanceState") | ("sql", "Database" | "User") => &[Observe, Create],
             _ => &[Observe, Create, Delete],
         };
@@ -201,7 +201,8 @@ fn policies_pass_a_linter() {
         let mut unmatched: BTreeMap<(String, String), usize> = BTreeMap::new();
         for finding in lint(&parliament, &document.body) {
             match finding["issue"].as_str().unwrap() {
-                // The resources of an action are in several statements: each statement lacks some.
+                // The resources of an action are in several statements, so each statement lacks
+                // some of them.
                 "RESOURCE_MISMATCH" => {
                     for detail in finding["detail"].as_array().unwrap() {
                         let text = |key: &str| detail[key].as_str().unwrap().to_owned();

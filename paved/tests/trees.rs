@@ -1,4 +1,4 @@
-//! What people see: a line per resource, and round after round.
+//! Previews for users: a line for each resource, round after round.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -8,7 +8,7 @@ use function_paved_road::apis::APIS;
 use serde_json::Value;
 use support::{assert_golden, example, paved};
 
-/// What people apply, of each API in each flavour: `gpu-workspace/claim.yaml`,
+/// The examples for each claims API and namespaced API: `gpu-workspace/claim.yaml`,
 /// `gpu-workspace/namespaced/xr.yaml`, …
 fn applied() -> impl Iterator<Item = String> {
     let both = |api: &str| [format!("{api}/claim.yaml"), format!("{api}/namespaced/xr.yaml")];
@@ -41,7 +41,7 @@ fn existing_resources_differ_from_waiting_and_failed() {
             );
             assert!(
                 std::path::Path::new(&observed).exists(),
-                "an example shows what a {state} one is like: {observed}"
+                "the example for the state {state} is missing: {observed}"
             );
             let run = paved(&["preview", &claim, "--observed", &observed, "-o", "tree"]);
             assert_golden(&format!("tree-{api}-{state}"), &run.told());
@@ -49,7 +49,8 @@ fn existing_resources_differ_from_waiting_and_failed() {
     }
 }
 
-/// Variants that bring Settings of their own are no previews: the Composition's do not do for them.
+/// Variants with their own Settings are skipped, because the Composition's Settings do not fit
+/// them.
 #[test]
 fn every_variant_becomes_ready_in_rounds() {
     let mut previewed = 0;
@@ -79,7 +80,7 @@ fn every_variant_becomes_ready_in_rounds() {
             previewed += 1;
         }
     }
-    assert!(previewed >= 8, "the virtual environment's variants were previewed: {previewed}");
+    assert!(previewed >= 8, "too few variants were previewed: {previewed}");
 }
 
 #[test]
@@ -127,16 +128,16 @@ fn a_tree_never_shows_a_secret() {
         let secrets = secrets(observed);
         assert_eq!(secrets.is_empty(), observed.is_none());
         for secret in secrets {
-            assert!(!tree.out.contains(&secret), "{secret} stands in {}", tree.out);
+            assert!(!tree.out.contains(&secret), "{secret} is in {}", tree.out);
         }
         for word in ["BEGIN CERTIFICATE", "kubeconfig", "password:"] {
-            assert!(!tree.out.contains(word), "{word} stands in {}", tree.out);
+            assert!(!tree.out.contains(word), "{word} is in {}", tree.out);
         }
     }
 }
 
-/// The values of the Secrets in an observed state that are secret: not addresses and names, which
-/// status shows.
+/// The secret values in an observed state. Addresses and names are not secret, because the status
+/// shows them.
 fn secrets(observed: Option<&str>) -> Vec<String> {
     let Some(observed) = observed else { return Vec::new() };
     let text = std::fs::read_to_string(example(observed)).unwrap();

@@ -1,4 +1,4 @@
-//! What goes on says what it sees, that it sees nothing for now, and what it missed.
+//! A command that continues reports changes, a lost connection, and the changes that it missed.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
-/// A run that goes on.
+/// A command that continues.
 struct Watching {
     child: Child,
     out: Lines<BufReader<ChildStdout>>,
@@ -50,7 +50,7 @@ impl Watching {
         Command::new("kill").args([signal, &id]).status().await.unwrap();
     }
 
-    /// Its exit code.
+    /// Waits for the end. Returns the exit code.
     async fn ends(&mut self) -> Option<i32> {
         timeout(Duration::from_secs(20), self.child.wait()).await.unwrap().unwrap().code()
     }
@@ -81,13 +81,13 @@ async fn continuing_status_reports_a_lost_connection_and_a_deletion() {
     let cluster = Cluster::with(pool(), &[]).await;
     let mut run = Watching::start(&cluster, &["status", "shop", "-w"]);
     run.says("StockPool team/shop  Ready").await;
-    // Its watch may not have begun: what changes is seen all the same.
+    // The watch may not have begun yet, but the change is still seen.
     cluster.becomes(waiting(pool()));
     run.says("StockPool team/shop  Provisioning").await;
     cluster.answers(false);
     run.notes("does not respond; retrying").await;
     cluster.answers(true);
-    run.notes("answers again").await;
+    run.notes("responds again").await;
     cluster.answers(false);
     run.notes("does not respond; retrying").await;
     cluster.loses_it();
@@ -97,7 +97,7 @@ async fn continuing_status_reports_a_lost_connection_and_a_deletion() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_goes_on_does_so_too() {
+async fn continuing_list_reports_a_lost_connection() {
     let cluster = Cluster::with(pool(), &[]).await;
     for flags in [&["list", "-w"][..], &["list", "-A", "-w", "-o", "wide"]] {
         cluster.comes_back();
@@ -111,7 +111,7 @@ async fn a_list_that_goes_on_does_so_too() {
         run.notes("does not respond; retrying").await;
         cluster.loses_it();
         cluster.answers(true);
-        run.notes("answers again").await;
+        run.notes("responds again").await;
         run.says("Gone").await;
         cluster.comes_back();
         run.says("Provisioning").await;
@@ -133,7 +133,7 @@ async fn wait_ignores_the_state_before_a_lost_connection() {
     sleep(Duration::from_secs(3)).await;
     cluster.becomes(pool());
     cluster.answers(true);
-    run.says("answers again").await;
+    run.says("responds again").await;
     run.says("is ready after").await;
     assert_eq!(run.child.wait().await.unwrap().code(), Some(0));
 }

@@ -73,7 +73,7 @@ pub enum NodeSize {
 }
 
 impl NodeSize {
-    /// As it stands in a claim.
+    /// Its value in a claim.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -212,7 +212,7 @@ impl Api for ApplicationEnvironment {
 }
 
 impl Parameters {
-    /// Every field, as the schema says it and beyond.
+    /// Checks every field: the checks of the schema, and further checks.
     fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         let nodes = check::range(self.node_count, NODES, "nodes per zone");
@@ -232,10 +232,10 @@ impl Parameters {
     }
 }
 
-/// The database that an application finds.
+/// Name of the application's database.
 const DATABASE: &str = "app";
 
-/// The user that an application logs in as.
+/// Name of the application's database user.
 const DATABASE_USER: &str = "app";
 
 fn default_node_count() -> i64 {

@@ -28,7 +28,7 @@ use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 
-/// How many SSH public keys a workspace may have.
+/// Maximum number of a workspace's SSH public keys.
 pub const MOST_KEYS: usize = 20;
 
 /// Size of a workspace's disk in GiB.
@@ -219,8 +219,8 @@ impl Parameters {
         status
     }
 
-    /// The address at which SSH answers: the firewall lets a network of the same IP version in, and
-    /// there is a key.
+    /// The address for SSH. The firewall must allow a network of the same IP version, and a key
+    /// must exist.
     fn ssh_address<'s>(
         &self,
         status: &'s GpuDevWorkspaceStatus,
@@ -232,7 +232,7 @@ impl Parameters {
         v4.or_else(v6).filter(|_| !self.ssh_public_keys.is_empty())
     }
 
-    /// The address to publish: the one at which SSH answers, else the best that is known.
+    /// The address to publish: the address for SSH, else the best known address.
     fn host(&self, status: &GpuDevWorkspaceStatus, cidrs: &[IpNet]) -> Option<String> {
         let known = || status.public_ip.as_deref().or(status.private_ip.as_deref());
         self.ssh_address(status, cidrs).or_else(known).map(str::to_owned)
@@ -246,10 +246,11 @@ fn is_off(cx: &Composition<'_>) -> bool {
     state.is_some_and(|state| state != "running" && state != "pending")
 }
 
-/// The keys of the tags that every resource of a workspace has, beside those of Settings.
+/// The keys of the tags of every resource of a workspace, besides the tags of Settings.
 const OWN_TAGS: [&str; 3] = ["ManagedBy", "Name", "WorkspaceOwner"];
 
-/// Prefix of the slots of the rules that let networks in by SSH. The rest of a slot is the network.
+/// Prefix of the slots of the rules that allow networks to connect by SSH. The rest of a slot is
+/// the network.
 const SSH: &str = "ssh-";
 
 /// Whether an environment of this kind, with these slots, is a workspace that allows no network to
@@ -260,14 +261,14 @@ pub fn is_closed_to_ssh<'s>(kind: &str, mut slots: impl Iterator<Item = &'s str>
         && !slots.any(|slot| slot.starts_with(SSH))
 }
 
-/// Under these names it is noted on a machine what its first boot was told.
+/// Names of the annotations that record the input of a machine's first boot.
 const OPENCV: &str = "opencv-version";
 const KEYS: &str = "ssh-public-keys";
 
-/// What we note as image family of a machine type that takes a region's default image.
+/// The recorded image family of a machine type that uses a region's default image.
 const DEFAULT_IMAGE: &str = "default";
 
-/// The key in Settings' `byFamily` of a machine type that cannot use a region's default image.
+/// The key in Settings' `byFamily` for a machine type that cannot use a region's default image.
 fn image_family(machine: &Machine) -> Option<&'static str> {
     (machine.gpu.driver == gpu::Driver::Proprietary).then(|| machine.family())
 }

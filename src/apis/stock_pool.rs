@@ -1,4 +1,4 @@
-//! GPU stock pool: pods that hold GPU capacity in stock, as one Deployment.
+//! GPU stock pool: one Deployment with pods that keep GPU capacity in stock.
 
 mod deployment;
 
@@ -161,7 +161,7 @@ impl Api for StockPool {
 }
 
 impl StockPool {
-    /// Every field, as the schema says it and beyond.
+    /// Checks every field: the checks of the schema, and further checks.
     fn check(&self) -> Result<(), Error> {
         let mut fields = Fields::default();
         fields.check("spec.specName", kubernetes::label_value(&self.spec_name));
@@ -174,7 +174,8 @@ impl StockPool {
         fields.verdict(Error::InvalidSpec)
     }
 
-    /// Never better than what the Deployment has seen of its newest generation.
+    /// The pool's status. It is never better than the Deployment's observation of its newest
+    /// generation.
     fn status(&self, cx: &Composition<'_>) -> StockPoolStatus {
         let health = cx.health(SLOT);
         let ready = health.is_some_and(|health| health.ready);
@@ -190,7 +191,7 @@ impl StockPool {
             available,
             allocated: available.map(|available| (self.replicas - available).max(0)),
             observed_generation: match cx.xr.scope {
-                // A claim's status is its composite's: kstatus would compare the composite's
+                // A claim shares its composite's status. kstatus would compare the composite's
                 // generation with the claim's.
                 Scope::LegacyCluster => None,
                 Scope::Namespaced

@@ -88,7 +88,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// As it stands in a claim.
+    /// Its value in a claim.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",

@@ -1,4 +1,4 @@
-//! Virtual environment: a cluster of one's own, virtual or managed, with an application, GitOps and
+//! Virtual environment: a dedicated cluster, virtual or managed, with an application, GitOps and
 //! Knative inside.
 
 mod aks;
@@ -100,7 +100,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// As it stands in a claim.
+    /// Its value in a claim.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -209,8 +209,8 @@ pub struct KubeconfigSecret {
     pub key: String,
 }
 
-/// How long provider-helm waits for a release. It has to be shorter than the provider's own
-/// `--timeout`, 10 minutes by default: at an equal one, the provider may give up first and leave
+/// Time that provider-helm waits for a release. It has to be shorter than the provider's own
+/// `--timeout`, 10 minutes by default. If both are equal, the provider may give up first and leave
 /// the release `pending-install`.
 const WAIT_TIMEOUT: &str = "8m0s";
 
@@ -316,29 +316,30 @@ impl Api for VirtualEnvironment {
     }
 }
 
-/// A cluster as what is inside needs to know it.
+/// The facts about a cluster that its content depends on.
 struct Cluster {
-    /// The slot whose Secret holds the kubeconfig.
+    /// The slot of the resource that publishes the kubeconfig.
     slot: &'static str,
     /// The kubeconfig, once it was observed.
     kubeconfig: Option<Vec<u8>>,
-    /// Who the providers are in the cluster, where the kubeconfig alone does not say it: `identity`
-    /// of a provider config.
+    /// The identity of the providers in the cluster, if the kubeconfig is not sufficient:
+    /// `identity` of a provider config.
     identity: Option<serde_json::Value>,
     /// URL of its API.
     endpoint: Option<String>,
-    /// URL of its API from within the cluster that hosts it.
+    /// URL of its API inside the host cluster.
     url: Option<String>,
-    /// Whether everything inside goes with it, so that nothing has to be deleted before.
+    /// Whether a deletion of the cluster deletes all its content, so that the content needs no
+    /// deletion first.
     takes_all: bool,
-    /// The slots without which nothing inside can be reached.
+    /// The slots that are necessary to reach the content.
     beneath: &'static [&'static str],
-    /// The default class of its volumes, where the cloud makes none.
+    /// The default class of its volumes, if the cloud creates none.
     storage_class: Option<serde_json::Value>,
 }
 
 impl Cluster {
-    /// Whether it runs in the cluster that Crossplane runs in.
+    /// Whether it runs in Crossplane's own cluster.
     fn is_virtual(&self) -> bool {
         self.takes_all
     }
@@ -348,7 +349,7 @@ impl Cluster {
     }
 }
 
-/// The fields that follow the networks of Settings; none where those name nobody.
+/// The fields that follow the networks of Settings. Empty if Settings have no networks.
 fn follows<'f>(networks: &[String], fields: &'f [&'static str]) -> &'f [&'static str] {
     if networks.is_empty() { &[] } else { fields }
 }
@@ -365,7 +366,7 @@ fn default_revision() -> String {
     "HEAD".to_owned()
 }
 
-/// An object that may hold anything.
+/// An object with arbitrary content.
 fn free_form(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

@@ -22,9 +22,10 @@ pub struct Partition {
     pub dual_stack_domain: &'static str,
     /// The region that signs requests to services without regions, for example CloudFront.
     pub global_region: &'static str,
-    /// How the names of its regions begin; empty for all that no other partition has.
+    /// The beginnings of the names of its regions. Empty for the partition with all other regions.
     regions: &'static [&'static str],
-    /// The services whose principals end in `domain`. Others end in `amazonaws.com`.
+    /// The services with principals that end in `domain`. The principals of other services end in
+    /// `amazonaws.com`.
     own_principals: &'static [&'static str],
 }
 
@@ -93,7 +94,7 @@ impl Partition {
         PARTITIONS.iter().find(has).unwrap_or(&PARTITIONS[0])
     }
 
-    /// The principal of a service, which policies name: `ec2.amazonaws.com`.
+    /// The principal of a service in policies: `ec2.amazonaws.com`.
     pub fn principal(&self, service: &str) -> String {
         let own = self.own_principals.contains(&service);
         format!("{service}.{}", if own { self.domain } else { PARTITIONS[0].domain })
@@ -104,7 +105,7 @@ impl Partition {
         format!("{bucket}.s3.{region}.{}", self.domain)
     }
 
-    /// Refuses an ARN of another partition.
+    /// Rejects an ARN of another partition.
     pub fn has(&self, arn: &str) -> Result<(), Refused> {
         if arn.split(':').nth(1) == Some(self.name) {
             return Ok(());

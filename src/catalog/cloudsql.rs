@@ -1,8 +1,9 @@
-//! Machine types of Cloud SQL for PostgreSQL, which Google calls tiers, and what follows from them.
+//! Machine types of Cloud SQL for PostgreSQL, called tiers by Google, and the properties that
+//! depend on them.
 //!
 //! Source: Google's page on machine series
-//! (<https://docs.cloud.google.com/sql/docs/postgres/machine-series-overview>). PostgreSQL takes no
-//! `db-n1-*`: those are for MySQL.
+//! (<https://docs.cloud.google.com/sql/docs/postgres/machine-series-overview>). PostgreSQL does not
+//! accept `db-n1-*`, which are for MySQL.
 
 use std::sync::LazyLock;
 
@@ -10,8 +11,8 @@ use regex_lite::Regex;
 
 use crate::check::{self, Refused};
 
-/// The tiers, by edition: shared and custom machines are Enterprise, predefined ones Enterprise
-/// Plus.
+/// The tiers. Shared and custom machines belong to the edition Enterprise, predefined machines to
+/// Enterprise Plus.
 pub const TIER: &str = "^db-(f1-micro|g1-small|custom-(N4-)?[1-9][0-9]{0,2}-[1-9][0-9]{2,6}\
                         |(perf|memory)-optimized-N-[1-9][0-9]{0,2}|c4a-highmem-[1-9][0-9]{0,2})$";
 
@@ -21,15 +22,15 @@ pub const LONGEST_TIER: usize = 63;
 /// The first version of PostgreSQL that Enterprise Plus serves.
 const FIRST_OF_PLUS: u32 = 12;
 
-/// The first version of PostgreSQL that Google takes for Enterprise Plus where no edition is given.
+/// The first version of PostgreSQL with Enterprise Plus as its default edition.
 const PLUS_BY_DEFAULT: u32 = 16;
 
-/// What a server is made with.
+/// Properties of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its edition, where the default would be another one: `ENTERPRISE` or `ENTERPRISE_PLUS`.
+    /// Its edition: `ENTERPRISE` or `ENTERPRISE_PLUS`. `None` for Google's default.
     pub edition: Option<&'static str>,
-    /// The type of its disk, which follows from its machine series.
+    /// The type of its disk, which depends on its machine series.
     pub disk_type: &'static str,
 }
 
@@ -42,7 +43,7 @@ pub fn tier(name: &str) -> Result<&str, Refused> {
     check::matching(name, LONGEST_TIER, &PATTERN, allowed)
 }
 
-/// What follows from a tier for a server with a version of PostgreSQL.
+/// The properties of a server with a tier and a version of PostgreSQL.
 pub fn server(tier: &str, version: u32) -> Result<Server, Refused> {
     self::tier(tier)?;
     let is_plus =

@@ -1,4 +1,4 @@
-//! How Google Cloud names regions, zones and machine types.
+//! Google Cloud's names of regions, zones and machine types.
 
 use std::sync::LazyLock;
 

@@ -1,8 +1,8 @@
 //! EC2 machine types with an NVIDIA GPU.
 //!
-//! Shapes are those of AWS's public pages on instance types
-//! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"); GPU memory is what the
-//! driver reports as usable. Prices are in [`prices`](super::prices).
+//! The shapes are from AWS's public pages on instance types
+//! (<https://aws.amazon.com/ec2/instance-types/>, "Accelerated Computing"). GPU memory is the
+//! usable memory that the driver reports. Prices are in [`prices`](super::prices).
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ use crate::check::{Refused, quoted};
 pub struct Machine {
     /// AWS's name: `g4dn.xlarge`.
     pub name: &'static str,
-    /// What its GPUs are.
+    /// The model of its GPUs.
     pub gpu: Gpu,
-    /// How many GPUs it has.
+    /// The number of its GPUs.
     pub gpus: u32,
     /// Virtual CPUs, all x86-64.
     pub vcpus: u32,
@@ -26,23 +26,23 @@ pub struct Machine {
 /// A model of GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gpu {
-    /// NVIDIA's name for it; a part of a shared one is called `L4-3Q`, after its memory in GB.
+    /// NVIDIA's name. A fraction of a shared GPU is called `L4-3Q`, after its memory in GB.
     pub model: &'static str,
-    /// Usable memory of one, in MiB.
+    /// Usable memory of one GPU, in MiB.
     pub memory_mib: u32,
-    /// Compute capability, major and minor: which CUDA code it runs.
+    /// Compute capability, major and minor. It decides which CUDA code can run.
     pub compute_capability: (u8, u8),
     /// The kernel driver it needs.
     pub driver: Driver,
 }
 
-/// The kernel driver that a machine image has to carry.
+/// The kernel driver that a machine image must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// NVIDIA's open kernel modules, as in the usual GPU images; they know Turing and what came
-    /// after it.
+    /// NVIDIA's open kernel modules, as in the usual GPU images. They support Turing and later
+    /// GPUs.
     Open,
-    /// NVIDIA's proprietary modules, so an image of its own: Settings' `byFamily`.
+    /// NVIDIA's proprietary modules, which need a different image: `byFamily` of Settings.
     Proprietary,
 }
 
@@ -64,7 +64,7 @@ const B300: Gpu = gpu("B300", 275_040, (10, 3), Driver::Open);
 const RTX_PRO_4500: Gpu = gpu("RTX PRO 4500", 32623, (12, 0), Driver::Open);
 const RTX_PRO_6000: Gpu = gpu("RTX PRO 6000", 97887, (12, 0), Driver::Open);
 
-/// Every machine type we know, by family and size.
+/// All machine types that Paved Road knows, by family and size.
 pub static MACHINES: &[Machine] = &[
     machine_type("g4dn.xlarge", 1, T4, 4, 16),
     machine_type("g4dn.2xlarge", 1, T4, 8, 32),
@@ -130,13 +130,13 @@ pub static MACHINES: &[Machine] = &[
     machine_type("p6-b300.48xlarge", 8, B300, 192, 4096),
 ];
 
-/// Families with NVIDIA GPUs whose CPUs are arm64.
+/// Families with NVIDIA GPUs and arm64 CPUs.
 const ARM64: [&str; 3] = ["g5g", "p6e-gb200", "p6e-gb300"];
 
-/// Families of which the sizes with one GPU are on offer unless Settings say otherwise.
+/// Families with sizes that are offered by default: the sizes with one GPU.
 const OFFERED: [&str; 4] = ["g4dn", "g5", "g6", "g6e"];
 
-/// The machine type of this name; the error names its nearest neighbours and lists all.
+/// The machine type with a name. The error names the most similar names and lists all.
 pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     if let Some(machine) = MACHINES.iter().find(|machine| machine.name == name) {
         return Ok(machine);
@@ -156,7 +156,7 @@ pub fn machine(name: &str) -> Result<&'static Machine, Refused> {
     Err(Refused::new(name, format!("{hint}{all}")))
 }
 
-/// The machine type, if it is on offer where Settings name none.
+/// The machine type, if it is offered by default.
 pub fn offered(machine: &'static Machine) -> Result<&'static Machine, Refused> {
     if machine.is_offered() {
         return Ok(machine);
@@ -178,17 +178,17 @@ pub fn families() -> Vec<&'static str> {
 }
 
 impl Machine {
-    /// The family, which is what images are chosen by: `g4dn`.
+    /// The family, which selects the image: `g4dn`.
     pub fn family(&self) -> &'static str {
         self.name.split_once('.').map_or(self.name, |(family, _)| family)
     }
 
-    /// Whether it is on offer where Settings name no types: one GPU of an affordable family.
+    /// Whether it is offered if Settings name no types: one GPU of an affordable family.
     fn is_offered(&self) -> bool {
         self.gpus == 1 && OFFERED.contains(&self.family())
     }
 
-    /// What a user gets, in one line: `1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB`.
+    /// A description in one line: `1 × NVIDIA T4 (16 GiB), 4 vCPUs, 16 GiB`.
     pub fn line(&self) -> String {
         let Self { gpus, vcpus, memory_gib, gpu, .. } = self;
         let each = if *gpus == 1 { "" } else { " each" };
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_there_once_and_families_stand_together() {
+    fn names_are_unique_and_grouped_by_family() {
         let mut names: Vec<_> = MACHINES.iter().map(|machine| machine.name).collect();
         names.sort_unstable();
         names.dedup();

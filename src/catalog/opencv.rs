@@ -1,26 +1,27 @@
-//! OpenCV releases, as the wheels of the Python package index have them.
+//! OpenCV releases, from the wheels of the Python package index.
 //!
-//! A wheel's version has four parts, the release's three and a build number, so `==4.8.0` finds
-//! nothing. Listed are the releases that both `opencv-python` and `opencv-contrib-python-headless`
-//! have. One wheel is ever installed, as all of them carry the module `cv2`; the last is the
-//! superset that needs no display.
+//! A wheel's version has four parts: the release's three parts and a build number. `==4.8.0`
+//! therefore matches no wheel. The list has the releases of both `opencv-python` and
+//! `opencv-contrib-python-headless`. Only one wheel is ever installed, because each contains the
+//! module `cv2`. `opencv-contrib-python-headless` is the superset that needs no display.
 
 use crate::check::Refused;
 
 /// The wheel that is installed.
 const PACKAGE: &str = "opencv-contrib-python-headless";
 
-/// A release that can be asked for.
+/// A release that users can choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
     /// Three parts: `4.8.0`.
     pub version: &'static str,
-    /// The builds of the wheel, oldest first, without those that were withdrawn: the fourth part of
-    /// its version.
+    /// The builds of the wheel, oldest first, without withdrawn builds. A build is the fourth part
+    /// of the wheel's version.
     pub builds: &'static [&'static str],
-    /// The NumPy it was built for: with another `import cv2` fails, or pip finds no solution.
+    /// The NumPy that it was built for. With another NumPy `import cv2` fails, or pip finds no
+    /// solution.
     pub numpy: &'static str,
-    /// The newest Python that its wheels, or those of its NumPy, are for.
+    /// The newest Python with wheels of the release and of its NumPy.
     pub newest_python: Option<&'static str>,
 }
 
@@ -44,19 +45,19 @@ pub static RELEASES: &[Release] = &[
     release("5.0.0", &["93"], "numpy>=2"),
 ];
 
-/// What pip is told to install.
+/// The packages that pip installs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The one OpenCV wheel: `opencv-contrib-python-headless==4.8.0.*`.
     pub opencv: String,
-    /// The NumPy that fits it.
+    /// The compatible NumPy.
     pub numpy: &'static str,
-    /// The newest Python it can be installed for, where that matters.
+    /// The newest Python that the packages support, if it is limited.
     pub newest_python: Option<&'static str>,
 }
 
-/// What pip is told for a version as users write it: three parts take the newest build, four
-/// exactly that one.
+/// The packages for a version that a user wrote. Three parts select the newest build, four parts
+/// exactly that build.
 pub fn requirement(asked: &str) -> Result<Requirement, Refused> {
     let parts: Vec<&str> = asked.split('.').take(5).collect();
     if !(3..=4).contains(&parts.len()) || !parts.iter().all(|part| is_number(part)) {
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_parts_take_the_newest_build_and_four_exactly_that_one() {
+    fn version_of_three_parts_selects_the_newest_build_and_of_four_the_exact_build() {
         let newest = requirement("4.8.0").unwrap();
         assert_eq!(newest.opencv, "opencv-contrib-python-headless==4.8.0.*");
         assert_eq!(newest.numpy, "numpy<2");
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_release_can_be_asked_for() {
+    fn every_release_can_be_requested() {
         for release in RELEASES {
             let found = requirement(release.version).unwrap();
             assert_eq!(

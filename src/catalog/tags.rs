@@ -1,9 +1,9 @@
-//! Which tags each service accepts.
+//! The tags that each service accepts.
 //!
 //! Sources: the API references of IAM, S3, RDS and CloudFront give the pattern
-//! `[\p{L}\p{Z}\p{N}_.:/=+\-@]*` for keys and values; EC2's user guide says that EC2 takes any
-//! character; IAM's user guide ("Rules for tagging") says that IAM compares keys without case.
-//! Azure: "Use tags to organize your Azure resources", section limitations. Google Cloud:
+//! `[\p{L}\p{Z}\p{N}_.:/=+\-@]*` for keys and values. According to EC2's user guide, EC2 accepts
+//! any character. According to IAM's user guide ("Rules for tagging"), IAM compares keys without
+//! case. Azure: "Use tags to organize your Azure resources", section limitations. Google Cloud:
 //! "Requirements for labels".
 
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use crate::check::{self, Refused};
 use crate::error::FieldError;
 use crate::models::{Kind, Provider};
 
-/// What a service accepts.
+/// The tags that a service accepts.
 struct Rule {
-    /// The service, as messages name it.
+    /// The service's name in messages.
     service: &'static str,
-    /// How many tags a resource has at most, and how many of them its provider adds.
+    /// The maximum number of tags on a resource. The provider's own tags count too.
     most: usize,
     by_provider: &'static [&'static str],
-    /// Whether keys and values are limited to the characters that all services of AWS take.
+    /// Whether keys and values are limited to the characters that all services of AWS accept.
     plain: bool,
-    /// How keys may not begin, in lower case.
+    /// Beginnings that keys must not have, in lower case.
     reserved: &'static [&'static str],
-    /// Whether two keys that differ in case alone are the same one.
+    /// Whether two keys that differ only in case are the same key.
     ignores_case: bool,
 }
 
@@ -54,7 +54,7 @@ const AZURE: Rule = Rule {
 const GOOGLE: Rule =
     Rule { service: "Google Cloud", most: 64, by_provider: &[], reserved: &[], ..EC2 };
 
-/// The rule of a kind that carries tags.
+/// The rule of a kind with tags.
 fn rule(kind: &Kind) -> &'static Rule {
     match (kind.provider, kind.service) {
         (Provider::Gcp, _) => &GOOGLE,
@@ -68,9 +68,9 @@ fn rule(kind: &Kind) -> &'static Rule {
     }
 }
 
-/// What is wrong with the tags of Settings for resources of a kind: the path of each tag below
-/// `settings`, and why. `own` are the keys of the tags that the resource has besides. Where both
-/// have one key, the resource's own tag wins.
+/// The errors of the tags of Settings for resources of a kind, with the path of each tag below
+/// `settings`. `own` are the keys of the resource's own tags. An own tag wins over a tag of
+/// Settings with the same key.
 pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<FieldError> {
     let rule = rule(kind);
     let mut wrong = Vec::new();
@@ -110,7 +110,7 @@ pub fn check(kind: &Kind, tags: &BTreeMap<String, String>, own: &[&str]) -> Vec<
 }
 
 impl Rule {
-    /// Why the service refuses a tag by itself.
+    /// The reason why the service rejects a tag, regardless of other tags.
     fn refusal(&self, key: &str, value: &str) -> Option<String> {
         let lower = key.to_lowercase();
         if let Some(reserved) = self.reserved.iter().find(|reserved| lower.starts_with(**reserved))
@@ -127,7 +127,7 @@ impl Rule {
         Some(Refused::new(unfit, allowed).to_string())
     }
 
-    /// Why a tag collides with another one, which `whose` has.
+    /// The reason why a tag collides with another tag.
     fn twin(&self, label: &str, other: &str, whose: &str) -> String {
         let other = check::quoted(other);
         if self.ignores_case {
@@ -150,7 +150,7 @@ fn path(key: &str) -> String {
     check::shown(&format!("settings.tags.{key}"))
 }
 
-/// The characters that all services of AWS take in tags.
+/// The characters that all services of AWS accept in tags.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || c.is_whitespace() || "_.:/=+-@".contains(c)
 }

@@ -1,15 +1,15 @@
-//! Checks of many fields, whose refusals are told together.
+//! Checks of many fields, with all errors reported together.
 
 use std::fmt::Display;
 
 use crate::error::{Error, FieldError};
 
-/// What is wrong so far, in the order in which it was found.
+/// The errors that were found so far, in their order.
 #[derive(Debug, Default)]
 pub struct Fields(Vec<FieldError>);
 
 impl Fields {
-    /// What a check of the field at `path` gave; a refusal is kept.
+    /// Returns the value of a check of the field at `path`, or records its error.
     pub fn check<T, E: Display>(
         &mut self,
         path: impl Into<String>,
@@ -24,17 +24,17 @@ impl Fields {
         }
     }
 
-    /// Keeps a refusal of the field at `path`.
+    /// Records an error of the field at `path`.
     pub fn refuse(&mut self, path: impl Into<String>, refused: impl Display) {
         self.0.push(FieldError { path: path.into(), message: refused.to_string() });
     }
 
-    /// Everything that was refused.
+    /// The recorded errors.
     pub fn refused(self) -> Vec<FieldError> {
         self.0
     }
 
-    /// Everything that was refused, as the error that it is; nothing is none.
+    /// Returns the recorded errors as one error, or `Ok` if there are none.
     pub fn verdict(self, error: fn(Vec<FieldError>) -> Error) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(error(self.0)) }
     }

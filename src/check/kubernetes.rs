@@ -1,5 +1,5 @@
-//! What Kubernetes takes: names, image references, quantities of memory. Each pattern stands in the
-//! schemas too.
+//! Texts that Kubernetes accepts: names, image references, quantities of memory. The schemas have
+//! the same patterns.
 
 use std::sync::LazyLock;
 
@@ -7,17 +7,17 @@ use regex_lite::Regex;
 
 use super::{Refused, matching};
 
-/// A name as RFC 1123 wants it of a label: of a namespace, for example.
+/// An RFC 1123 label, for example the name of a namespace.
 pub const LABEL: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 
-/// The value of a Kubernetes label, of which there is at least one character.
+/// The value of a Kubernetes label, with at least one character.
 pub const LABEL_VALUE: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
 
 /// The name of an environment variable.
 pub const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
-/// A reference to a container image: registry, repository in lower case, tag and digest, as the OCI
-/// distribution specification writes it.
+/// A reference to a container image: registry, lowercase repository, tag and digest, in the syntax
+/// of the OCI distribution specification.
 pub const IMAGE: &str = "^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*(:[0-9]{1,5})?/)?\
                          [a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*\
                          (:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[a-f0-9]{64})?$";
@@ -25,14 +25,14 @@ pub const IMAGE: &str = "^([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?([.][a-zA-Z0-9]
 /// The longest reference to an image.
 pub const LONGEST_IMAGE: usize = 512;
 
-/// A quantity as Kubernetes writes it, without a minus: a number, and a suffix or an exponent.
+/// A quantity in Kubernetes' syntax, without a minus: a number, and a suffix or an exponent.
 pub const QUANTITY: &str =
     "^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
 /// The longest quantity, in characters.
 pub const LONGEST_QUANTITY: usize = 32;
 
-/// A name of lower-case letters, digits and hyphens: RFC 1123 calls it a label.
+/// A name of lowercase letters, digits and hyphens. RFC 1123 calls it a label.
 pub fn label(value: &str) -> Result<&str, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(LABEL).ok());
     let allowed = "1 to 63 lowercase letters, digits and hyphens, starting and ending with a \
@@ -47,8 +47,8 @@ pub fn label_value(value: &str) -> Result<&str, Refused> {
     matching(value, 63, &PATTERN, allowed)
 }
 
-/// The key of an annotation: a name, and before it a domain. Those of Crossplane and ours are not
-/// for others to set.
+/// The key of an annotation: an optional domain and a name. Users must not set annotations in
+/// Crossplane's domains, which include ours.
 pub fn annotation_key(value: &str) -> Result<&str, Refused> {
     const KEY: &str = "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*/)?\
                        [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
@@ -95,8 +95,8 @@ pub fn cpu(value: &str) -> Result<&str, Refused> {
     quantity(value, NANO / 1000, allowed).map(|_| value)
 }
 
-/// A quantity of at least `least`, in thousand-millionths. Kubernetes cuts larger ones to 2⁶³ - 1,
-/// which nobody means.
+/// A quantity of at least `least`, in thousand-millionths. Larger quantities are rejected, because
+/// Kubernetes would cut them to 2⁶³ - 1.
 fn quantity(value: &str, least: i128, allowed: &str) -> Result<i128, Refused> {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(QUANTITY).ok());
     matching(value, LONGEST_QUANTITY, &PATTERN, allowed)?;
@@ -105,7 +105,7 @@ fn quantity(value: &str, least: i128, allowed: &str) -> Result<i128, Refused> {
     amount.ok_or_else(|| Refused::new(value, allowed))
 }
 
-/// Whether two quantities are the same amount, however each is written: an API server turns `1.3Gi`
+/// Whether two quantities are the same amount in different notations. An API server turns `1.3Gi`
 /// into `1395864371200m`.
 pub fn same_quantity(one: &str, other: &str) -> bool {
     nanos(one).is_some_and(|amount| Some(amount) == nanos(other))
@@ -114,10 +114,10 @@ pub fn same_quantity(one: &str, other: &str) -> bool {
 /// The unit that Kubernetes rounds quantities up to: a thousand-millionth.
 const NANO: i128 = 1_000_000_000;
 
-/// A quantity as Kubernetes reads it, in thousand-millionths: digits with a point among them, and a
-/// suffix or an exponent.
+/// A parsed quantity in thousand-millionths. It has digits, an optional point, and a suffix or an
+/// exponent.
 fn nanos(quantity: &str) -> Option<i128> {
-    const LONGEST: usize = 40;
+    const MAX_DIGITS: usize = 40;
     let (negative, rest) = match quantity.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, quantity.strip_prefix('+').unwrap_or(quantity)),
@@ -125,7 +125,7 @@ fn nanos(quantity: &str) -> Option<i128> {
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
     let (number, suffix) = rest.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if number.len() > LONGEST || whole.len() + fraction.len() == 0 || fraction.contains('.') {
+    if number.len() > MAX_DIGITS || whole.len() + fraction.len() == 0 || fraction.contains('.') {
         return None;
     }
     let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
@@ -142,7 +142,7 @@ fn nanos(quantity: &str) -> Option<i128> {
     Some(if negative { -amount } else { amount })
 }
 
-/// What a suffix multiplies by: a power of two, and one of ten as its exponent.
+/// The factor of a suffix: a power of two, and the exponent of a power of ten.
 fn scale(suffix: &str) -> Option<(i128, i32)> {
     const TENS: [(&str, i32); 10] = [
         ("n", -9),

@@ -1,4 +1,4 @@
-//! Where charts and sources come from: URLs without secrets in them.
+//! Locations of charts and sources: URLs without secrets.
 
 use std::sync::LazyLock;
 
@@ -6,11 +6,13 @@ use regex_lite::Regex;
 
 use super::{Refused, shape};
 
-/// A repository of charts: a web address, or a registry's. No user, no password, no query.
+/// A repository of charts: a web address or a registry's address. It has no user, password or
+/// query.
 pub const CHART_REPOSITORY: &str =
     "^(https?|oci)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?$";
 
-/// A Git repository: a web address without a user, or one for SSH, whose user is no secret.
+/// A Git repository: a web address without a user, or an SSH address. The user of an SSH address is
+/// not secret.
 pub const GIT_REPOSITORY: &str = "^(https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/[A-Za-z0-9._~/-]+|\
                                   ssh://([A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/[A-Za-z0-9._~/-]+|\
                                   [A-Za-z0-9._-]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/-]+)$";
@@ -47,8 +49,8 @@ pub fn git_repository(value: &str) -> Result<&str, Refused> {
     .map_err(|refused| hidden(value, refused))
 }
 
-/// Refuses a URL with a password, a token or a query in it, without showing it. The user of an SSH
-/// URL is no secret.
+/// Rejects a URL with a password, a token or a query, without showing the URL. The user of an SSH
+/// URL is not secret.
 fn without_secrets(value: &str) -> Result<(), Refused> {
     let (scheme, rest) = value.split_once("://").unwrap_or(("ssh", value));
     let user = rest.split('/').next().unwrap_or_default().rsplit_once('@').map(|(user, _)| user);
@@ -63,7 +65,7 @@ fn without_secrets(value: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What is wrong as a URL and has an @ in it may hold a secret all the same: it is not shown.
+/// Hides an invalid URL that contains an @, because it may contain a secret.
 fn hidden(value: &str, refused: Refused) -> Refused {
     if value.contains('@') {
         return Refused { found: "a text with an @ (not shown)".to_owned(), ..refused };

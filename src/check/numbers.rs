@@ -4,14 +4,15 @@ use serde_json::Value;
 
 use crate::error::{Error, FieldError};
 
-/// 2⁵³: Crossplane hands a function doubles, and from here on a double is not exactly one integer.
+/// 2⁵³: Crossplane sends numbers to functions as doubles. From this number on, a double no longer
+/// represents exactly one integer.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
 
-/// How many numbers are named: each is a result, and the answer has a bound.
-const MOST: usize = 50;
+/// Maximum number of reported numbers. Each becomes a result, and the size of an answer is limited.
+const MAX_VIOLATIONS: usize = 50;
 
-/// Refuses numbers of a spec that have arrived changed, or may have: those of 2⁵³ or more, in any
-/// field.
+/// Rejects numbers of a spec, in any field, that Crossplane has changed or may have changed. These
+/// are the numbers of 2⁵³ or more.
 pub fn exact(spec: &Value) -> Result<(), Error> {
     let mut wrong = Vec::new();
     look("spec", spec, &mut wrong);
@@ -19,7 +20,7 @@ pub fn exact(spec: &Value) -> Result<(), Error> {
 }
 
 fn look(path: &str, value: &Value, wrong: &mut Vec<FieldError>) {
-    if wrong.len() >= MOST {
+    if wrong.len() >= MAX_VIOLATIONS {
         return;
     }
     match value {
@@ -65,7 +66,7 @@ mod tests {
             "list": [{"id": -987_654_321_098_765_433_i64}, 1e300],
         }});
         let Err(Error::InvalidSpec(wrong)) = exact(&spec) else {
-            unreachable!("several are wrong")
+            unreachable!("three numbers are too large")
         };
         let paths: Vec<&str> = wrong.iter().map(|field| field.path.as_str()).collect();
         assert_eq!(paths, ["spec.values[a.b]", "spec.values.list[0].id", "spec.values.list[1]"]);
@@ -75,8 +76,8 @@ mod tests {
     #[test]
     fn many_large_numbers_are_named_up_to_a_bound() {
         let Err(Error::InvalidSpec(wrong)) = exact(&json!(vec![1e300; 60_000])) else {
-            unreachable!("all are wrong")
+            unreachable!("all numbers are too large")
         };
-        assert_eq!(wrong.len(), MOST);
+        assert_eq!(wrong.len(), MAX_VIOLATIONS);
     }
 }

@@ -1,11 +1,11 @@
-//! SSH public keys, as they stand in a line of `authorized_keys`.
+//! SSH public keys, in the format of a line of `authorized_keys`.
 
 use ssh_key::PublicKey;
 use ssh_key::public::{KeyData, RsaPublicKey};
 
 use super::{Refused, is_invisible, quoted};
 
-/// The key types that may be given, by OpenSSH's names. DSA is broken, and OpenSSH has dropped it.
+/// The allowed key types, by OpenSSH's names. DSA is broken, and OpenSSH has dropped it.
 const TYPES: [&str; 7] = [
     "ssh-ed25519",
     "ecdsa-sha2-nistp256",
@@ -16,34 +16,35 @@ const TYPES: [&str; 7] = [
     "sk-ecdsa-sha2-nistp256@openssh.com",
 ];
 
-/// What a message allows: where the line comes from, and which types it may be of.
+/// The allowed keys, for messages: the origin of the line and the key types.
 const ALLOWED: &str = "one line as in ~/.ssh/id_ed25519.pub: a key type (ssh-ed25519, \
                        ecdsa-sha2-nistp256/384/521, ssh-rsa of \
                        2048 bits or more, sk-…), the key and an optional comment";
 
-/// What only private keys contain: PEM's and PuTTY's headers, and the first bytes of OpenSSH's own
-/// format in base64.
+/// Texts that only private keys contain: PEM's and PuTTY's headers, and the first bytes of
+/// OpenSSH's own format in base64.
 const PRIVATE: [&str; 3] = ["PRIVATE KEY", "PuTTY-User-Key-File", "b3BlbnNzaC1rZXktdjE"];
 
-/// Public keys in other formats: their header, the format's name, and how ssh-keygen converts them.
+/// Public keys in other formats: their header, the format's name, and the command of ssh-keygen
+/// that converts them.
 const OTHER_FORMATS: [(&str, &str, &str); 3] = [
     ("-----BEGIN PUBLIC KEY-----", "PEM", "ssh-keygen -i -m PKCS8 -f FILE"),
     ("-----BEGIN RSA PUBLIC KEY-----", "PEM (PKCS#1)", "ssh-keygen -i -m PEM -f FILE"),
     ("---- BEGIN SSH2 PUBLIC KEY ----", "RFC 4716", "ssh-keygen -i -f FILE"),
 ];
 
-/// Bits of the shortest RSA key that is still accepted, and of the longest that OpenSSH reads.
+/// Bits of the shortest RSA key that is accepted, and of the longest RSA key that OpenSSH reads.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=16384;
 
-/// Characters of the longest line, comment and all, that is still accepted.
+/// Characters of the longest line that is accepted, including the comment.
 pub const LONGEST_SSH_KEY: usize = 8192;
 
-/// Exactly one public key in OpenSSH's one-line form. Nothing that could be a private key is ever
-/// shown.
+/// Exactly one public key in OpenSSH's one-line form. An error never shows text that could be a
+/// private key.
 pub fn ssh_public_key(line: &str) -> Result<PublicKey, Refused> {
     if PRIVATE.iter().any(|mark| line.contains(mark)) {
         return Err(refused(
-            "what looks like a private key (not shown)",
+            "a possible private key (not shown)",
             format!(
                 "the public key from the .pub file. \
              Replace this private key, because it was sent to a server: {ALLOWED}"
@@ -102,8 +103,8 @@ fn unknown_type(line: &str, kind: &str) -> Refused {
     }
 }
 
-/// The first word, when it can be no piece of a secret: names of key types are short and in lower
-/// case, base64 is neither.
+/// The first word, if it cannot be a piece of a secret. Names of key types are short and lowercase.
+/// Base64 is neither.
 fn shown(line: &str, kind: &str) -> String {
     let name_like = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-@._".contains(c);
     if !kind.is_empty() && kind.len() <= 40 && kind.chars().all(name_like) {

@@ -1,4 +1,4 @@
-//! What is accepted, what is refused, and what the refusal says.
+//! Accepted values, rejected values and the texts of the errors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-// Made for these tests with ssh-keygen; their private halves are gone.
+// Created for these tests with ssh-keygen. Their private keys were deleted.
 const ED25519: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAII7KM58AClFcbN7U0e72APmJ/P3Dht8svq9h9D41j7Hs";
 const ECDSA_256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBJK6zUJVTojMbBQ/Z/\
@@ -39,7 +39,7 @@ const DSA: &str = "ssh-dss AAAAB3NzaC1kc3MAAACBAL+D7GgKab/UDfE/w0VOl4h8uNf8SZ70A
     l2Dd+7khEnT5ivBzaf6FfElIdcLIFkOCWpJGDSWFk4PB8rs=";
 
 #[test]
-fn networks_come_back_in_canonical_form() {
+fn networks_are_returned_in_canonical_form() {
     for (written, canonical) in [
         ("203.0.113.0/24", "203.0.113.0/24"),
         ("203.0.113.7/32", "203.0.113.7/32"),
@@ -52,7 +52,7 @@ fn networks_come_back_in_canonical_form() {
 }
 
 #[test]
-fn rejected_network_comes_with_the_corrected_one() {
+fn rejected_network_is_reported_with_its_correction() {
     for (written, message) in [
         (
             "10.0.0.1/8",
@@ -178,7 +178,7 @@ fn a_private_key_is_never_shown() {
         assert!(refused.allowed.contains("Replace this private key"), "{refused}");
         assert!(!refused.to_string().contains("b3Blbn"), "{refused}");
     }
-    // One line of its body, as an item of a list of its own.
+    // A line of the key's body, as a separate item of a list.
     let line = "QyNTUxOQAAACCOyjOfAApRXGze1NHu9gD5ifz9w4bfLL6vYfQ";
     let refused = ssh_public_key(line).unwrap_err();
     assert!(!refused.to_string().contains("QyNTUxOQ"), "{refused}");
@@ -254,7 +254,7 @@ fn value_is_quoted_on_one_line_with_visible_characters() {
     assert_eq!(quoted(&"é".repeat(300)), format!("\"{}\"… (300 characters)", "é".repeat(80)));
 }
 
-/// Any text, and texts close to what is meant.
+/// Any text, and texts that are similar to valid values.
 fn anything() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -390,7 +390,7 @@ fn cpu_is_a_quantity_of_at_least_a_thousandth() {
 }
 
 #[test]
-fn a_repository_holds_no_secret_and_a_refusal_shows_none() {
+fn repository_url_with_a_secret_is_rejected_without_the_secret() {
     for good in [
         "https://git.example.org/team/app.git",
         "ssh://git@git.example.org:22/a",
@@ -490,7 +490,7 @@ fn quantities_are_compared_by_amount() {
 }
 
 #[test]
-fn public_networks_are_no_part_of_others() {
+fn public_networks_are_not_subnets_of_others() {
     for public in ["0.0.0.0/0", "198.51.100.0/24", "11.0.0.0/8", "172.32.0.0/16", "8.8.8.8/32"] {
         assert!(is_public(public), "{public}");
     }

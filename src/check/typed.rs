@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_no_object() {
+    fn list_is_rejected_instead_of_an_object() {
         for list in [json!([]), json!([10])] {
             let error = typed::<Machine>(&json!({"disk": list}), "spec").unwrap_err();
             assert_eq!(

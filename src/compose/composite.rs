@@ -1,5 +1,4 @@
-//! The composite resource (XR) as a function sees it: who it is, whose it is, and which flavour it
-//! has.
+//! The composite resource (XR) of a request: its identity, its claim and its scope.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ pub struct SecretName {
 /// The observed composite resource.
 #[derive(Clone, Debug)]
 pub struct Composite {
-    /// `apiVersion`; its group is whatever the platform team chose.
+    /// `apiVersion`. The platform team chose its group.
     pub api_version: String,
     /// `kind`
     pub kind: String,
@@ -31,29 +30,29 @@ pub struct Composite {
     pub name: String,
     /// `metadata.namespace` of a namespaced XR.
     pub namespace: Option<String>,
-    /// `metadata.uid`; empty in a local preview of a manifest that has none.
+    /// `metadata.uid`. Empty in a local preview of a manifest without a uid.
     pub uid: String,
-    /// `metadata.generation`; none in a local preview.
+    /// `metadata.generation`. `None` in a local preview.
     pub generation: Option<i64>,
-    /// Name and namespace of the claim, where there is one.
+    /// Name and namespace of the claim, if there is one.
     pub claim: Option<(String, String)>,
-    /// Where the XR and its resources live.
+    /// The scope of the XR and its resources.
     pub scope: Scope,
-    /// The Secret that core publishes the XR's connection details to (claims flavour only).
+    /// The Secret for the XR's connection details, which Crossplane writes (claims API only).
     pub connection_secret: Option<SecretName>,
-    /// `metadata.creationTimestamp`; none in a local preview.
+    /// `metadata.creationTimestamp`. `None` in a local preview.
     pub created: Option<Timestamp>,
     /// `metadata.annotations`
     pub annotations: BTreeMap<String, String>,
-    /// `spec`, without the fields that are Crossplane's own, and without `lifecycle`.
+    /// `spec`, without Crossplane's own fields and without `lifecycle`.
     pub spec: Value,
     /// `spec.lifecycle`, as it was written.
     pub lifecycle: Option<Value>,
     /// Hash of the `spec`: see [`spec_hash`].
     pub spec_hash: String,
-    /// `status`, as it was stored last.
+    /// `status`, as last stored.
     pub status: Object,
-    /// Kind and name of everything that core set out to create.
+    /// Kind and name of all resources that Crossplane set out to create.
     pub resource_refs: Vec<(String, String)>,
     /// The XR's own connection details, as published before.
     pub connection: BTreeMap<String, Vec<u8>>,
@@ -110,18 +109,18 @@ impl Composite {
         })
     }
 
-    /// The namespace of the person who asked: the claim's, or the XR's own.
+    /// The user's namespace: the namespace of the claim, or the XR's own.
     pub fn user_namespace(&self) -> Option<&str> {
         self.namespace
             .as_deref()
             .or_else(|| self.claim.as_ref().map(|(_, namespace)| namespace.as_str()))
     }
 
-    /// Name and namespace under which somebody asked for it: the claim's, or the XR's own. `what`
-    /// is what needs a namespace.
+    /// The name and namespace that the user chose: those of the claim, or the XR's own. `what` is
+    /// the object of the error message that needs a namespace.
     ///
     /// # Errors
-    /// A composite of the claims flavour without a claim.
+    /// A composite of the claims API without a claim.
     pub fn asked_as(&self, what: &str) -> Result<(&str, &str), Error> {
         match (&self.namespace, &self.claim) {
             (Some(namespace), _) => Ok((&self.name, namespace)),
@@ -136,13 +135,13 @@ impl Composite {
         }
     }
 
-    /// Five characters that tell this XR from every other of its name.
+    /// Five characters that distinguish this XR from other XRs with its name.
     pub fn uid5(&self) -> String {
         self.uid(5)
     }
 
-    /// The first `length` letters and digits of the XR's uid. A preview's manifest without a uid
-    /// gets those of a hash of its name.
+    /// The first `length` letters and digits of the XR's uid. Without a uid, in a local preview,
+    /// those of a hash of its name.
     pub fn uid(&self, length: usize) -> String {
         let known = self.uid.chars().filter(char::is_ascii_alphanumeric).take(length);
         let uid = known.collect::<String>().to_ascii_lowercase();
@@ -153,7 +152,7 @@ impl Composite {
     }
 }
 
-/// The fields of a `spec` that are the API's.
+/// The fields of a `spec` that belong to the API.
 fn own_fields(spec: &Value) -> Value {
     let Value::Object(fields) = spec else { return spec.clone() };
     let is_own = |field: &str| !crossplane::spec::FIELDS.contains(&field);
@@ -161,8 +160,8 @@ fn own_fields(spec: &Value) -> Value {
     Value::Object(own.map(|(field, value)| (field.clone(), value.clone())).collect())
 }
 
-/// What stands for a `spec` in [`CommonStatus`](super::CommonStatus): the same for a claim as for
-/// its composite. What Crossplane adds, nulls and how a number is written make no difference.
+/// The hash of a `spec` for [`CommonStatus`](super::CommonStatus). A claim and its composite have
+/// the same hash. Crossplane's fields, nulls and the notation of numbers make no difference.
 pub fn spec_hash(spec: &Value) -> String {
     let Value::Object(own) = own_fields(spec) else { return fingerprint("") };
     let mut own = Value::Object(value::object(value::structure(own)));
@@ -170,7 +169,7 @@ pub fn spec_hash(spec: &Value) -> String {
     fingerprint(&own.to_string())
 }
 
-/// The API server drops some nulls, and core others.
+/// The API server drops some nulls, and Crossplane drops others.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -182,7 +181,7 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Sixteen hexadecimal digits that stand for a text which is no secret.
+/// Sixteen hexadecimal digits that identify a text. The text must not be secret.
 pub fn fingerprint(text: &str) -> String {
     hash(text, 16)
 }

@@ -1,4 +1,4 @@
-//! What a deletion of the environment deletes, and what it keeps.
+//! The resources that a deletion of the environment deletes, and the resources that it keeps.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::retire::is_orphan;
+use super::remove::is_orphan;
 use super::{Composition, Desired};
 use crate::models::Provider;
 use crate::value::{Object, at, text};
@@ -60,11 +60,11 @@ pub struct Kept {
     pub until: Option<String>,
 }
 
-/// The end of what nobody deletes automatically.
+/// The end of the retention of items that are not deleted automatically.
 const BY_HAND: &str = "deleted by hand";
 
-/// Kinds that hold people's data: the provider family, the first label of its groups where it has
-/// several, and the kind.
+/// Kinds with user data: the provider family, the first label of its groups if it has several
+/// groups, and the kind.
 const WITH_DATA: &[(Provider, &str, &str)] = &[
     (Provider::Aws, "ec2", "EBSSnapshot"),
     (Provider::Aws, "ec2", "EBSVolume"),
@@ -80,19 +80,19 @@ const WITH_DATA: &[(Provider, &str, &str)] = &[
     (Provider::Sql, "postgresql", "Database"),
 ];
 
-/// Charts that are clusters: their releases hold people's data, as a managed cluster does.
+/// Charts that are clusters. Their releases have user data, like a managed cluster.
 const CLUSTER_CHARTS: &[&str] = &["vcluster"];
 
-/// Kinds that exist only inside a resource of another kind, and are deleted with that one whatever
-/// their own policy is.
+/// Kinds that exist only inside a resource of another kind. They are deleted with that resource,
+/// regardless of their own policy.
 const INSIDE: &[(&str, &str)] = &[("Grant", "Database")];
 
 impl Composition<'_> {
-    /// What a deletion would delete and keep once this answer is applied.
+    /// The resources that a deletion would delete and keep once this answer is applied.
     ///
-    /// `Orphan` means that the provider lets go of the resource. What is inside something else that
-    /// is deleted goes with it all the same: everything in a cluster that the environment composes,
-    /// for example.
+    /// `Orphan` means that the provider keeps the resource in the cloud. A resource inside another
+    /// deleted resource is deleted all the same, for example all objects in a cluster that the
+    /// environment composes.
     pub(super) fn on_deletion(&self) -> OnDeletion {
         let mut told = OnDeletion::default();
         let clusters = self.composed_configs();
@@ -133,7 +133,7 @@ impl Composition<'_> {
         outer.into_iter().all(|outer| is_orphan(&outer.object, self.xr.scope))
     }
 
-    /// The provider configs that the environment composes: they lead into its own cluster.
+    /// The provider configs that the environment composes. They connect to its own cluster.
     fn composed_configs(&self) -> BTreeSet<&str> {
         let configs = self
             .desired
@@ -142,13 +142,13 @@ impl Composition<'_> {
         configs.filter_map(|config| text(&config.object, &["metadata", "name"])).collect()
     }
 
-    /// The name by which people find a resource: in its cloud or, where it has none there, in its
+    /// The name of a resource for people: its name in the cloud or, without one, its name in the
     /// cluster.
     fn name_on_deletion(&self, slot: &str, object: &Object) -> Option<String> {
         let wrapped = text(object, &["spec", "forProvider", "manifest", "metadata", "name"]);
         let asked = || text(object, &["metadata", "annotations", EXTERNAL_NAME]);
         let observed = || self.observed.get(slot)?.annotation(EXTERNAL_NAME);
-        // A managed resource has no name in its cloud before its provider knows one.
+        // A managed resource has no name in its cloud before its provider reports one.
         let own = || {
             let is_native = at(object, &["spec", "forProvider"]).is_none();
             text(object, &["metadata", "name"]).filter(|_| is_native)
@@ -162,7 +162,7 @@ fn kept(slot: &str, kind: &str, name: Option<String>, until: &str) -> Kept {
     Kept { slot: slot.to_owned(), kind: kind.to_owned(), name, until: Some(until.to_owned()) }
 }
 
-/// Whether the provider only observes what a resource stands for.
+/// Whether the provider only observes a resource.
 fn is_only_observed(object: &Object) -> bool {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     policies.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one == "Observe"))
@@ -178,7 +178,7 @@ pub(super) fn has_data(object: &Object) -> bool {
             && chart.is_some_and(|chart| CLUSTER_CHARTS.contains(&chart))
 }
 
-/// Whether an object is of a kind, in either API.
+/// Whether an object has a kind, in the claims API or the namespaced API.
 fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool {
     let (family, domain) = provider.group();
     let dot = if service.is_empty() { "" } else { "." };
@@ -191,7 +191,7 @@ fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool
     text(object, &["kind"]) == Some(kind) && group.is_some_and(of_group)
 }
 
-/// What the cloud keeps of a resource that is deleted.
+/// The item that the cloud keeps after a resource was deleted.
 fn left_behind(
     slot: &str,
     object: &Object,

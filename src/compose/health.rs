@@ -1,7 +1,7 @@
-//! Health: whether an observed resource is ready, and if not, whether it is being made, waits or
-//! fails.
+//! Health: whether an observed resource is ready. If not, whether it is being created, waits or has
+//! failed.
 //!
-//! Ready is explicit: only a condition, or a fact of a built-in kind, that says so makes it true.
+//! Readiness is explicit: only a condition, or a fact of a built-in kind, makes a resource ready.
 //! Absent, unknown or malformed data never does.
 
 use std::borrow::Cow;
@@ -12,46 +12,46 @@ use crate::diagnosis::{Cause, Code, is_not_there_yet};
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
-/// What a resource is doing.
+/// The state of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is as it should be.
+    /// It is in its expected state.
     Available,
-    /// It was asked for, and its provider works on it.
+    /// It was requested, and its provider works on it.
     Creating,
-    /// Something else has to be there first.
+    /// Another object has to exist first.
     Waiting,
-    /// Its provider refused it, or gave up.
+    /// Its provider rejected it, or gave up.
     Failed,
 }
 
-/// A resource's readiness and what there is to say of it.
+/// A resource's readiness, with its state, reason and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// What readiness the response gives.
+    /// The readiness in the response.
     pub ready: bool,
-    /// What it is doing.
+    /// The state.
     pub state: State,
-    /// One word for what it is doing.
+    /// The reason of the state, in one word.
     pub reason: Reason,
-    /// Ours where borrowed; where owned the provider's words, not yet scrubbed.
+    /// Borrowed: our own text. Owned: the provider's text, not scrubbed yet.
     pub message: Cow<'static, str>,
     /// The cause, if the engine knows it. Otherwise the diagnosis finds it in the message.
     pub cause: Option<Cause>,
 }
 
 impl Health {
-    /// As it should be.
+    /// The resource is in its expected state.
     pub(super) fn available() -> Self {
         Self { ready: true, ..Self::pending(State::Available, Reason::Available, "") }
     }
 
-    /// Not ready for a reason of ours.
+    /// The resource is not ready.
     pub fn pending(state: State, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         Self { ready: false, state, reason, message: message.into(), cause: None }
     }
 
-    /// Waits for an object, in words: `its password`.
+    /// The resource waits for an object, in words: `its password`.
     pub(super) fn waiting_for(awaited: &str) -> Self {
         Self {
             cause: Some(Cause::new(Code::WaitsFor, [("for", awaited)])),
@@ -59,18 +59,18 @@ impl Health {
         }
     }
 
-    /// What was observed is not yet what is asked for: nothing is known of the latter.
+    /// The latest change was not observed yet, so its result is unknown.
     pub(super) fn changing() -> Self {
         Self::pending(State::Creating, Reason::Creating, "is being changed")
     }
 
-    /// Asked for in this answer, or not yet seen.
+    /// The resource is new in this answer, or was not observed yet.
     pub fn unseen() -> Self {
         Self::pending(State::Creating, Reason::Creating, "is being created")
     }
 }
 
-/// The health of an observed managed resource, of a Usage and of a built-in kind.
+/// The health of an observed managed resource, a Usage or an object of a built-in kind.
 pub fn from_object(object: &Object) -> Health {
     if at(object, &["metadata", "deletionTimestamp"]).is_some_and(Value::is_string) {
         return Health::pending(State::Waiting, Reason::Deleting, "is being deleted");
@@ -89,8 +89,8 @@ pub fn from_object(object: &Object) -> Health {
     }
 }
 
-/// A managed resource: by its conditions, once its provider has dealt with its newest generation.
-/// Providers that do not say which one they saw are believed. A Usage has `Ready` too.
+/// The health of a managed resource: its conditions, once its provider has processed its newest
+/// generation. Providers that do not report the generation are trusted. A Usage has `Ready` too.
 fn managed(object: &Object) -> Health {
     let health = by_conditions(object);
     if health.state == State::Available && is_stale(object) {
@@ -98,16 +98,16 @@ fn managed(object: &Object) -> Health {
     }
     match cloud_state(object) {
         Some(state) if health.state == State::Available => state,
-        // The provider's own words say more.
+        // The provider's own message has more details.
         Some(_) => Health { ready: false, ..health },
         None => health,
     }
 }
 
-/// States of the cloud in which a resource is of no use, although its provider calls it ready:
-/// providers built with upjet set `Ready` as soon as they can read a resource. By the first label
-/// of the group, the kind, and the field of `status.atProvider`. GKE, Cloud SQL and AKS show no
-/// such field.
+/// States in the cloud that make a resource unusable, although its provider reports it ready.
+/// Providers built with upjet set `Ready` as soon as they can read a resource. Each entry has the
+/// first label of the group, the kind and the field of `status.atProvider`. GKE, Cloud SQL and AKS
+/// have no such field.
 const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
     ("eks", "Cluster", "status", &["FAILED"], State::Failed),
     ("eks", "NodeGroup", "status", &["CREATE_FAILED", "DELETE_FAILED", "DEGRADED"], State::Failed),
@@ -140,7 +140,7 @@ const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
     ),
 ];
 
-/// The health of a resource whose cloud says that it is of no use.
+/// The health of a resource that is unusable according to its cloud.
 fn cloud_state(object: &Object) -> Option<Health> {
     let service = text(object, &["apiVersion"])?.split('.').next()?;
     let kind = text(object, &["kind"])?;
@@ -151,8 +151,9 @@ fn cloud_state(object: &Object) -> Option<Health> {
         let known = states.iter().find(|known| **known == found)?;
         Some(match state {
             State::Failed => {
-                let message =
-                    format!("its cloud reports the state {known}; the cloud's console says why");
+                let message = format!(
+                    "its cloud reports the state {known}. The cloud's console has the cause"
+                );
                 Health::pending(State::Failed, Reason::Failed, message)
             }
             _ => Health::pending(
@@ -164,8 +165,7 @@ fn cloud_state(object: &Object) -> Option<Health> {
     })
 }
 
-/// A release of a chart. Two states of provider-helm look like work in progress, but nothing more
-/// will happen.
+/// A release of a chart. Two states of provider-helm look like work in progress, but never end.
 fn release(object: &Object) -> Health {
     let health = managed(object);
     if health.ready || health.state == State::Failed || is_stale(object) {
@@ -176,10 +176,12 @@ fn release(object: &Object) -> Health {
     let asked = text(object, &["spec", "forProvider", "chart", "version"]).unwrap_or_default();
     let (state, version) = (seen("state"), seen("version"));
     if state == "deployed" && !version.is_empty() && version != asked {
-        // provider-helm compares the versions as text, and upgrades at every look.
+        // provider-helm compares the versions as text, and upgrades every time it observes the
+        // release.
         let message = format!(
-            "the chart calls its version {version}, not {asked}: provider-helm upgrades it again and again; \
-             write {version} in app.chart.version of the claim, or in spec.forProvider.chart.version of the Release"
+            "the chart calls its version {version}, not {asked}, so provider-helm upgrades the release \
+             repeatedly. Write {version} in app.chart.version of the claim, or in \
+             spec.forProvider.chart.version of the Release"
         );
         return Health::pending(State::Failed, Reason::Failed, message);
     }
@@ -200,7 +202,7 @@ fn release(object: &Object) -> Health {
     }
 }
 
-/// `Ready`, `Synced` and `LastAsyncOperation`.
+/// The health according to `Ready`, `Synced` and `LastAsyncOperation`.
 fn by_conditions(object: &Object) -> Health {
     let ready = condition(object, "Ready").filter(|ready| ready.status == "True");
     let synced = condition(object, "Synced").filter(|synced| synced.status == "False");
@@ -221,8 +223,8 @@ fn by_conditions(object: &Object) -> Health {
     health
 }
 
-/// A provider-kubernetes Object is ready when it says so of its newest manifest, and what it wraps
-/// is. What it wraps says more of why it is not.
+/// A provider-kubernetes Object is ready if it reports ready for its newest manifest, and the
+/// wrapped object is ready. If not, the wrapped object has more details.
 fn wrapped(object: &Object) -> Health {
     let wrapper = by_conditions(object);
     if matches!(wrapper.state, State::Failed | State::Waiting) {
@@ -240,9 +242,9 @@ fn wrapped(object: &Object) -> Health {
     }
 }
 
-/// Whether the provider has not yet dealt with the object's newest generation. Crossplane's runtime
-/// (1.20 on) writes the one that it saw into `Synced` at the end of every reconcile, so that a
-/// newer one is never stale for long; `Ready` may keep an old one.
+/// Whether the provider has not processed the object's newest generation yet. Crossplane's runtime
+/// (1.20 and later) writes the observed generation into `Synced` at the end of every reconcile. A
+/// resource is therefore never stale for long. `Ready` may keep an older generation.
 fn is_stale(object: &Object) -> bool {
     let generation = at(object, &["metadata", "generation"]).and_then(Value::as_i64);
     let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
@@ -267,7 +269,7 @@ fn core(kind: &str, object: &Object) -> Health {
     if ready { Health::available() } else { Health::unseen() }
 }
 
-/// A kind that has no status worth waiting for.
+/// A kind without a useful status. It is ready once it exists.
 fn exists(object: &Object) -> Health {
     if at(object, &["metadata", "uid"]).is_some_and(Value::is_string) {
         Health::available()
@@ -276,8 +278,8 @@ fn exists(object: &Object) -> Health {
     }
 }
 
-/// A Deployment has no condition Ready: it is ready when its controller has seen the newest spec
-/// and all replicas are available.
+/// A Deployment has no condition Ready. It is ready once its controller has observed the newest
+/// spec and all replicas are available.
 fn deployment(object: &Object) -> Health {
     let number = |path: &[&str]| at(object, path).and_then(Value::as_i64);
     let current = number(&["metadata", "generation"])
@@ -290,7 +292,7 @@ fn deployment(object: &Object) -> Health {
             "its controller has not seen the newest change yet",
         );
     }
-    // What keeps pods from being made at all, such as a quota: nobody says it better.
+    // The best message about a failure to create pods, for example because of a quota.
     let refused = condition(object, "ReplicaFailure").filter(|refused| refused.status == "True");
     let why = |message: &str| match &refused {
         Some(refused) if !refused.message.is_empty() => {
@@ -306,7 +308,7 @@ fn deployment(object: &Object) -> Health {
     }
     let desired = number(&["spec", "replicas"]).unwrap_or(1);
     let count = |field| number(&["status", field]).unwrap_or(0);
-    // With old pods still there, they may be those that are available.
+    // While old pods exist, they may be the available pods.
     let only_new = count("replicas") <= desired;
     if only_new && count("updatedReplicas") >= desired && count("availableReplicas") >= desired {
         return Health::available();
@@ -316,7 +318,7 @@ fn deployment(object: &Object) -> Health {
     Health::pending(State::Creating, Reason::Creating, message)
 }
 
-/// An Application of Argo CD: ready when it is healthy and in step with its repository.
+/// An Application of Argo CD. It is ready if it is healthy and in sync with its repository.
 fn application(object: &Object) -> Health {
     let health = text(object, &["status", "health", "status"]).unwrap_or("Missing");
     let sync = text(object, &["status", "sync", "status"]).unwrap_or("Unknown");
@@ -339,7 +341,7 @@ fn application(object: &Object) -> Health {
         _ => Health::pending(
             State::Creating,
             Reason::Creating,
-            format!("is {health} and {sync}, says Argo CD"),
+            format!("is {health} and {sync} in Argo CD"),
         ),
     }
 }
@@ -381,7 +383,7 @@ mod tests {
     use serde_json::json;
 
     fn read(object: Value) -> Health {
-        let Value::Object(object) = object else { panic!("an object") };
+        let Value::Object(object) = object else { panic!("not an object") };
         from_object(&object)
     }
 
@@ -452,8 +454,8 @@ mod tests {
             health(object)
         };
         assert_eq!(seen(json!(2)), (false, State::Creating));
-        assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older one");
-        assert_eq!(seen(json!(null)), (true, State::Available), "older providers do not tell");
+        assert_eq!(seen(json!(3)), (true, State::Available), "Ready may keep an older generation");
+        assert_eq!(seen(json!(null)), (true, State::Available), "older providers report none");
     }
 
     #[test]
@@ -510,7 +512,7 @@ mod tests {
         let health =
             unavailable_release(&json!({"atProvider": {"state": "deployed", "version": "1.21.1"}}));
         assert_eq!(health.state, State::Failed);
-        assert!(health.message.contains("write 1.21.1 in app.chart.version"), "{}", health.message);
+        assert!(health.message.contains("Write 1.21.1 in app.chart.version"), "{}", health.message);
         let same = json!({"atProvider": {"state": "deployed", "version": "v1.21.1"}});
         assert_eq!(unavailable_release(&same).state, State::Creating);
     }

@@ -1,5 +1,5 @@
-//! Objects that an answer depends on and does not compose. The answer asks for them, and Crossplane
-//! calls the function again at once with what it found.
+//! Objects that an answer depends on, but does not compose. The answer requests them, and
+//! Crossplane calls the function again at once with the objects that it found.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct Lookup {
     pub api_version: &'static str,
     /// `kind` of the object.
     pub kind: &'static str,
-    /// `metadata.namespace`; `None` for a kind that is cluster-scoped.
+    /// `metadata.namespace`. `None` for a cluster-scoped kind.
     pub namespace: Option<String>,
     /// `metadata.name` of the object.
     pub name: String,
@@ -25,8 +25,8 @@ impl Lookup {
         Self { api_version: "v1", kind: "Namespace", namespace: None, name: name.to_owned() }
     }
 
-    /// The name of the requirement. It names the object, because a request may hold what an earlier
-    /// answer asked for.
+    /// The name of the requirement. It identifies the object, because a request may contain the
+    /// results for an earlier answer.
     pub fn requirement(&self) -> String {
         let namespace = self.namespace.iter().map(String::as_str);
         let words: Vec<&str> =
@@ -35,7 +35,7 @@ impl Lookup {
     }
 }
 
-/// What is known of an object that Crossplane looks up.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Found<'c> {
     /// Crossplane has not been asked yet.
@@ -47,13 +47,13 @@ pub enum Found<'c> {
 }
 
 impl Composition<'_> {
-    /// Takes what Crossplane found, by the names of the requirements.
+    /// Sets the objects that Crossplane found, by the names of the requirements.
     pub fn take_found(&mut self, found: BTreeMap<String, Option<Object>>) {
         self.found = found;
     }
 
-    /// An object that the composition does not compose. The answer asks for the object, also when
-    /// it is known: Crossplane calls again until two answers ask for the same objects.
+    /// Looks up an object that the composition does not compose. The answer requests the object
+    /// even if it is known. Crossplane calls again until two answers request the same objects.
     pub fn look_up(&mut self, lookup: Lookup) -> Found<'_> {
         let requirement = lookup.requirement();
         self.lookups.insert(requirement.clone(), lookup);
@@ -64,7 +64,7 @@ impl Composition<'_> {
         }
     }
 
-    /// Everything that was looked up, by the names of the requirements.
+    /// The lookups of this call, by the names of the requirements.
     pub fn lookups(&self) -> &BTreeMap<String, Lookup> {
         &self.lookups
     }

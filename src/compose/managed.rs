@@ -4,23 +4,23 @@ use crossplane::api_version;
 use crossplane::names::EXTERNAL_NAME;
 use serde_json::Value;
 
-use super::object::behind;
-use super::retire::is_orphan;
-use super::{Absent, CHOICE_PREFIX, Composition, Observed, Scope, SecretName, pin};
+use super::object::drift;
+use super::remove::is_orphan;
+use super::{Absent, CHOICE_PREFIX, Composition, Observed, Scope, SecretName, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
 use crate::models::{self, Provider};
 use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
 
-/// A managed resource about to be added; [`Managed::add`] does it.
+/// A managed resource that [`Managed::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Managed<'c, 'r, M> {
     composition: &'c mut Composition<'r>,
     slot: String,
     model: M,
     external_name: Option<String>,
-    live: Vec<&'static str>,
+    updatable: Vec<&'static str>,
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     chosen: Vec<(&'static str, Value)>,
     labels: Vec<(&'static str, &'static str)>,
@@ -28,17 +28,17 @@ pub struct Managed<'c, 'r, M> {
     observe_only: bool,
     publishes: bool,
     secret: Option<SecretName>,
-    beside: Object,
+    spec_fields: Object,
     shown_as: Option<String>,
-    whole: Option<Object>,
+    for_provider: Option<Object>,
     needs: Option<String>,
     config: Option<String>,
 }
 
 impl<'r> Composition<'r> {
-    /// A managed resource in `slot`. Once it was observed, its fields keep the values that they
-    /// have there, but for those named by [`live`](Managed::live) and [`choice`](Managed::choice),
-    /// and the tags of Settings.
+    /// Begins a managed resource in `slot`. Once it was observed, its fields keep their observed
+    /// values. Exceptions are the fields of [`updatable`](Managed::updatable) and
+    /// [`resolved_from`](Managed::resolved_from), and the tags of Settings.
     pub fn managed<M: models::Managed>(
         &mut self,
         slot: impl Into<String>,
@@ -49,7 +49,7 @@ impl<'r> Composition<'r> {
             slot: slot.into(),
             model,
             external_name: None,
-            live: Vec::new(),
+            updatable: Vec::new(),
             choices: Vec::new(),
             chosen: Vec::new(),
             labels: Vec::new(),
@@ -57,9 +57,9 @@ impl<'r> Composition<'r> {
             observe_only: false,
             publishes: false,
             secret: None,
-            beside: Object::new(),
+            spec_fields: Object::new(),
             shown_as: None,
-            whole: None,
+            for_provider: None,
             needs: None,
             config: None,
         }
@@ -67,8 +67,8 @@ impl<'r> Composition<'r> {
 }
 
 impl Composition<'_> {
-    /// The provider config for a new resource: the one asked for, else that of what runs already,
-    /// else that of Settings.
+    /// The provider config of a new resource: the requested one, else the one of existing
+    /// resources, else the one of Settings.
     fn config(&self, provider: Provider, asked: Option<&str>) -> Object {
         let configs = &self.settings.provider_configs;
         match asked {
@@ -79,9 +79,9 @@ impl Composition<'_> {
         }
     }
 
-    /// The provider config of what runs already in the same cloud, or in the same cluster: an
-    /// environment never spans two accounts. What goes through a provider config that the
-    /// environment composes is elsewhere.
+    /// The provider config of existing resources in the same cloud or cluster, because an
+    /// environment never spans two accounts. Resources that use a provider config of the
+    /// environment itself are elsewhere.
     fn sibling_config(&self, provider: Provider) -> Option<Object> {
         let composed = |name: &str| {
             self.observed.values().any(|resource| {
@@ -111,22 +111,22 @@ impl Composition<'_> {
 }
 
 impl<M: models::Managed> Managed<'_, '_, M> {
-    /// Its name in the cloud, where the provider takes one. An observed name is never changed.
+    /// Sets its name in the cloud, if the provider accepts one. An observed name never changes.
     pub fn external_name(mut self, name: impl Into<String>) -> Self {
         self.external_name = Some(name.into());
         self
     }
 
-    /// Fields that follow the user's at every call, by their paths below `forProvider`.
-    pub fn live(mut self, paths: &[&'static str]) -> Self {
-        self.live.extend(paths);
+    /// Updatable fields, by their paths below `forProvider`. They follow the claim at every call.
+    pub fn updatable(mut self, paths: &[&'static str]) -> Self {
+        self.updatable.extend(paths);
         self
     }
 
-    /// Fields that follow from a choice of the user's, through a table that Settings or a later
-    /// release may change: they are resolved anew only when the choice differs from the one noted
-    /// on the resource.
-    pub fn choice(
+    /// Resolved fields, looked up from a user's choice through a table that Settings or a later
+    /// release may change. They are resolved again only if the choice differs from the choice
+    /// recorded on the resource.
+    pub fn resolved_from(
         mut self,
         name: &'static str,
         value: impl Into<String>,
@@ -136,78 +136,78 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Notes a choice of the user's on the resource, for [`Composition::noted`] to find.
-    pub fn note(self, name: &'static str, value: impl Into<String>) -> Self {
-        self.choice(name, value, &[])
+    /// Records a user's choice on the resource, for [`Composition::noted`].
+    pub fn annotate(self, name: &'static str, value: impl Into<String>) -> Self {
+        self.resolved_from(name, value, &[])
     }
 
-    /// A field whose value the cloud chose, by its path below `forProvider`, where what runs has
-    /// none: from now on that value is asked for, so that the resource is the same when the
-    /// provider has to create it again.
+    /// Adds a value that the cloud chose, by its path below `forProvider`, if the field is not set.
+    /// The provider then creates the same resource if it has to create it again.
     pub fn chosen(mut self, path: &'static str, value: Option<impl Into<Value>>) -> Self {
         self.chosen.extend(value.map(|value| (path, value.into())));
         self
     }
 
-    /// A label of the object, by which siblings select it.
+    /// A label of the object, for selectors of its siblings.
     pub fn label(mut self, key: &'static str, value: &'static str) -> Self {
         self.labels.push((key, value));
         self
     }
 
-    /// The provider config to go through, one that this environment composes: not the one that
-    /// Settings name.
-    pub fn by(mut self, config: impl Into<String>) -> Self {
+    /// Sets the provider config to one that this environment composes, instead of the one in
+    /// Settings.
+    pub fn provider_config(mut self, config: impl Into<String>) -> Self {
         self.config = Some(config.into());
         self
     }
 
-    /// Whether deleting the environment leaves the resource in the cloud.
+    /// Whether the resource stays in the cloud when the environment is deleted.
     pub fn orphan(mut self, orphan: bool) -> Self {
         self.orphan = orphan;
         self
     }
 
-    /// Only looked at: the provider neither makes it nor changes nor deletes it.
+    /// The provider only observes the resource, and never creates, changes or deletes it.
     pub(super) fn observe_only(mut self) -> Self {
         self.observe_only = true;
         self
     }
 
-    /// Has the provider write its connection details to a Secret, from which core hands them to us.
+    /// The provider writes its connection details to a Secret. Crossplane sends them to us from
+    /// there.
     pub fn publishes(mut self) -> Self {
         self.publishes = true;
         self
     }
 
-    /// The same, to a Secret of this name: one that others read. The namespaced flavour writes it
-    /// to the composite's namespace.
+    /// Like [`publishes`](Self::publishes), to a named Secret that others read. In the namespaced
+    /// API the Secret is in the composite's namespace.
     pub fn publishes_to(mut self, secret: SecretName) -> Self {
         self.secret = Some(secret);
         self.publishes()
     }
 
-    /// A field of `spec` beside `forProvider`, one of those that the model's [`Kind`](models::Kind)
-    /// names.
-    pub fn beside(mut self, field: &'static str, value: impl Into<Value>) -> Self {
-        self.beside.insert(field.to_owned(), value.into());
+    /// A field of `spec` besides `forProvider`. The model's [`Kind`](models::Kind) lists these
+    /// fields.
+    pub fn spec_field(mut self, field: &'static str, value: impl Into<Value>) -> Self {
+        self.spec_fields.insert(field.to_owned(), value.into());
         self
     }
 
-    /// `forProvider` as it is to be, pinned already.
-    pub(super) fn whole(mut self, for_provider: Object) -> Self {
-        self.whole = Some(for_provider);
+    /// The final `forProvider`, with preserved values already in it.
+    pub(super) fn for_provider(mut self, for_provider: Object) -> Self {
+        self.for_provider = Some(for_provider);
         self
     }
 
-    /// The kind by which people know it, where it is a wrapper.
+    /// The kind that users see, if this is a wrapper.
     pub(super) fn shown_as(mut self, kind: String) -> Self {
         self.shown_as = Some(kind);
         self
     }
 
-    /// Not created before `met`; what exists stays. `what` is what it waits for, as in `the
-    /// password to be published`.
+    /// Delays the creation until `met`. An existing resource stays. `what` describes the awaited
+    /// object, for example `the password to be published`.
     pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
         if !met && self.needs.is_none() {
             self.needs = Some(what.into());
@@ -215,14 +215,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self
     }
 
-    /// Adds it, and gives back what was observed of it.
+    /// Adds the resource, and returns its observed values.
     pub fn add(self) -> Result<Observed<M::Status>, Error> {
         let observed = Observed::read(self.composition.observed.get(&self.slot));
         self.put()?;
         Ok(observed)
     }
 
-    /// Adds it, without a look at what was observed of it.
+    /// Adds the resource, without its observed values.
     pub(super) fn put(mut self) -> Result<(), Error> {
         if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
             let mut object = self.head();
@@ -242,8 +242,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes what the user may change, or has deleted what was to be left
-    /// behind: its provider has not heard of it yet. Tags are for people to read.
+    /// Whether this call changes fields that users may change, or makes an orphan deletable. The
+    /// provider has not observed the change yet. Tags do not count, because they only inform
+    /// people.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;
@@ -256,8 +257,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         };
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
         let mut own =
-            self.live.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
-        own.any(|path| !behind::stands_in(asked, seen, path))
+            self.updatable.iter().copied().chain(chosen).filter(|path| !path.ends_with("tags"));
+        own.any(|path| !drift::stands_in(asked, seen, path))
     }
 
     fn object(&mut self) -> Result<Object, Error> {
@@ -298,9 +299,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     }
 
     fn spec(&mut self) -> Result<Object, Error> {
-        let for_provider = match self.whole.take() {
-            Some(whole) => whole,
-            None => self.for_provider()?,
+        let for_provider = match self.for_provider.take() {
+            Some(for_provider) => for_provider,
+            None => self.resolve_for_provider()?,
         };
         let composition = &*self.composition;
         let xr = &composition.xr;
@@ -308,7 +309,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         spec.insert("forProvider".into(), for_provider.into());
         spec.insert(
             "providerConfigRef".into(),
-            self.pinned("providerConfigRef", &["name", "kind"], || {
+            self.preserved("providerConfigRef", &["name", "kind"], || {
                 composition.config(M::KIND.provider, self.config.as_deref())
             }),
         );
@@ -318,10 +319,10 @@ impl<M: models::Managed> Managed<'_, '_, M> {
                 None => xr.secret_reference(&xr.object_name(&self.slot)),
             };
             let reference =
-                self.pinned("writeConnectionSecretToRef", &["name", "namespace"], reference);
+                self.preserved("writeConnectionSecretToRef", &["name", "namespace"], reference);
             spec.insert("writeConnectionSecretToRef".into(), reference);
         }
-        spec.extend(self.spec_beside());
+        spec.extend(self.other_spec_fields());
         if self.orphan && xr.scope == Scope::LegacyCluster && !self.observe_only {
             spec.insert("deletionPolicy".into(), "Orphan".into());
         }
@@ -331,9 +332,9 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Ok(spec)
     }
 
-    /// `spec.managementPolicies`; `None` leaves them to others: to the API server, which fills in
-    /// all of them, and to whoever changed them by hand. In the claims flavour a policy without
-    /// Delete would win over `deletionPolicy`, so both say the same.
+    /// `spec.managementPolicies`. `None` leaves them to the API server, which fills in all
+    /// policies, and to manual changes. In the claims API a policy without Delete would override
+    /// `deletionPolicy`, so both agree.
     fn management_policies(&self) -> Option<Vec<&'static str>> {
         if self.observe_only {
             return Some(vec!["Observe"]);
@@ -355,18 +356,18 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         running.is_none_or(is_known).then_some(ours)
     }
 
-    /// The fields beside `forProvider`: as they run, else as asked for.
-    fn spec_beside(&self) -> Object {
-        let Some(running) = self.running() else { return self.beside.clone() };
+    /// The fields besides `forProvider`: the observed values, else the requested values.
+    fn other_spec_fields(&self) -> Object {
+        let Some(running) = self.running() else { return self.spec_fields.clone() };
         let kept = |field: &&str| {
             let value = at(&running.object, &["spec", field])?;
             Some(((*field).to_owned(), value.clone()))
         };
-        M::KIND.beside.iter().filter_map(kept).collect()
+        M::KIND.spec_fields.iter().filter_map(kept).collect()
     }
 
-    fn for_provider(&self) -> Result<Object, Error> {
-        let mut for_provider = self.pinned_or_wanted()?;
+    fn resolve_for_provider(&self) -> Result<Object, Error> {
+        let mut for_provider = self.preserved_or_wanted()?;
         for (path, value) in &self.chosen {
             let path: Vec<&str> = path.split('.').collect();
             if at(&for_provider, &path).is_none() {
@@ -376,17 +377,20 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Ok(for_provider)
     }
 
-    fn pinned_or_wanted(&self) -> Result<Object, Error> {
+    fn preserved_or_wanted(&self) -> Result<Object, Error> {
         let observed =
             self.running().and_then(|running| at(&running.object, &["spec", "forProvider"]));
-        let live = self.live_now();
-        if live.is_empty()
-            && let Some(pinned) = observed.and_then(pin::as_it_runs::<M>)
+        let updatable = self.updatable_now();
+        if updatable.is_empty()
+            && let Some(preserved) = observed.and_then(preserve::observed_fields::<M>)
         {
-            return Ok(pinned);
+            return Ok(preserved);
         }
         let Ok(Value::Object(mut wanted)) = serde_json::to_value(&self.model) else {
-            return Err(Error::Defect(format!("the model in slot `{}` is no object", self.slot)));
+            return Err(Error::Defect(format!(
+                "the model in slot `{}` is not an object",
+                self.slot
+            )));
         };
         if let Some(path) = M::KIND.tags {
             if observed.is_none() {
@@ -395,24 +399,25 @@ impl<M: models::Managed> Managed<'_, '_, M> {
             self.add_tags(&mut wanted, path);
         }
         Ok(match observed {
-            Some(observed) => pin::pin::<M>(&wanted, observed, &live),
+            Some(observed) => preserve::for_provider::<M>(&wanted, observed, &updatable),
             None => wanted,
         })
     }
 
-    /// The paths that do not keep what they have: the live ones, those of a choice that differs
-    /// from the one noted, and tags. Without the EnvironmentConfig, which may have tags, tags stay.
-    fn live_now(&self) -> Vec<&'static str> {
+    /// The paths that do not keep their observed values: updatable fields, resolved fields with a
+    /// changed choice, and tags. Without the EnvironmentConfig, which may have tags, tags keep
+    /// their values.
+    fn updatable_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        let all = self.live.iter().copied().chain(chosen).chain(M::KIND.tags);
+        let all = self.updatable.iter().copied().chain(chosen).chain(M::KIND.tags);
         let is_tags =
             |path: &str| M::KIND.tags == Some(path) || path.rsplit('.').next() == Some("tags");
         let keeps_tags = self.composition.settings.config_not_found;
         all.filter(|path| !(keeps_tags && is_tags(path))).collect()
     }
 
-    /// Refuses tags of Settings that the service refuses. A resource that exists is left alone: its
-    /// provider says what fails.
+    /// Rejects tags of Settings that the service would reject. For an existing resource, the
+    /// provider reports the failure instead.
     fn check_tags(&self, wanted: &Object, path: &str) -> Result<(), Error> {
         let tags = &self.composition.settings.tags;
         let path: Vec<&str> = path.split('.').collect();
@@ -424,7 +429,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         if wrong.is_empty() { Ok(()) } else { Err(Error::InvalidSettings(wrong)) }
     }
 
-    /// The tags of Settings; the API's own win.
+    /// Adds the tags of Settings. The API's own tags win.
     fn add_tags(&self, wanted: &mut Object, path: &str) {
         let path: Vec<&str> = path.split('.').collect();
         for (key, value) in &self.composition.settings.tags {
@@ -436,8 +441,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         }
     }
 
-    /// A part of the envelope: the fields of the resource that runs, else as made now.
-    fn pinned(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
+    /// A preserved field of `spec`: the observed value of its `fields`, else a new value.
+    fn preserved(&self, part: &str, fields: &[&str], make: impl FnOnce() -> Object) -> Value {
         let running =
             self.running().and_then(|running| at(&running.object, &["spec", part])?.as_object());
         let Some(running) = running else { return Value::Object(make()) };

@@ -1,31 +1,31 @@
-//! Names: in the cloud they begin with the XR's name and end in five characters of its uid.
+//! Names. In the cloud they begin with the XR's name and end with five characters of its uid.
 
 use super::composite::{Composite, hash};
 
-/// What a service takes as a name.
+/// A service's rules for names.
 #[derive(Clone, Copy, Debug)]
 pub struct NameRule {
     /// The longest name, in characters.
     pub max: usize,
-    /// Words that the service keeps for itself: a name may not begin with one of these …
+    /// Reserved words. A name must not begin with one of these …
     pub not_at_start: &'static [&'static str],
-    /// … nor hold one of these anywhere.
+    /// … or contain one of these.
     pub nowhere: &'static [&'static str],
 }
 
 impl NameRule {
-    /// Lower-case letters, digits and hyphens, beginning with a letter; at most `max` characters.
+    /// Lowercase letters, digits and hyphens, beginning with a letter, at most `max` characters.
     pub const fn dns(max: usize) -> Self {
         Self { max, not_at_start: &[], nowhere: &[] }
     }
 }
 
 impl Composite {
-    /// The name of this environment's resource in a cloud: valid under `rule`, unique across
-    /// namespaces and re-creation.
+    /// The name of this environment's resource in a cloud. It is valid under `rule`, and unique
+    /// across namespaces and re-creation.
     ///
-    /// Where the XR's name had to be changed or cut, six characters of its hash keep it apart from
-    /// others that would be cut to the same.
+    /// If the XR's name had to be changed or cut, six characters of its hash follow. They
+    /// distinguish it from other names that would be cut to the same.
     pub fn cloud_name(&self, rule: NameRule) -> String {
         let clean = clean(&self.name);
         let suffix = self.uid5();
@@ -40,14 +40,14 @@ impl Composite {
         if rule.allows(&whole) { whole } else { format!("xr-{suffix}") }
     }
 
-    /// The name of a composed Kubernetes object, where one is needed: `<XR>-<slot>-<uid5>`.
+    /// The name of a composed Kubernetes object, if it needs one: `<XR>-<slot>-<uid5>`.
     pub fn object_name(&self, slot: &str) -> String {
         format!("{}-{slot}-{}", self.name, self.uid5())
     }
 
-    /// The name of a provider config that an environment makes. Providers write it into a label of
-    /// whatever goes through it, so that it has 63 characters at most: of a longer one the XR's
-    /// name is cut, and six characters of its hash keep it apart.
+    /// The name of a provider config that an environment composes. Providers write the name into a
+    /// label of each resource that uses it, so it has at most 63 characters. A longer name gets a
+    /// cut XR name, with six characters of its hash to distinguish it.
     pub fn config_name(&self, slot: &str) -> String {
         let whole = self.object_name(slot);
         if whole.len() <= LONGEST_LABEL {
@@ -60,12 +60,11 @@ impl Composite {
     }
 }
 
-/// The longest value of a label, which is that of a DNS label too.
+/// The longest value of a label, which is also the longest DNS label.
 const LONGEST_LABEL: usize = 63;
 
-/// A DNS label that people can read and know beforehand: the words, joined by hyphens. Where they
-/// do not fit into 63 characters or hold something else than a label does, six characters of a hash
-/// keep them apart from others that would look alike.
+/// A readable and predictable DNS label: the words, joined by hyphens. If they exceed 63 characters
+/// or contain other characters, six characters of a hash distinguish them from similar labels.
 pub fn label(words: &[&str]) -> String {
     let whole = words.join("-");
     let fit = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' };

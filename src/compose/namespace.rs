@@ -1,4 +1,5 @@
-//! Namespaces of an environment's own: labelled with the composite's uid, and never another's.
+//! Namespaces of an environment's own, with the composite's uid as a label. Namespaces of other
+//! owners are never used.
 
 use serde_json::{Value, json};
 
@@ -6,10 +7,10 @@ use super::{Composition, Found, Lookup};
 use crate::error::Error;
 use crate::value::{at, text};
 
-/// The label of a Namespace that names the uid of the composite that it was made for.
+/// The label on a Namespace with the uid of the composite that it was created for.
 pub const COMPOSITE_UID: &str = "paved-road.fn.crossplane.io/composite-uid";
 
-/// The schema revision whose Compositions have Crossplane look up a Namespace before it is made.
+/// The first schema revision with Compositions that look up a Namespace before they create it.
 /// Crossplane needs the right to read Namespaces for that.
 const LOOKS_UP_SINCE: u32 = 2;
 
@@ -17,8 +18,8 @@ const LOOKS_UP_SINCE: u32 = 2;
 pub const NAMESPACE_IS_FREE: &str = "Crossplane to look up whether its namespace exists already";
 
 impl Composition<'_> {
-    /// The namespace of a slot's resource: of a Namespace its own name, of another Kubernetes
-    /// object the one that it is in, of a release the one that it is installed into.
+    /// The namespace of a slot's resource: a Namespace's own name, the namespace of another
+    /// Kubernetes object, or the target namespace of a release.
     pub fn namespace_of(&self, slot: &str) -> Option<String> {
         let for_provider = |path: &[&str]| self.running(slot, path).and_then(Value::as_str);
         let place = match for_provider(&["manifest", "kind"]) {
@@ -29,22 +30,22 @@ impl Composition<'_> {
         place.filter(|namespace| !namespace.is_empty()).map(str::to_owned)
     }
 
-    /// The namespace of the connection Secret that a slot's resource was observed to write.
+    /// The namespace of the observed connection Secret of a slot's resource.
     pub fn secret_namespace(&self, slot: &str) -> Option<String> {
         let object = &self.observed.get(slot)?.object;
         let namespace = text(object, &["spec", "writeConnectionSecretToRef", "namespace"])?;
         Some(namespace.to_owned()).filter(|namespace| !namespace.is_empty())
     }
 
-    /// A Namespace of the environment's own in `slot`. Gives whether resources may be composed into
-    /// it.
+    /// Composes a Namespace of the environment's own in `slot`. Returns whether resources may be
+    /// composed into it.
     ///
-    /// A Namespace of that name that exists already is taken only if it was made for this
-    /// composite: what is composed is applied with force, and deleted with the environment.
-    /// `in_use` says that a resource of this environment is in the namespace already.
+    /// An existing Namespace is used only if it was created for this composite. Composed objects
+    /// are applied with force, and deleted with the environment. `in_use` means that a resource of
+    /// this environment is already in the namespace.
     ///
     /// # Errors
-    /// [`Error::NamespaceTaken`] where the Namespace exists and was made for something else.
+    /// [`Error::NamespaceTaken`] if the Namespace exists and was not created for this composite.
     pub fn own_namespace(
         &mut self,
         slot: &str,
@@ -64,8 +65,7 @@ impl Composition<'_> {
         Ok(free)
     }
 
-    /// Whether a Namespace is absent or was made for this composite; false as long as that is
-    /// unknown.
+    /// Whether a Namespace is absent or was created for this composite. False until that is known.
     fn is_free(&mut self, name: &str) -> Result<bool, Error> {
         let uid = self.xr.uid.clone();
         match self.look_up(Lookup::namespace(name)) {

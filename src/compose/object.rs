@@ -1,25 +1,25 @@
-//! `object` and `inside`: Kubernetes objects, in the cluster that Crossplane runs in and in
-//! clusters that we made; and the provider configs by which the latter are reached.
+//! `object` and `inside`: Kubernetes objects in Crossplane's cluster and in clusters that an
+//! environment composes. The provider configs of the environment's clusters are here too.
 
-pub(super) mod behind;
+pub(super) mod drift;
 
 use serde_json::{Value, json};
 
 use super::health::Health;
-use super::{Absent, CHOICE_PREFIX, Composition, Scope, pin};
+use super::{Absent, CHOICE_PREFIX, Composition, Scope, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
 use crate::models::kubernetes;
 use crate::value::{Object, put, text};
 
-/// A Kubernetes object about to be added; [`Manifest::add`] does it.
+/// A Kubernetes object that [`Manifest::add`] adds to the composition.
 #[must_use = "nothing is composed before `add`"]
 pub struct Manifest<'c, 'r> {
     composition: &'c mut Composition<'r>,
     slot: String,
     object: Object,
     config: Option<String>,
-    live: Vec<&'static str>,
+    updatable: Vec<&'static str>,
     choices: Vec<(&'static str, String, &'static [&'static str])>,
     orphan: bool,
     observe: bool,
@@ -27,19 +27,19 @@ pub struct Manifest<'c, 'r> {
 }
 
 impl<'r> Composition<'r> {
-    /// A Kubernetes object in the cluster that Crossplane runs in. In the namespaced flavour it is
-    /// native; what lives outside the composite's namespace, and everything in the claims flavour,
-    /// whose composites cannot own what has a namespace, is wrapped in a provider-kubernetes
-    /// Object.
+    /// Begins a Kubernetes object in Crossplane's cluster. The namespaced API composes native
+    /// objects in the composite's namespace, and wraps other objects in a provider-kubernetes
+    /// Object. The claims API wraps all objects, because its composites cannot own namespaced
+    /// objects.
     ///
-    /// Once it was observed, its fields keep the values that they have there, but for those named
-    /// by [`live`](Manifest::live) and [`choice`](Manifest::choice).
+    /// Once it was observed, its fields keep their observed values. Exceptions are the fields of
+    /// [`updatable`](Manifest::updatable) and [`resolved_from`](Manifest::resolved_from).
     pub fn object(&mut self, slot: impl Into<String>, object: Value) -> Manifest<'_, 'r> {
         self.manifest(slot.into(), object, None)
     }
 
-    /// A Kubernetes object in a cluster that we made, reached by the provider config `config`:
-    /// always wrapped.
+    /// Begins a Kubernetes object in a cluster that the environment composes, through the provider
+    /// config `config`. The object is always wrapped.
     pub fn inside(
         &mut self,
         config: impl Into<String>,
@@ -63,7 +63,7 @@ impl<'r> Composition<'r> {
                 _ => Object::new(),
             },
             config,
-            live: Vec::new(),
+            updatable: Vec::new(),
             choices: Vec::new(),
             orphan: false,
             observe: false,
@@ -71,8 +71,8 @@ impl<'r> Composition<'r> {
         }
     }
 
-    /// A provider config in `slot`. It has no condition: it is ready once the Secret that it reads
-    /// was observed. It is plumbing, and does not count in `status.progress`.
+    /// A provider config in `slot`. It has no condition, and is ready once the Secret that it reads
+    /// was observed. It does not count in `status.progress`.
     pub fn provider_config(
         &mut self,
         slot: &str,
@@ -80,7 +80,7 @@ impl<'r> Composition<'r> {
         secret: bool,
     ) -> Result<(), Error> {
         let Value::Object(object) = object else {
-            return Err(Error::Defect(format!("slot `{slot}` holds no object")));
+            return Err(Error::Defect(format!("slot `{slot}` has no object")));
         };
         self.insert(slot, object, false)?;
         let exists = self.exists(slot);
@@ -99,16 +99,16 @@ impl<'r> Composition<'r> {
 }
 
 impl Manifest<'_, '_> {
-    /// Fields that follow the user's at every call, by their paths. An entry of a list is found by
-    /// its `name`: `spec.template.spec.containers.web.image`.
-    pub fn live(mut self, paths: &[&'static str]) -> Self {
-        self.live.extend(paths);
+    /// Updatable fields, by their paths. They follow the claim at every call. An entry of a list is
+    /// selected by its `name`: `spec.template.spec.containers.web.image`.
+    pub fn updatable(mut self, paths: &[&'static str]) -> Self {
+        self.updatable.extend(paths);
         self
     }
 
-    /// Fields that follow from a choice of the user's, through a table that Settings or a later
+    /// Resolved fields, looked up from a user's choice through a table that Settings or a later
     /// release may change.
-    pub fn choice(
+    pub fn resolved_from(
         mut self,
         name: &'static str,
         value: impl Into<String>,
@@ -118,20 +118,20 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Whether deleting the environment leaves the object where it is. Only what is wrapped can
-    /// stay.
+    /// Whether the object stays when the environment is deleted. Only a wrapped object can stay.
     pub fn orphan(mut self, orphan: bool) -> Self {
         self.orphan = orphan;
         self
     }
 
-    /// Only looked at, through a wrapper: somebody else makes it.
+    /// Only observes the object, through a wrapper. Another client creates the object.
     pub fn observe(mut self) -> Self {
         self.observe = true;
         self
     }
 
-    /// Not created before `met`; what exists stays. `what` is what it waits for.
+    /// Delays the creation until `met`. An existing object stays. `what` describes the awaited
+    /// object.
     pub fn needs(mut self, met: bool, what: impl Into<String>) -> Self {
         if !met && self.needs.is_none() {
             self.needs = Some(what.into());
@@ -139,14 +139,14 @@ impl Manifest<'_, '_> {
         self
     }
 
-    /// Adds it. What its cluster has is [`Composition::seen`].
+    /// Adds the object. [`Composition::seen`] returns it as its cluster stores it.
     ///
     /// # Errors
-    /// A Secret that would be wrapped, for every reader of Objects would see it; and what is no
-    /// Kubernetes object.
+    /// A Secret that would be wrapped, because all readers of Objects could read it. A value that
+    /// is not a Kubernetes object.
     pub fn add(self) -> Result<(), Error> {
         if text(&self.object, &["kind"]).is_none() {
-            return Err(Error::Defect(format!("slot `{}` holds no object", self.slot)));
+            return Err(Error::Defect(format!("slot `{}` has no object", self.slot)));
         }
         if self.is_wrapped() { self.add_wrapped() } else { self.add_native() }
     }
@@ -166,16 +166,16 @@ impl Manifest<'_, '_> {
 
     fn add_native(self) -> Result<(), Error> {
         let running = self.composition.observed.get(&self.slot).map(|resource| &resource.object);
-        let live = self.live_now();
-        let asked = behind::note(&self.object, &self.live, &self.choices);
+        let updatable = self.updatable_now();
+        let asked = drift::annotation(&self.object, &self.updatable, &self.choices);
         let mut losing = false;
         let mut object = match (running, self.needs) {
             (Some(running), _) => {
                 let wanted = &self.object;
                 losing = asked
                     .as_ref()
-                    .is_some_and(|asked| behind::is_to_lose(wanted, running, &live, asked));
-                pin::native(wanted, running, &live)
+                    .is_some_and(|asked| drift::is_to_lose(wanted, running, &updatable, asked));
+                preserve::native(wanted, running, &updatable)
             }
             (None, None) => self.object,
             (None, Some(awaited)) => {
@@ -204,24 +204,25 @@ impl Manifest<'_, '_> {
         let running =
             self.composition.running(&self.slot, &["manifest"]).and_then(Value::as_object);
         let manifest = match running {
-            Some(running) => pin::wrapped(&self.object, running, &self.live_now()),
+            Some(running) => preserve::wrapped(&self.object, running, &self.updatable_now()),
             None => self.object,
         };
-        let mut whole = Object::new();
-        whole.insert("manifest".into(), Value::Object(manifest));
+        let mut for_provider = Object::new();
+        for_provider.insert("manifest".into(), Value::Object(manifest));
         let wrapper = kubernetes::Object::default();
-        let mut wrapper = self.composition.managed(self.slot, wrapper).whole(whole).shown_as(kind);
+        let mut wrapper =
+            self.composition.managed(self.slot, wrapper).for_provider(for_provider).shown_as(kind);
         for (name, value, _) in self.choices {
-            wrapper = wrapper.note(name, value);
+            wrapper = wrapper.annotate(name, value);
         }
         if let Some(config) = self.config {
-            wrapper = wrapper.by(config);
+            wrapper = wrapper.provider_config(config);
         }
         if readiness.is_some() || self.observe {
-            wrapper = wrapper.beside("watch", true);
+            wrapper = wrapper.spec_field("watch", true);
         }
         if let Some(readiness) = readiness {
-            wrapper = wrapper.beside("readiness", readiness);
+            wrapper = wrapper.spec_field("readiness", readiness);
         }
         if let Some(what) = self.needs {
             wrapper = wrapper.needs(false, what);
@@ -232,10 +233,10 @@ impl Manifest<'_, '_> {
         wrapper.orphan(self.orphan).put()
     }
 
-    /// The live paths, with those of each choice that differs from the one noted.
-    fn live_now(&self) -> Vec<&'static str> {
+    /// The paths of updatable fields, and of resolved fields with a changed choice.
+    fn updatable_now(&self) -> Vec<&'static str> {
         let chosen = self.composition.chosen_anew(&self.slot, &self.choices);
-        self.live.iter().copied().chain(chosen).collect()
+        self.updatable.iter().copied().chain(chosen).collect()
     }
 }
 
@@ -252,8 +253,8 @@ fn annotate(object: &mut Object, annotations: impl Iterator<Item = (String, Stri
     }
 }
 
-/// How provider-kubernetes tells that an object is ready, for kinds that are not ready by being
-/// there. A query must be boolean whatever the object lacks, or it holds nothing in silence.
+/// The readiness check of provider-kubernetes, for kinds that are not ready as soon as they exist.
+/// A query must be boolean even if fields are missing. A query with an error is silently false.
 fn readiness(kind: &str) -> Option<Value> {
     const DEPLOYMENT: &str = "has(object.status) && has(object.status.observedGeneration) && \
         object.status.observedGeneration >= object.metadata.generation && \

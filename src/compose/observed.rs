@@ -6,7 +6,7 @@ use base64::Engine as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::MARK;
+use super::OWNED_LABEL;
 use super::health::{self, Health};
 use super::power;
 use crate::value::{Object, at, text};
@@ -39,9 +39,9 @@ impl Resource {
         self.stopped.is_some()
     }
 
-    /// Whether it carries our mark: what other steps compose is not ours to miss.
+    /// Whether it has our label. Resources of other steps do not have it.
     pub fn is_ours(&self) -> bool {
-        text(&self.object, &["metadata", "labels", MARK]) == Some("true")
+        text(&self.object, &["metadata", "labels", OWNED_LABEL]) == Some("true")
     }
 
     pub fn annotation(&self, key: &str) -> Option<&str> {
@@ -67,7 +67,7 @@ impl Resource {
     }
 }
 
-/// What a slot gives back: nothing where the resource was not observed yet.
+/// The observed values of a slot. Empty if the resource was not observed yet.
 #[derive(Clone, Debug)]
 pub struct Observed<S> {
     status: Option<S>,
@@ -83,12 +83,12 @@ impl<S: DeserializeOwned> Observed<S> {
         Self { status, connection: resource.connection.clone() }
     }
 
-    /// A value of the status, where it is known.
+    /// A value of the status, if it is known.
     pub fn get<T>(&self, read: impl FnOnce(&S) -> Option<T>) -> Option<T> {
         self.status.as_ref().and_then(read)
     }
 
-    /// A text of the status, where it is known and not empty.
+    /// A text of the status, if it is known and not empty.
     pub fn text(&self, read: impl FnOnce(&S) -> Option<String>) -> Option<String> {
         self.get(read).filter(|text| !text.is_empty())
     }
@@ -99,7 +99,7 @@ impl<S: DeserializeOwned> Observed<S> {
     }
 }
 
-/// Reads a value; a malformed field is left out instead of costing the others.
+/// Reads a value. A malformed field is left out, and the other fields are kept.
 pub(super) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
     if let Ok(value) = T::deserialize(source) {
         return Some(value);

@@ -1,13 +1,13 @@
-//! Schema revisions: what each of them added to the status.
+//! Schema revisions and their additions to the status.
 //!
-//! An API server rejects the whole status for one field that its XRD does not declare, and for one
-//! value that an enumeration of its XRD does not have. A function that is newer than the XRD must
-//! write neither. The Composition that came with the XRD says its revision (`schemaRevision` of
-//! Settings), and the tables say what is later: [`COMMON`] for [`CommonStatus`], and
+//! An API server rejects the whole status for one field, or one value of an enumeration, that its
+//! XRD does not declare. A function that is newer than the XRD must write neither. The Composition
+//! that came with the XRD has its revision (`schemaRevision` of Settings). The tables have the
+//! later additions: [`COMMON`] for [`CommonStatus`], and
 //! [`Info::since_revision`](crate::apis::Info::since_revision) for the status of one API.
 //!
-//! A field or a value that is added to a status goes into one of these tables. A test compares the
-//! XRDs of each earlier revision, `tests/contract/xrds-of-revision-*`, with today's.
+//! A new field or value of a status must be in one of these tables. A test compares the XRDs of
+//! each earlier revision, `tests/contract/xrds-of-revision-*`, with the current XRDs.
 //!
 //! [`CommonStatus`]: super::CommonStatus
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::value::Object;
 
-/// What the schema revisions after the first added to [`CommonStatus`](super::CommonStatus).
+/// The additions of later schema revisions to [`CommonStatus`](super::CommonStatus).
 pub const COMMON: &[Addition] = &[
     Addition::field("onDeletion", 2),
     Addition::field("resources[].cause", 2),
@@ -35,22 +35,21 @@ pub const COMMON: &[Addition] = &[
 /// A field, or a value of an enumeration, that a schema revision added to a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// Path in the status: names with dots between them, and `[]` after the name of a list, as in
+    /// Path in the status: names separated by dots, and `[]` after the name of a list, for example
     /// `resources[].cause`.
     pub path: &'static str,
     /// The first schema revision that has it.
     pub since: u32,
-    /// The value; `None` where the field itself was added.
+    /// The added value. `None` if the field itself was added.
     pub value: Option<AddedValue>,
 }
 
-/// A value of an enumeration, and what an older schema has in its place.
+/// A value of an enumeration, and its replacement in older schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddedValue {
-    /// The value, as in `Stopped`.
+    /// The value, for example `Stopped`.
     pub name: &'static str,
-    /// The older value that comes closest, as in `Ready`; `None` where the field is left out
-    /// instead.
+    /// The most similar older value, for example `Ready`. `None` leaves the field out.
     pub fallback: Option<&'static str>,
 }
 
@@ -60,7 +59,7 @@ impl Addition {
         Self { path, since, value: None }
     }
 
-    /// A value of an enumeration, and the older value that is written in its place.
+    /// A value of an enumeration, and the older value that replaces it.
     pub const fn value(
         path: &'static str,
         name: &'static str,
@@ -70,7 +69,7 @@ impl Addition {
         Self { path, since, value: Some(AddedValue { name, fallback }) }
     }
 
-    /// Takes the addition out of the object that holds it, under its last `name`.
+    /// Removes the addition from the object that has it as field `name`.
     fn take_out(&self, object: &mut Object, name: &str) {
         match self.value {
             None => {
@@ -87,18 +86,18 @@ impl Addition {
     }
 }
 
-/// Takes everything out of a status that schema `revision` does not have.
+/// Removes the additions that schema `revision` does not have from a status.
 pub(super) fn hold_back(status: &mut Object, revision: u32, additions: &[Addition]) {
     let mut later: Vec<&Addition> =
         additions.iter().filter(|addition| addition.since > revision).collect();
-    // The newest first: the value that comes in its place may itself be too new.
+    // The newest first: a replacement may itself be too new.
     later.sort_by_key(|addition| Reverse(addition.since));
     for addition in later {
         at_each(status, addition.path, &|object, name| addition.take_out(object, name));
     }
 }
 
-/// Calls `act` with every object that holds a field at `path`, and with the field's name.
+/// Calls `act` with every object that has a field at `path`, and with the field's name.
 fn at_each(object: &mut Object, path: &str, act: &impl Fn(&mut Object, &str)) {
     let Some((first, rest)) = path.split_once('.') else { return act(object, path) };
     match first.strip_suffix("[]") {
@@ -131,7 +130,7 @@ mod tests {
     ];
 
     fn held_back(revision: u32, status: Value) -> Value {
-        let Value::Object(mut status) = status else { panic!("an object") };
+        let Value::Object(mut status) = status else { panic!("not an object") };
         hold_back(&mut status, revision, ADDITIONS);
         status.into()
     }
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn later_values_become_older_ones() {
+    fn later_values_are_replaced_with_older_values() {
         for (revision, told) in [(3, "Stopped"), (2, "Paused"), (1, "Ready")] {
             assert_eq!(held_back(revision, json!({"phase": "Stopped"})), json!({"phase": told}));
         }
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_of_another_shape_is_left_alone() {
+    fn status_of_another_shape_is_unchanged() {
         for odd in [json!({}), json!({"resources": {"cause": 1}, "place": []}), json!({"phase": 1})]
         {
             assert_eq!(held_back(1, odd.clone()), odd);

@@ -1,5 +1,5 @@
-//! Other people's messages, made fit for status: the same failure gives the same text, no secret is
-//! in it, and it is short.
+//! Foreign messages, prepared for the status. The same failure gives the same text, without secrets
+//! and short.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,14 +8,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use regex_lite::Regex;
 
-use crate::check::LONGEST;
+use crate::check::MAX_MESSAGE_LEN;
 
-/// Values shorter than this are not taken for secrets: a port or a flag would tear holes into every
-/// message.
+/// Shorter values are not treated as secrets. A port or a flag would be redacted in every message.
 const SHORTEST_SECRET: usize = 4;
 
-/// What differs from one failure to the next of the same cause: ids of requests, times, counts of
-/// retries.
+/// Texts that differ between failures of the same cause: request ids, times, retry counts.
 static FLEETING: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     [
         r"(?i),?\s*(?:x-amzn-)?(?:request|correlation|trace|operation)[ _-]?id[:=]?\s*[0-9A-Za-z][0-9A-Za-z_-]{7,}",
@@ -29,19 +27,19 @@ static FLEETING: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Every secret that came with a request, to be struck from what we say.
+/// The secrets of a request, to redact them in messages.
 #[derive(Debug, Default)]
 pub struct Secrets {
-    /// Longest first, so that no part of one is left over.
+    /// Longest first, so that no fragment of a secret remains.
     values: BTreeSet<(std::cmp::Reverse<usize>, String)>,
 }
 
 impl Secrets {
-    /// Remembers a value, and each longer word of one that has several (a kubeconfig, a URL with a
-    /// password in it).
+    /// Registers a value, and each longer word of a value with several words, for example a
+    /// kubeconfig or a URL with a password.
     pub fn add(&mut self, value: &[u8]) {
         if value.len() >= SHORTEST_SECRET {
-            // As Kubernetes and URLs write it.
+            // The encodings of Kubernetes and of URLs.
             self.insert(STANDARD.encode(value).trim_end_matches('='));
             self.insert(&URL_SAFE_NO_PAD.encode(value));
         }
@@ -61,7 +59,7 @@ impl Secrets {
     }
 
     /// The message without secrets, request ids, times and retry counts, on one line and at most
-    /// [`LONGEST`] bytes long.
+    /// [`MAX_MESSAGE_LEN`] bytes long.
     pub fn scrub(&self, message: &str) -> String {
         let mut text = message.to_owned();
         for (_, secret) in &self.values {
@@ -79,12 +77,12 @@ impl Secrets {
     }
 }
 
-/// At most [`LONGEST`] bytes of a text.
+/// At most [`MAX_MESSAGE_LEN`] bytes of a text.
 pub(super) fn cut(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= MAX_MESSAGE_LEN {
         return text.to_owned();
     }
-    let mut end = LONGEST - '…'.len_utf8();
+    let mut end = MAX_MESSAGE_LEN - '…'.len_utf8();
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -123,6 +121,6 @@ mod tests {
     #[test]
     fn long_messages_are_cut_between_characters() {
         let text = Secrets::default().scrub(&"ü".repeat(2000));
-        assert!(text.len() <= LONGEST && text.ends_with('…'));
+        assert!(text.len() <= MAX_MESSAGE_LEN && text.ends_with('…'));
     }
 }

@@ -1,8 +1,7 @@
-//! Secrets: made once, published with the connection details, and read back from where they were
-//! published.
+//! Secrets: generated once, published with the connection details, and read back from there.
 //!
-//! Claims flavour: the composite's own connection secret, which core writes. Namespaced: a Secret
-//! that we compose.
+//! In the claims API, Crossplane writes them to the composite's own connection Secret. In the
+//! namespaced API, we compose a Secret.
 
 use base64::Engine as _;
 use serde_json::Value;
@@ -11,23 +10,23 @@ use super::{CONNECTION_SLOT, Composite, Composition, Scope, SecretName, observed
 use crate::error::Error;
 use crate::value::{Object, at, text};
 
-/// Characters of a generated password; 64 of them, so that six random bits choose one evenly.
+/// Characters of a generated password. There are 64, so that six random bits select one evenly.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Characters in a generated password: 192 bits.
 const LENGTH: usize = 32;
 
-/// A secret that we made.
+/// A secret that we generated.
 pub struct Generated {
-    /// Where it can be read: name, key, and in the claims flavour a namespace. `None` where the
-    /// composite has no connection secret.
+    /// Its location: name, namespace (claims API only) and key. `None` if the composite has no
+    /// connection Secret.
     pub reference: Option<(String, Option<String>, String)>,
     /// Whether it was observed there. Its consumers are created only then.
     pub published: bool,
 }
 
 impl Composition<'_> {
-    /// A password under a connection key: the one that was published before, or a new one.
+    /// A password under a connection key: the published password, or a new one.
     pub fn generated(&mut self, key: &str) -> Generated {
         let before = self.published(key);
         let published = before.is_some();
@@ -45,7 +44,7 @@ impl Composition<'_> {
         Generated { reference, published }
     }
 
-    /// What was published before under a connection key.
+    /// The published value of a connection key.
     pub fn published(&self, key: &str) -> Option<Vec<u8>> {
         let value = match self.xr.scope {
             Scope::LegacyCluster => self.xr.connection.get(key).cloned(),
@@ -67,7 +66,7 @@ impl Composition<'_> {
         format!("{}-{}", self.xr.name, self.api)
     }
 
-    /// In the namespaced flavour the connection details are a Secret that we compose.
+    /// In the namespaced API, composes the Secret with the connection details.
     pub(super) fn compose_connection_secret(&mut self) -> Result<(), Error> {
         let wanted = !self.connection.is_empty() || self.exists(CONNECTION_SLOT);
         if self.xr.scope != Scope::Namespaced || !wanted {
@@ -76,7 +75,7 @@ impl Composition<'_> {
         let encode = |value: &Vec<u8>| {
             Value::String(base64::engine::general_purpose::STANDARD.encode(value))
         };
-        // What is not seen just now was published before, and stays.
+        // Published details that are not known now are preserved.
         let mut details = self
             .observed
             .get(CONNECTION_SLOT)
@@ -99,7 +98,7 @@ impl Composition<'_> {
 }
 
 impl Composition<'_> {
-    /// The Secret that the resource in a slot publishes its connection details to.
+    /// The Secret with the connection details of a slot's resource.
     pub fn secret_of(&self, slot: &str) -> SecretName {
         let new = self.xr.secret_named(&self.xr.object_name(slot));
         let running = self.observed.get(slot).and_then(|resource| {
@@ -114,14 +113,14 @@ impl Composition<'_> {
 }
 
 impl Composite {
-    /// `writeConnectionSecretToRef` of a managed resource: in the namespace that holds the
-    /// composite's own, or in the XR's.
+    /// `writeConnectionSecretToRef` of a managed resource: in the namespace of the composite's own
+    /// Secret, or in the XR's namespace.
     pub(super) fn secret_reference(&self, name: &str) -> Object {
         self.reference_to(&self.secret_named(name))
     }
 
-    /// Where a Secret of ours is, that a managed resource writes: in the namespace that holds the
-    /// composite's own, or in the XR's.
+    /// The Secret that a managed resource writes: in the namespace of the composite's own Secret,
+    /// or in the XR's namespace.
     pub(super) fn secret_named(&self, name: &str) -> SecretName {
         let own = || {
             self.connection_secret.as_ref().map_or("crossplane-system", |secret| &secret.namespace)
@@ -130,8 +129,8 @@ impl Composite {
         SecretName { name: name.to_owned(), namespace: namespace.to_owned() }
     }
 
-    /// `writeConnectionSecretToRef` for a Secret; the namespaced flavour knows no other namespace
-    /// than the XR's.
+    /// `writeConnectionSecretToRef` for a Secret. In the namespaced API, the namespace is always
+    /// the XR's.
     pub(super) fn reference_to(&self, secret: &SecretName) -> Object {
         let mut reference = Object::new();
         reference.insert("name".into(), secret.name.as_str().into());

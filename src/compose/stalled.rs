@@ -1,4 +1,4 @@
-//! The condition `Stalled`: whether an environment waits for people.
+//! The condition `Stalled`: whether an environment waits for a person.
 //!
 //! Flux, Helm 4 and other clients of kstatus wait until an object is ready, and give up once it is
 //! `Stalled`. Conditions are part of every XRD, so `Stalled` belongs to no schema revision.
@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use super::health::State;
 use super::scrub;
-use super::status::Leaf;
+use super::status::ComposedResource;
 use crate::reason::Reason;
 use crate::value::Object;
 
 /// The condition's type.
 pub const STALLED: &str = "Stalled";
 
-/// How long a resource stays failed before the environment is stalled: clouds often recover, and
-/// providers try again.
-const PATIENCE: Duration = Duration::from_mins(15);
+/// Time after which a failed resource stalls the environment. Clouds often recover, and providers
+/// retry.
+const STALLED_AFTER: Duration = Duration::from_mins(15);
 
-/// The condition `Stalled`, where it has to be written.
+/// The condition `Stalled`, if it has to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
     /// Its status.
@@ -33,19 +33,24 @@ pub struct Stalled {
 }
 
 impl Stalled {
-    /// True where a resource has failed for a while; which one, and why. False where the stored
-    /// condition has to be taken back. None where there is nothing to say: an environment that
-    /// never stalled gets no condition, and no write because of it.
-    pub(super) fn from_leaves(leaves: &[Leaf], stored: &Object, now: Timestamp) -> Option<Self> {
-        let failed =
-            leaves.iter().filter(|leaf| leaf.state == State::Failed && has_lasted(leaf, now));
+    /// True if a resource has failed for a while, with the resource and its message. False if the
+    /// stored condition has to be withdrawn. `None` otherwise: an environment that never stalled
+    /// gets no condition, and no write for it.
+    pub(super) fn from_resources(
+        resources: &[ComposedResource],
+        stored: &Object,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let failed = resources
+            .iter()
+            .filter(|resource| resource.state == State::Failed && has_lasted(resource, now));
         let first = failed.min_by(|a, b| {
             (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot))
         });
         if let Some(first) = first {
-            let minutes = PATIENCE.as_secs() / 60;
+            let minutes = STALLED_AFTER.as_secs() / 60;
             let message =
-                first.status.message.as_deref().unwrap_or("its provider does not say why");
+                first.status.message.as_deref().unwrap_or("its provider reports no cause");
             let (slot, kind) = (&first.status.slot, &first.status.kind);
             let message =
                 format!("{slot} ({kind}) has failed for more than {minutes} minutes: {message}");
@@ -60,15 +65,15 @@ impl Stalled {
     }
 }
 
-/// Whether a resource has been what it is for so long that nobody expects a change.
-fn has_lasted(leaf: &Leaf, now: Timestamp) -> bool {
-    let since: Option<Timestamp> = leaf.status.since.parse().ok();
+/// Whether a resource has been in its state for so long that no change is expected.
+fn has_lasted(resource: &ComposedResource, now: Timestamp) -> bool {
+    let since: Option<Timestamp> = resource.status.since.parse().ok();
     since.is_some_and(|since| {
-        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= PATIENCE)
+        Duration::try_from(now.duration_since(since)).is_ok_and(|lasted| lasted >= STALLED_AFTER)
     })
 }
 
-/// Whether a status has the condition, whatever it says: Crossplane makes it Unknown when another
+/// Whether a status has the condition, with any value. Crossplane sets it to Unknown if another
 /// step fails.
 fn was_stalled(status: &Object) -> bool {
     let conditions = status.get("conditions").and_then(Value::as_array);

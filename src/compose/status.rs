@@ -1,4 +1,4 @@
-//! The status that every API has: phase, progress and a line per resource.
+//! The status of every API: phase, progress and an entry for each resource.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,7 @@ impl CommonStatus {
     }
 }
 
-/// Whether a status field does not belong to an API: one of every environment, or Crossplane's own.
+/// Whether a status field belongs to every environment or to Crossplane, and not to one API.
 pub fn is_common(field: &str) -> bool {
     CommonStatus::FIELDS.contains(&field) || crossplane::status::FIELDS.contains(&field)
 }
@@ -145,7 +145,7 @@ pub struct ResourceStatus {
 }
 
 impl ResourceStatus {
-    /// The resource as the diagnosis looks at it.
+    /// The resource in the diagnosis's form.
     pub fn line(&self) -> Line<'_> {
         Line {
             slot: &self.slot,
@@ -159,55 +159,59 @@ impl ResourceStatus {
     }
 }
 
-/// A resource's line, with what status does not show.
-pub(super) struct Leaf {
+/// A resource's entry in the status, and internal data.
+pub(super) struct ComposedResource {
     pub status: ResourceStatus,
     pub state: State,
     pub counted: bool,
 }
 
 impl Composition<'_> {
-    /// A leaf per slot, asked for or not yet, sorted by slot.
-    pub(super) fn leaves(&self) -> Vec<Leaf> {
+    /// An entry for each slot, composed or waiting, sorted by slot.
+    pub(super) fn composed_resources(&self) -> Vec<ComposedResource> {
         let before = self.xr.status.get("resources").and_then(|list| list.as_array());
         let before = before.into_iter().flatten().filter_map(lenient::<ResourceStatus>);
         let before: BTreeMap<String, ResourceStatus> =
             before.map(|line| (line.slot.clone(), line)).collect();
         let refused = self.refused_kinds();
-        let mut leaves: Vec<Leaf> =
-            self.desired.iter().map(|(slot, desired)| self.leaf(slot, desired, &refused)).collect();
-        leaves.extend(self.waiting.iter().map(|(slot, absent)| {
+        let mut resources: Vec<ComposedResource> = self
+            .desired
+            .iter()
+            .map(|(slot, desired)| self.composed_resource(slot, desired, &refused))
+            .collect();
+        resources.extend(self.waiting.iter().map(|(slot, absent)| {
             self.line(slot, &absent.kind, Health::waiting_for(&absent.awaited), absent.counted)
         }));
-        leaves.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
-        excuse(&mut leaves);
-        diagnose(&mut leaves, self.api);
-        for leaf in &mut leaves {
-            leaf.status.since = since(&leaf.status, before.get(&leaf.status.slot), self.now);
-            if let Some(cause) = self.unanswered(leaf) {
-                leaf.status.message = Some(format!(
+        resources.sort_by(|a, b| a.status.slot.cmp(&b.status.slot));
+        excuse(&mut resources);
+        diagnose(&mut resources, self.api);
+        for resource in &mut resources {
+            resource.status.since =
+                since(&resource.status, before.get(&resource.status.slot), self.now);
+            if let Some(cause) = self.unanswered(resource) {
+                resource.status.message = Some(format!(
                     "its provider has not answered for more than a minute. Check that the {} \
                      exists and that the provider runs",
                     cause.provider_config()
                 ));
-                leaf.status.cause = Some(cause);
+                resource.status.cause = Some(cause);
             }
         }
-        leaves
+        resources
     }
 
-    /// The cause of a cloud's resource that exists for a minute, and to which its provider has
-    /// written nothing at all: the providers of the clouds do not say that a provider config is
-    /// missing, they are silent. Reason and time stay as they are.
-    fn unanswered(&self, leaf: &Leaf) -> Option<Cause> {
-        const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
-        let object = &self.observed.get(&leaf.status.slot)?.object;
+    /// The cause of a cloud resource that has existed for a minute without any condition from its
+    /// provider. The providers of the clouds do not report a missing provider config. Reason and
+    /// time stay the same.
+    fn unanswered(&self, resource: &ComposedResource) -> Option<Cause> {
+        const UNANSWERED_AFTER: SignedDuration = SignedDuration::from_mins(1);
+        let object = &self.observed.get(&resource.status.slot)?.object;
         let group = api_version::group(text(object, &["apiVersion"])?);
         let family = group.strip_suffix(".upbound.io")?;
         let conditions = at(object, &["status", "conditions"]).and_then(Value::as_array);
-        let is_silent = conditions.is_none_or(Vec::is_empty) && leaf.state == State::Creating;
-        let since: Timestamp = leaf.status.since.parse().ok()?;
-        if !is_silent || self.now.duration_since(since) < PATIENCE {
+        let is_silent = conditions.is_none_or(Vec::is_empty) && resource.state == State::Creating;
+        let since: Timestamp = resource.status.since.parse().ok()?;
+        if !is_silent || self.now.duration_since(since) < UNANSWERED_AFTER {
             return None;
         }
         let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
@@ -220,7 +224,12 @@ impl Composition<'_> {
         Some(Cause::new(Code::ProviderConfigMissing, params))
     }
 
-    fn leaf(&self, slot: &str, desired: &Desired, refused: &BTreeSet<&str>) -> Leaf {
+    fn composed_resource(
+        &self,
+        slot: &str,
+        desired: &Desired,
+        refused: &BTreeSet<&str>,
+    ) -> ComposedResource {
         let kind = desired.kind();
         let asked_for = text(&desired.object, &["kind"]).unwrap_or_default();
         let health = if !self.exists(slot) && refused.contains(asked_for) {
@@ -236,9 +245,9 @@ impl Composition<'_> {
         self.line(slot, kind, health, desired.counted)
     }
 
-    fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> Leaf {
+    fn line(&self, slot: &str, kind: &str, health: Health, counted: bool) -> ComposedResource {
         let observed = self.observed.get(slot);
-        // Of a wrapper people want to know what it wraps.
+        // For a wrapper, users want the name of the wrapped object.
         let wrapped = self.desired.get(slot).and_then(|desired| {
             text(&desired.object, &["spec", "forProvider", "manifest", "metadata", "name"])
         });
@@ -267,10 +276,11 @@ impl Composition<'_> {
             message: Some(message).filter(|message| !quiet && !message.is_empty()),
             cause: health.cause,
         };
-        Leaf { status, state: health.state, counted }
+        ComposedResource { status, state: health.state, counted }
     }
 
-    /// Kinds of which core set out to create as many as are missing: the API server refused those.
+    /// Kinds with as many missing objects as unseen slots. Crossplane set out to create these
+    /// objects, so the API server must have rejected them.
     fn refused_kinds(&self) -> BTreeSet<&str> {
         let seen: BTreeSet<(&str, &str)> = self
             .observed
@@ -291,40 +301,43 @@ impl Composition<'_> {
     }
 }
 
-/// How often each stands there.
+/// The number of occurrences of each kind.
 fn count<'k>(kinds: impl Iterator<Item = &'k str>) -> BTreeMap<&'k str, usize> {
     let mut counts = BTreeMap::new();
     kinds.for_each(|kind| *counts.entry(kind).or_default() += 1);
     counts
 }
 
-/// A resource that was refused because something is missing merely waits, as long as another
-/// resource is not ready: a name that we gave is known, and referred to, before the resource
-/// exists.
-fn excuse(leaves: &mut [Leaf]) {
-    // A chart or a repository that Helm or Argo CD do not find is not a resource of ours.
-    let named = |leaf: &Leaf| !["Release", "Application"].contains(&leaf.status.kind.as_str());
-    let blames = |leaf: &Leaf| {
-        let message = leaf.status.message.as_deref().unwrap_or_default();
-        leaf.state == State::Failed && named(leaf) && diagnosis::may_miss_a_sibling(message)
+/// A resource that was rejected because of a missing object waits while another resource is not
+/// ready. A name that we chose can be referred to before its resource exists.
+fn excuse(resources: &mut [ComposedResource]) {
+    // A chart or a repository that Helm or Argo CD does not find is not our resource.
+    let named = |resource: &ComposedResource| {
+        !["Release", "Application"].contains(&resource.status.kind.as_str())
     };
-    let to_blame = leaves.iter().any(|leaf| leaf.counted && !leaf.status.ready && !blames(leaf));
-    for leaf in leaves.iter_mut().filter(|leaf| to_blame && blames(leaf)) {
-        leaf.state = State::Waiting;
-        leaf.status.reason = Some(Reason::Waiting.to_string());
+    let blames = |resource: &ComposedResource| {
+        let message = resource.status.message.as_deref().unwrap_or_default();
+        resource.state == State::Failed && named(resource) && diagnosis::may_miss_a_sibling(message)
+    };
+    let to_blame = resources
+        .iter()
+        .any(|resource| resource.counted && !resource.status.ready && !blames(resource));
+    for resource in resources.iter_mut().filter(|resource| to_blame && blames(resource)) {
+        resource.state = State::Waiting;
+        resource.status.reason = Some(Reason::Waiting.to_string());
     }
 }
 
-/// Writes the cause of each resource into its line, if the engine did not know it.
-fn diagnose(leaves: &mut [Leaf], api: &str) {
-    let lines: Vec<Line<'_>> = leaves.iter().map(|leaf| leaf.status.line()).collect();
+/// Adds the cause of each resource, if the engine did not set it.
+fn diagnose(resources: &mut [ComposedResource], api: &str) {
+    let lines: Vec<Line<'_>> = resources.iter().map(|resource| resource.status.line()).collect();
     let causes = diagnosis::causes(&lines, Some(api));
-    for (leaf, cause) in leaves.iter_mut().zip(causes) {
-        leaf.status.cause = leaf.status.cause.take().or(cause);
+    for (resource, cause) in resources.iter_mut().zip(causes) {
+        resource.status.cause = resource.status.cause.take().or(cause);
     }
 }
 
-/// A time changes only when what it dates does: readiness or its reason.
+/// The time of the last change of readiness or reason.
 fn since(now: &ResourceStatus, before: Option<&ResourceStatus>, clock: Timestamp) -> String {
     let same = |before: &&ResourceStatus| {
         before.ready == now.ready && before.reason == now.reason && !before.since.is_empty()
@@ -337,13 +350,13 @@ pub(super) fn seconds(clock: Timestamp) -> String {
     Timestamp::from_second(clock.as_second()).unwrap_or(clock).to_string()
 }
 
-/// The common status; `exists` says whether anything was observed.
-pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
-    let counted = || leaves.iter().filter(|leaf| leaf.counted);
-    let ready = counted().filter(|leaf| leaf.status.ready).count();
-    let phase = if leaves.iter().any(|leaf| leaf.state == State::Failed) {
+/// The common status. `exists` is true if a resource was observed.
+pub(super) fn common(resources: &[ComposedResource], exists: bool) -> CommonStatus {
+    let counted = || resources.iter().filter(|resource| resource.counted);
+    let ready = counted().filter(|resource| resource.status.ready).count();
+    let phase = if resources.iter().any(|resource| resource.state == State::Failed) {
         Phase::Failed
-    } else if leaves.iter().all(|leaf| leaf.status.ready) {
+    } else if resources.iter().all(|resource| resource.status.ready) {
         Phase::Ready
     } else if exists {
         Phase::Provisioning
@@ -353,13 +366,13 @@ pub(super) fn common(leaves: &[Leaf], exists: bool) -> CommonStatus {
     CommonStatus {
         phase,
         progress: format!("{ready}/{}", counted().count()),
-        resources: leaves.iter().map(|leaf| leaf.status.clone()).collect(),
+        resources: resources.iter().map(|resource| resource.status.clone()).collect(),
         spec_hash: None,
         ..CommonStatus::default()
     }
 }
 
-/// An object without nulls and empty strings: a field that is not known is absent.
+/// An object without nulls and empty strings. Unknown fields are absent.
 pub(super) fn known(mut object: Object) -> Object {
     object.retain(|_, value| !(value.is_null() || value.as_str() == Some("")));
     object
@@ -369,7 +382,7 @@ pub(super) fn known(mut object: Object) -> Object {
 mod tests {
     use super::*;
 
-    fn leaf(slot: &str, ready: bool, refusal: Option<&str>) -> Leaf {
+    fn resource(slot: &str, ready: bool, refusal: Option<&str>) -> ComposedResource {
         let state = match refusal {
             Some(_) => State::Failed,
             None if ready => State::Available,
@@ -381,7 +394,7 @@ mod tests {
             message: refusal.map(str::to_owned),
             ..ResourceStatus::default()
         };
-        Leaf { status, state, counted: true }
+        ComposedResource { status, state, counted: true }
     }
 
     #[test]
@@ -397,7 +410,7 @@ mod tests {
         let profile = "Invalid IAM Instance Profile name";
         for (ready, message, sibling, state) in [
             (false, profile, false, State::Waiting),
-            // A change of what is ready, that names what is made just now.
+            // A ready resource with a change that refers to a resource in creation.
             (true, profile, false, State::Waiting),
             (false, profile, true, State::Failed),
             (
@@ -414,9 +427,9 @@ mod tests {
             ),
             (false, "VcpuLimitExceeded: quota", false, State::Failed),
         ] {
-            let mut leaves = [leaf("a", ready, Some(message)), leaf("b", sibling, None)];
-            excuse(&mut leaves);
-            assert!(leaves[0].state == state, "{message}, beside what is ready: {sibling}");
+            let mut resources = [resource("a", ready, Some(message)), resource("b", sibling, None)];
+            excuse(&mut resources);
+            assert!(resources[0].state == state, "{message}, sibling is ready: {sibling}");
         }
     }
 }

@@ -1,16 +1,17 @@
-//! The engine with an API of its own: a disk, a machine that needs it, and what else a test wants.
+//! Tests of the engine with a small API: a disk, a machine that needs it, and resources of single
+//! tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod condition;
 mod deletion;
 mod envelope;
-mod leaving;
 mod namespace;
 mod native;
 mod objects;
-mod pinned;
+mod ordered_removal;
 mod presence;
+mod preserved;
 mod revision;
 mod secret;
 mod stalled;
@@ -23,12 +24,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Addition, Answer, Composite, Composition, MARK};
+use super::{Addition, Composite, Composition, CompositionResult, OWNED_LABEL};
 use crate::error::Error;
 use crate::models::{self, Kind};
 use crate::settings::Common;
 
-/// A managed resource as small as they come.
+/// A minimal managed resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 struct Disk {
@@ -67,7 +68,7 @@ fn disk(region: &str) -> Disk {
     Disk { region: Some(region.to_owned()), ..Disk::default() }
 }
 
-/// A composite and what was observed of it.
+/// A composite and its observed resources.
 struct Test {
     xr: Value,
     details: BTreeMap<String, Vec<u8>>,
@@ -95,7 +96,7 @@ fn legacy() -> Test {
     }
 }
 
-/// The same in the namespaced flavour.
+/// A composite of the namespaced API.
 fn namespaced() -> Test {
     let xr = json!({
         "apiVersion": "m.example.org/v1", "kind": "Thing",
@@ -106,9 +107,9 @@ fn namespaced() -> Test {
 }
 
 impl Test {
-    /// With a resource of ours, as it was observed.
+    /// Adds an observed resource with our label.
     fn with(mut self, slot: &str, mut object: Value) -> Self {
-        object["metadata"]["labels"][MARK] = json!("true");
+        object["metadata"]["labels"][OWNED_LABEL] = json!("true");
         if object["metadata"]["name"].is_null() {
             object["metadata"]["name"] = json!(format!("{slot}-name"));
         }
@@ -119,28 +120,28 @@ impl Test {
     fn compose(
         &self,
         api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<CompositionResult, Error> {
         let (Value::Object(xr), observed) = (self.xr.clone(), self.observed.clone()) else {
-            panic!("an object")
+            panic!("not an object")
         };
         let xr = Composite::read(xr, self.details.clone())?;
         let mut random = |bytes: &mut [u8]| bytes.fill(self.random);
         let observed = observed.into_iter().map(|(slot, object, details)| match object {
             Value::Object(object) => (slot, object, details),
-            _ => panic!("an object"),
+            _ => panic!("not an object"),
         });
         let now = "2026-11-21T09:00:00Z".parse().unwrap();
         let mut composition =
             Composition::new(xr, "things", &self.settings, observed, now, &mut random);
         api(&mut composition)?;
-        composition.finish(
+        composition.build(
             json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
             &[Addition::field("late", 2)],
         )
     }
 }
 
-/// A managed resource that was observed, with these conditions: type, status, reason, message.
+/// An observed managed resource with these conditions: type, status, reason, message.
 fn observed(conditions: &[(&str, &str, &str, &str)]) -> Value {
     let condition = |(kind, status, reason, message): &(&str, &str, &str, &str)| json!({"type": kind, "status": status, "reason": reason, "message": message});
     json!({
@@ -154,13 +155,13 @@ fn ready() -> Value {
     observed(&[("Ready", "True", "Available", ""), ("Synced", "True", "ReconcileSuccess", "")])
 }
 
-fn object(answer: &Answer, slot: &str) -> Value {
+fn object(answer: &CompositionResult, slot: &str) -> Value {
     Value::Object(
         answer.resources.get(slot).unwrap_or_else(|| panic!("{slot} is not composed")).0.clone(),
     )
 }
 
-fn slots(answer: &Answer) -> Vec<&str> {
+fn slots(answer: &CompositionResult) -> Vec<&str> {
     answer.resources.keys().map(String::as_str).collect()
 }
 

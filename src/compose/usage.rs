@@ -1,4 +1,4 @@
-//! Usages: the order in which a composite's resources are deleted.
+//! Usages: the deletion order of a composite's resources.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::value::Object;
 
 impl Composition<'_> {
-    /// Keeps the resource in slot `of` until the one in slot `by` is gone, when the composite is
-    /// deleted. Composed once both are asked for; both get a name, for a selector would take the
-    /// first match. One that exists stays as it is while an end of it has to wait, as after
-    /// somebody deleted that end by hand.
+    /// Blocks the deletion of the resource in slot `of` until the resource in slot `by` is deleted,
+    /// when the composite is deleted. The Usage is composed once both resources are desired. Both
+    /// get names, because a selector would use the first match. An existing Usage is preserved
+    /// while one of its resources waits, for example after a person deleted that resource.
     pub fn usage(&mut self, of: &str, by: &str) -> Result<(), Error> {
         let slot = format!("usage-{of}-by-{by}");
         let ends = (self.end(of), self.end(by));
@@ -40,7 +40,7 @@ impl Composition<'_> {
         self.insert(&slot, usage, false)
     }
 
-    /// Our part of an observed Usage's spec.
+    /// The fields of an observed Usage's spec that we set.
     fn running_usage(&self, slot: &str) -> Option<Value> {
         let spec = self.observed.get(slot)?.object.get("spec").cloned().unwrap_or_default();
         Some(json!({"of": spec["of"], "by": spec["by"], "replayDeletion": true}))

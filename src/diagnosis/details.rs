@@ -1,10 +1,10 @@
-//! The parameters of a cause: what a message says beyond its code.
+//! The parameters of a cause: details of a message besides its code.
 
 use std::collections::BTreeMap;
 
 use super::{Code, Line};
 
-/// The keys of Settings that the words of a cloud lead to: by words in lower case, and by API.
+/// The keys of Settings for the words of a cloud: by words in lower case, and by API.
 const SETTINGS: &[(&str, &[(&str, &str)])] = &[
     ("invalidamiid", &[("gpu-workspace", "gpuWorkspace.amis")]),
     (
@@ -26,12 +26,12 @@ const SETTINGS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// The longest value of a parameter in bytes.
-const LONGEST: usize = 120;
+const MAX_VALUE_LEN: usize = 120;
 
-/// The shortest name, in letters, by which a message can blame a resource.
-const SHORTEST: usize = 4;
+/// Minimum number of letters of a name that identifies a resource in a message.
+const MIN_NAME_LEN: usize = 4;
 
-/// What a message says beyond its code; `lower` is the same in lower case.
+/// The details of a message besides its code. `lower` is the message in lower case.
 pub(super) fn details(
     code: Code,
     message: &str,
@@ -65,14 +65,14 @@ pub(super) fn details(
         Code::WaitsForSecret => vec![("secret", secret(message))],
         _ => Vec::new(),
     };
-    let fits = |value: &&str| !value.is_empty() && value.len() <= LONGEST;
+    let fits = |value: &&str| !value.is_empty() && value.len() <= MAX_VALUE_LEN;
     let known = found.into_iter().filter_map(|(name, value)| Some((name, value.filter(fits)?)));
     known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Whose message it is, and of which of its services.
+/// The cloud that wrote the message, and its service.
 fn cloud<'m>(message: &'m str, lower: &str) -> Vec<(&'static str, Option<&'m str>)> {
-    // As the SDK of AWS writes it: `operation error EC2: RunInstances, ...`.
+    // The format of AWS's SDK: `operation error EC2: RunInstances, ...`.
     let service = after(message, "operation error ", ":");
     let is = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let provider = if service.is_some() {
@@ -94,13 +94,13 @@ fn quota(message: &str) -> Option<&str> {
         .or_else(|| after(message, "Quota '", "'"))
         .or_else(|| message.contains("vCPU limit").then_some("vCPUs"))
         .or_else(|| {
-            // As Azure writes it: `exceeding approved Total Regional Cores quota`.
+            // The format of Azure: `exceeding approved Total Regional Cores quota`.
             let (_, rest) = message.split_once("exceeding approved ")?;
             rest.split_once(" quota").map(|(quota, _)| quota)
         })
 }
 
-/// The key of Settings that names what does not exist; of an unknown API, the likeliest.
+/// The key of Settings that names a missing object. If the API is unknown, the likeliest key.
 fn settings(lower: &str, api: Option<&str>) -> Option<&'static str> {
     let (_, keys) = SETTINGS.iter().find(|(words, _)| lower.contains(words))?;
     let own = keys.iter().find(|(name, _)| Some(*name) == api);
@@ -108,8 +108,8 @@ fn settings(lower: &str, api: Option<&str>) -> Option<&'static str> {
 }
 
 /// Name, kind and group of a provider config. Crossplane's runtime writes
-/// `ProviderConfig.aws.upbound.io "default" not found`, controller-runtime
-/// `providerconfigs.aws.upbound.io "default" not found`, and this function
+/// `ProviderConfig.aws.upbound.io "default" not found`, controller-runtime writes
+/// `providerconfigs.aws.upbound.io "default" not found`. This function writes
 /// `ProviderConfig default (aws.upbound.io)`.
 fn provider_config(message: &str) -> Vec<(&'static str, Option<&str>)> {
     const KINDS: [(&str, &str); 4] = [
@@ -146,14 +146,14 @@ fn secret(message: &str) -> Option<&str> {
     after(message, "ecret \"", "\"").or_else(|| after(message, "ecrets \"", "\""))
 }
 
-/// The text after `begin` as far as one of the characters `ends`.
+/// The text between `begin` and the first of the characters in `ends`.
 fn after<'m>(message: &'m str, begin: &str, ends: &str) -> Option<&'m str> {
     let (_, rest) = message.split_once(begin)?;
     rest.split(|c| ends.contains(c)).next().filter(|found| !found.is_empty())
 }
 
-/// The resource that a message, in lower case, blames: one that is not ready, whose name in the
-/// cloud, slot or kind is in it. The longest name counts.
+/// The resource that a message, in lower case, blames. It is not ready, and the message contains
+/// its external name, slot or kind. The longest match wins.
 pub(super) fn blamed<'l>(
     line: &Line<'_>,
     lines: &'l [Line<'l>],
@@ -165,7 +165,7 @@ pub(super) fn blamed<'l>(
             other.external_name.map(str::to_lowercase).filter(|name| lower.contains(name));
         let own = [other.slot, other.kind].map(letters);
         let named = own.into_iter().filter(|name| packed.contains(name.as_str()));
-        named.chain(external).map(|name| name.len()).filter(|length| *length >= SHORTEST).max()
+        named.chain(external).map(|name| name.len()).filter(|length| *length >= MIN_NAME_LEN).max()
     };
     let others = lines.iter().filter(|other| {
         !other.ready && other.slot != line.slot && other.kind != line.kind && other.kind != "Usage"

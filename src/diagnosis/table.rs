@@ -1,32 +1,32 @@
-//! The table: from the words of providers, Crossplane and this function to causes.
+//! The table of causes, by texts of providers, Crossplane and this function.
 
 use super::Code;
 
 /// Words and their cause.
 pub(super) struct Row {
-    /// Lower-case words. One of them has to be in the message. ` & ` stands between words that all
-    /// have to be there.
+    /// Lower-case texts. A message has to contain one of them. ` & ` separates texts that must all
+    /// be in the message.
     words: &'static [&'static str],
-    /// What they mean.
+    /// The cause.
     pub code: Code,
-    /// What they mean for the state of the resource.
+    /// The effect on the state of the resource.
     pub effect: Effect,
 }
 
-/// What words mean for the state of a resource whose provider reports them as an error.
+/// The effect of an error of a provider on the state of its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// The resource has failed.
     Fails,
     /// The resource waits.
     Waits,
-    /// The resource waits as long as another resource of its environment is not ready, and has
-    /// failed otherwise.
+    /// The resource waits while another resource of its environment is not ready. Otherwise it has
+    /// failed.
     WaitsForSiblings,
 }
 
 impl Row {
-    /// Whether a message in lower case has the words.
+    /// Whether a message in lower case contains the texts.
     pub fn fits(&self, lower: &str) -> bool {
         self.words.iter().any(|words| words.split(" & ").all(|word| lower.contains(word)))
     }
@@ -36,9 +36,9 @@ const fn row(code: Code, effect: Effect, words: &'static [&'static str]) -> Row 
     Row { words, code, effect }
 }
 
-/// The first row that fits counts.
+/// The first row that fits wins.
 pub(super) static TABLE: &[Row] = &[
-    // Crossplane's own words on an environment that it cannot compose.
+    // Crossplane's texts about an environment that it cannot compose.
     row(
         Code::Uncomposed,
         Effect::Fails,
@@ -122,7 +122,7 @@ pub(super) static TABLE: &[Row] = &[
             "cannot get referenced provider config",
             "cannot get providerconfig",
             "providerconfig & not found",
-            // Our own words: the providers of the clouds say nothing at all.
+            // Our own text: the providers of the clouds report no error.
             "its provider has not answered",
         ],
     ),
@@ -179,7 +179,7 @@ pub(super) static TABLE: &[Row] = &[
         ],
     ),
     row(Code::ProviderMissing, Effect::WaitsForSiblings, &["no matches for kind"]),
-    // A name that the function gave is known, and referred to, before the resource exists.
+    // A name that the function chose can be referred to before its resource exists.
     row(
         Code::Unknown,
         Effect::WaitsForSiblings,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A resource that its provider refused with this message.
+/// A resource that its provider rejected with this message.
 fn failed<'l>(kind: &'l str, message: &'l str) -> Line<'l> {
     Line { slot: "own", kind, reason: Some("Failed"), message: Some(message), ..Line::default() }
 }

@@ -1,4 +1,4 @@
-//! What each cause is called, and what helps.
+//! The headline and the remediation of each cause.
 
 use super::{Cause, Code};
 
@@ -78,15 +78,15 @@ impl Cause {
         }
     }
 
-    /// What to do about it, in whole sentences.
+    /// The remediation, in whole sentences.
     pub fn remediation(&self) -> &'static str {
         match self.code {
             Code::QuotaExceeded => {
-                "Choose a smaller size, delete what you no longer need, or ask the platform team for \
+                "Choose a smaller size, delete unused resources, or ask the platform team for \
                  a higher quota."
             }
             Code::NoCapacity => "Try again later, or choose another machine type or region.",
-            Code::Throttled => "You need to do nothing: the provider retries automatically.",
+            Code::Throttled => "No action is needed: the provider retries automatically.",
             Code::CredentialsInvalid => {
                 "Ask the platform team to renew the provider's credentials."
             }
@@ -98,12 +98,12 @@ impl Cause {
                 "Ask the platform team to grant the permission to the provider's identity."
             }
             Code::NameTaken if self.param("conflict") == Some("rule") => {
-                "Delete the rule that somebody else created."
+                "Delete the rule that another user created."
             }
             Code::NameTaken if self.param("conflict") == Some("deleted") => {
                 "Wait for a week, or create a new environment."
             }
-            Code::NameTaken => "Choose another name, or delete what has the name.",
+            Code::NameTaken => "Choose another name, or delete the resource with this name.",
             Code::SettingsReference => "Ask the platform team to correct the Settings.",
             Code::ProviderConfigMissing => {
                 "Ask the platform team to check that it exists and that its provider runs. `paved \
@@ -113,9 +113,9 @@ impl Cause {
                 "Ask the platform team to check that the provider is installed. `paved doctor` shows \
                  which one is missing."
             }
-            Code::WaitsFor => "You need to do nothing: creation continues automatically.",
+            Code::WaitsFor => "No action is needed: creation continues automatically.",
             Code::WaitsForSecret => {
-                "You need to do nothing if the environment creates the Secret. If the wait lasts, ask \
+                "No action is needed if the environment creates the Secret. If the wait lasts, ask \
                  the platform team for the Secret."
             }
             Code::Paused => "Remove the annotation crossplane.io/paused to continue.",
@@ -135,7 +135,9 @@ impl Cause {
                  composite show which."
             }
             Code::InvalidSpec => "Correct the fields that the message names.",
-            Code::InvalidSettings => "Ask the platform team to correct what the message names.",
+            Code::InvalidSettings => {
+                "Ask the platform team to correct the Settings in the message."
+            }
             Code::WouldDelete => {
                 "Nothing was changed. Follow the message, or ask the platform team to report it."
             }
@@ -168,7 +170,7 @@ impl Cause {
     }
 }
 
-/// A slot in words, if its dashes stand between words: `security-group`, not `ssh-192.0.2.0/24`.
+/// A slot in words, if its dashes separate words: `security-group`, not `ssh-192.0.2.0/24`.
 fn readable(slot: &str) -> String {
     let is_words = slot.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     if is_words { slot.replace('-', " ") } else { slot.to_owned() }

@@ -1,4 +1,4 @@
-//! Settings from an EnvironmentConfig: asked for, awaited, laid over the input.
+//! Settings from an EnvironmentConfig: requested, awaited, merged over the input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -9,7 +9,7 @@ use super::*;
 
 const XR: &str = "GpuDevWorkspace";
 
-/// A workspace whose input names an EnvironmentConfig; `capabilities` are what core says of itself.
+/// A workspace with an input that names an EnvironmentConfig. Crossplane sends `capabilities`.
 fn request(capabilities: &[Capability]) -> RunFunctionRequest {
     let xr = json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": XR, "metadata": {"name": "ada", "uid": "abcde"},
@@ -76,7 +76,7 @@ fn requirements_match_crossplanes_capabilities() {
 }
 
 #[test]
-fn while_it_asks_it_neither_refuses_nor_composes() {
+fn pending_requirements_return_no_results_and_no_resources() {
     let response = answer(request(&[]));
     assert_eq!(response.results, []);
     assert_eq!(response.conditions, []);
@@ -102,7 +102,7 @@ fn settings_of_the_first_request_need_no_second_call() {
 }
 
 #[test]
-fn settings_that_an_earlier_call_asked_for_need_no_second_call() {
+fn settings_requested_by_an_earlier_call_need_no_second_call() {
     let mut seeded = request(&[Capability::Capabilities, Capability::RequiredResources]);
     let found = environment_config(&json!({}));
     seeded.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), found);
@@ -145,7 +145,7 @@ fn environment_config_is_merged_over_the_input() {
         assert!(!slots.contains_key("ssh-10.0.0.0/8"), "lists replace");
         assert!(
             response.requirements.is_some(),
-            "core takes an answer that no longer asks for one that changed its mind"
+            "Crossplane takes a dropped requirement for a changed requirement"
         );
     }
 }
@@ -168,7 +168,7 @@ fn missing_environment_config_is_a_warning() {
 }
 
 #[test]
-fn mistakes_in_it_are_refused_like_those_in_the_input() {
+fn mistakes_in_environment_config_are_rejected_like_mistakes_in_the_input() {
     let mut request = request(&[]);
     let config = environment_config(&json!({"gpuWorkspace": {"ami": "ami-1"}}));
     request.required_resources.insert(SETTINGS_REQUIREMENT.to_owned(), config);
@@ -219,7 +219,7 @@ fn resource_of_an_earlier_step_is_never_replaced() {
     assert_eq!(response.desired, Some(theirs));
 }
 
-/// A virtual environment of the claims API, whose Composition looks up the namespace.
+/// A virtual environment of the claims API. Its Composition looks up the namespace.
 fn virtual_environment(settings_from: bool) -> RunFunctionRequest {
     let xr = json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": "XEnvironment",
@@ -270,12 +270,12 @@ fn crossplane_1_20_is_asked_for_an_extra_resource() {
     assert!(second.desired.as_ref().unwrap().resources.contains_key("host-namespace"));
     assert_eq!(
         second.requirements, first.requirements,
-        "Crossplane takes an answer that asks for the same"
+        "Crossplane accepts an answer with the same requirements"
     );
 }
 
 #[test]
-fn settings_and_a_namespace_are_asked_for_together() {
+fn settings_and_namespace_are_requested_together() {
     let mut request = virtual_environment(true);
     request
         .required_resources
@@ -304,7 +304,7 @@ fn namespace_of_another_composite_is_fatal() {
         assert_eq!(condition.status(), ConditionStatus::ConditionFalse);
         assert!(
             response.requirements.unwrap().resources.contains_key(NAMESPACE),
-            "Crossplane watches it"
+            "Crossplane keeps watching the namespace"
         );
     }
 }

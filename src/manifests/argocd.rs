@@ -1,4 +1,4 @@
-//! Health checks for Argo CD, which has no rule for the kinds of an API group of ours.
+//! Health checks for Argo CD, which has no rules for our kinds.
 
 use serde_json::{Map, Value, json};
 
@@ -7,8 +7,8 @@ use crate::apis::{APIS, Flavour};
 /// The script, in Argo CD's Lua. It is the same for all kinds.
 const HEALTH: &str = include_str!("argocd/health.lua");
 
-/// The ConfigMap of Argo CD, with a health check for each kind of an API group. For server-side
-/// apply, which leaves the other keys of the ConfigMap.
+/// The ConfigMap of Argo CD, with a health check for each kind of an API group. Apply it
+/// server-side, which preserves the other keys of the ConfigMap.
 pub fn config_map(flavour: Flavour, group: &str) -> Value {
     let kinds = APIS.iter().flat_map(|api| {
         let info = api.info();

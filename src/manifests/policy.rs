@@ -1,24 +1,25 @@
-//! The admission policies that keep users from writing what Crossplane writes into claims and
-//! composites: which composite a claim is bound to, and what a composite is made of.
+//! The admission policies that protect Crossplane's fields in claims and composites: the reference
+//! from a claim to its composite, and from a composite to its resources.
 //!
-//! Crossplane trusts these fields. A claim bound to another composite's name takes it over, and
-//! before Crossplane 2.4 a composite that names foreign resources has them deleted.
+//! Crossplane trusts these fields. A claim with a reference to another composite takes that
+//! composite over. Before Crossplane 2.4, a composite that names foreign resources has them
+//! deleted.
 
 use serde_json::{Value, json};
 
 use crate::apis::{APIS, Flavour};
 
-/// The user that Crossplane's own chart runs Crossplane as.
+/// The user of Crossplane in Crossplane's own chart.
 pub const CROSSPLANE: &str = "system:serviceaccount:crossplane-system:crossplane";
 
-/// The ClusterRole that exempts its subjects, such as a tool that restores backups.
+/// The ClusterRole that exempts its subjects, for example a tool that restores backups.
 pub const RESTORE_ROLE: &str = "paved-road-restore";
 
-/// The right that exempts a user. It is a right to a resource that nobody serves, in a group of its
-/// own: Crossplane's `edit` roles give every verb on claims and composites.
+/// The right that exempts a user. Its resource does not exist, and its group is only for it,
+/// because Crossplane's `edit` roles grant every verb on claims and composites.
 const RESTORE: (&str, &str, &str) = ("paved-road.fn.crossplane.io", "references", "restore");
 
-/// How a condition begins that exempts one user; `!= '<user>'` follows.
+/// The beginning of a condition that exempts one user. `!= '<user>'` follows.
 pub const NOT_BY: &str = "request.userInfo.username";
 
 /// The condition that exempts the subjects of [`RESTORE_ROLE`].
@@ -27,7 +28,7 @@ pub fn exempts_restore() -> String {
     format!("!authorizer.group('{group}').resource('{resource}').check('{verb}').allowed()")
 }
 
-/// The kinds that have fields of Crossplane's.
+/// The kinds with fields that belong to Crossplane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarded {
     /// Claims: `spec.resourceRef`.
@@ -39,7 +40,7 @@ pub enum Guarded {
 }
 
 impl Guarded {
-    /// The guarded kinds of a flavour.
+    /// The guarded kinds of the claims API or the namespaced API.
     pub fn for_flavour(flavour: Flavour) -> &'static [Self] {
         match flavour {
             Flavour::Claims => &[Self::Claims, Self::ClaimedComposites],
@@ -56,7 +57,7 @@ impl Guarded {
         }
     }
 
-    /// A policy's name begins with this; the API group follows.
+    /// The beginning of a policy's name. The API group follows.
     fn name(self) -> &'static str {
         match self {
             Self::Claims => "paved-road-claims",
@@ -77,14 +78,14 @@ impl Guarded {
         all
     }
 
-    /// What a policy checks of the fields, in CEL, with a message for each.
+    /// A policy's checks of the fields, in CEL, with a message for each.
     pub fn validations(self) -> Vec<Value> {
         self.fields().iter().map(|field| validation(field)).collect()
     }
 }
 
-/// The policies for API groups, their bindings, and the role that exempts. `crossplane` is the user
-/// that Crossplane runs as.
+/// The policies of API groups, their bindings, and the role that exempts. `crossplane` is the user
+/// of Crossplane.
 pub fn policies(groups: &[(Flavour, &str)], crossplane: &str) -> Vec<Value> {
     let mut documents = vec![restore_role()];
     for (flavour, group) in groups {
@@ -141,7 +142,7 @@ fn policy(guarded: Guarded, name: &str, group: &str, crossplane: &str) -> Value 
     })
 }
 
-/// The field is as it was: set in both or in neither, and the same.
+/// The field is unchanged: set both before and after with the same value, or not set at all.
 fn validation(field: &str) -> Value {
     let (is, was) = (has("object", field), has("oldObject", field));
     let expression = format!(
@@ -153,7 +154,7 @@ fn validation(field: &str) -> Value {
     json!({"expression": expression, "message": message})
 }
 
-/// Whether an object has a field, in CEL: every part of its path is tested.
+/// Whether an object has a field, in CEL. Every segment of the field's path is tested.
 fn has(object: &str, field: &str) -> String {
     let mut path = object.to_owned();
     let mut tests = Vec::new();
@@ -164,7 +165,7 @@ fn has(object: &str, field: &str) -> String {
     tests.join(" && ")
 }
 
-/// Checks the name of a user: a policy quotes it.
+/// Checks that a policy can quote the name of a user.
 pub fn user(text: &str) -> Result<String, String> {
     let fit = |c: char| c.is_ascii_alphanumeric() || "-_.:@/".contains(c);
     if !text.is_empty() && text.len() <= 253 && text.chars().all(fit) {

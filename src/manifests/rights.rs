@@ -13,19 +13,19 @@ use serde_json::Value;
 use crate::models::aws::{cloudfront, ec2, eks, iam, rds, s3};
 use crate::models::{Kind, Managed, Provider, azure as aks, gcp as google};
 
-/// A part of an API with a cloud of its own. The platform team grants the rights of the parts that
-/// it uses.
+/// An API, or a component of an API with a cloud of its own. The platform team grants the rights of
+/// the components that it uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Name of the API, for example `unified-environment`.
     pub api: &'static str,
-    /// Name of the part, for example `database`. Empty: the API has one part.
+    /// Name of the component, for example `database`. Empty if the API has only one.
     pub name: &'static str,
-    /// The kinds that the part composes, also for environments of earlier schema revisions.
+    /// The kinds that the component composes, also in earlier schema revisions.
     pub kinds: &'static [Kind],
 }
 
-/// The parts of all APIs.
+/// The components of all APIs.
 pub static PARTS: &[Part] = &[
     Part {
         api: "gpu-workspace",
@@ -91,12 +91,12 @@ pub static PARTS: &[Part] = &[
 ];
 
 impl Part {
-    /// The cloud of the part.
+    /// The component's cloud.
     pub fn cloud(&self) -> Option<Provider> {
         self.kinds.first().map(|kind| kind.provider)
     }
 
-    /// The name of the part's files: `virtual-environment-eks`.
+    /// The name of the component's files: `virtual-environment-eks`.
     fn file(&self) -> String {
         let dash = if self.name.is_empty() { "" } else { "-" };
         format!("{}{dash}{}", self.api, self.name)
@@ -159,7 +159,7 @@ pub fn documents(cloud: Cloud, settings: &Value) -> Vec<Document> {
     named.into_iter().map(document).collect()
 }
 
-/// The parts in a cloud.
+/// The components in a cloud.
 fn parts(provider: Provider) -> impl Iterator<Item = &'static Part> {
     PARTS.iter().filter(move |part| part.cloud() == Some(provider))
 }

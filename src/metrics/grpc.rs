@@ -1,6 +1,6 @@
-//! The `grpc_server_*` series: names, labels and help of function-sdk-go's and function-sdk-rust's
-//! servers, so that one dashboard serves all functions. As there, only unary calls are counted and
-//! every series starts at zero.
+//! The `grpc_server_*` series have the names, labels and help of function-sdk-go's and
+//! function-sdk-rust's servers. One dashboard can serve all functions. As in those servers, only
+//! unary calls are counted and every series starts at zero.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) const RUN_FUNCTION: &str =
 
 const HEALTH: &str = "grpc.health.v1.Health";
 
-/// What the server offers: type of call, service, method.
+/// The server's methods: type of call, service, method.
 const METHODS: [Method; 5] = [
     Method { grpc_type: "unary", grpc_service: SERVICE_NAME, grpc_method: "RunFunction" },
     Method { grpc_type: "unary", grpc_service: HEALTH, grpc_method: "Check" },
@@ -39,7 +39,7 @@ const METHODS: [Method; 5] = [
     },
 ];
 
-/// The codes' names as grpc-go writes them, by number.
+/// The names of the codes in grpc-go, by number.
 const CODES: [&str; 17] = [
     "OK",
     "Canceled",
@@ -121,7 +121,7 @@ impl Calls {
 }
 
 impl Method {
-    /// The unary method of a path; streams are not counted.
+    /// The unary method of a path. Streams are not counted.
     fn unary(path: &str) -> Option<Self> {
         match path {
             RUN_FUNCTION => Some(METHODS[0]),
@@ -135,8 +135,8 @@ impl Method {
     }
 }
 
-/// One call; counted as handled once, when its status is known, or as canceled when it is dropped
-/// before.
+/// One call. It is counted as handled once: when its status is known, or as canceled if it is
+/// dropped before.
 struct Call {
     method: Method,
     calls: Arc<Calls>,
@@ -170,7 +170,7 @@ fn status(headers: &HeaderMap) -> Option<Code> {
     Some(Code::from_bytes(headers.get("grpc-status")?.as_bytes()))
 }
 
-/// Counts the calls of the services below it.
+/// Counts the calls of the services that it wraps.
 #[derive(Clone)]
 pub(crate) struct CountCalls(pub(super) Arc<Calls>);
 
@@ -182,7 +182,7 @@ impl<S> Layer<S> for CountCalls {
     }
 }
 
-/// A service whose calls are counted.
+/// A service with counted calls.
 #[derive(Clone)]
 pub(crate) struct Counted<S> {
     inner: S,
@@ -216,7 +216,7 @@ where
     }
 }
 
-/// A response whose status comes in its trailers.
+/// A response with its status in the trailers.
 pub(crate) struct CountedBody<B> {
     inner: B,
     call: Option<Call>,

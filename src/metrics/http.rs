@@ -37,7 +37,8 @@ fn wants_classic(headers: &HeaderMap) -> bool {
     accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
 }
 
-/// The older format names a counter's family as its samples, with `_total`, and has no end mark.
+/// The older format has the name of a counter's samples, with `_total`, also in its head. It has no
+/// end mark.
 fn classic(openmetrics: &str) -> String {
     let counters: HashSet<_> = openmetrics
         .lines()

@@ -1,6 +1,6 @@
 //! Amazon Web Services, by service.
 //!
-//! Fields and their types are those of provider-upjet-aws 2.6; both flavours take the same ones.
+//! Fields and types are those of provider-upjet-aws 2.6, the same in both scopes.
 
 pub mod cloudfront;
 pub mod ec2;

@@ -1,7 +1,7 @@
-//! The attributes that all models share, said once.
+//! The attributes that all models share.
 
-/// Declares the structs of a model: camelCase, every field optional, and one that says nothing left
-/// out of the output.
+/// Declares the structs of a model in camelCase. Every field is optional, and the output leaves out
+/// empty fields.
 macro_rules! model {
     ($(
         $(#[$about:meta])*

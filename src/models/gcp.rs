@@ -1,6 +1,6 @@
-//! Google Cloud: clusters, databases, buckets, and who may use them.
+//! Google Cloud: clusters, databases, buckets, and access to them.
 //!
-//! Fields and their types are those of provider-upjet-gcp 3.0; both flavours take the same ones.
+//! Fields and types are those of provider-upjet-gcp 3.0, the same in both scopes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Kind, Managed, SecretKeyRef, Selector, Unread};
 
 impl Managed for Cluster {
     const KIND: Kind =
-        Kind::gcp("container", "Cluster").labelled("resourceLabels").beside(&["initProvider"]);
+        Kind::gcp("container", "Cluster").labelled("resourceLabels").spec_fields(&["initProvider"]);
     type Status = ClusterStatus;
 }
 
@@ -53,36 +53,36 @@ impl Managed for ProjectIamMember {
 model! {
     /// A GKE cluster. Its secret has a `kubeconfig` with the server and its CA, but no token.
     pub struct Cluster {
-        /// Region or zone; a regional cluster has nodes in three zones.
+        /// Region or zone. A regional cluster has nodes in three zones.
         pub location: Option<String>,
-        /// Zones of the nodes, all of the cluster's region; none: Google chooses.
+        /// Zones of the nodes, all in the cluster's region. Empty: Google chooses.
         pub node_locations: Vec<String>,
         /// The VPC network, by name.
         pub network: Option<String>,
-        /// The subnet of the nodes, by name; none: that of the region in an automatic network.
+        /// The subnet of the nodes, by name. Absent: the region's subnet in an automatic network.
         pub subnetwork: Option<String>,
         /// `VPC_NATIVE`: pods have addresses of the VPC, which a private database can answer.
         pub networking_mode: Option<String>,
-        /// Secondary ranges of the subnet; none: GKE makes them.
+        /// Secondary ranges of the subnet. Absent: GKE creates them.
         pub ip_allocation_policy: Option<IpAllocationPolicy>,
-        /// Whether the pool that GKE insists on making is removed; node pools are resources of
-        /// their own.
+        /// Whether the default pool, which GKE always creates, is removed. Node pools are separate
+        /// resources.
         pub remove_default_node_pool: Option<bool>,
-        /// Nodes of the pool that is removed; GKE wants at least 1.
+        /// Nodes of the default pool. GKE requires at least 1.
         pub initial_node_count: Option<i64>,
-        /// Machines of the pool that is removed. Set this in `initProvider` only: once that pool is
-        /// removed, GKE returns the machines of another pool here, and the provider would try to
+        /// Machines of the default pool. Set this in `initProvider` only. Once that pool is
+        /// removed, GKE returns the machines of another pool here. The provider would then try to
         /// change a pool that no longer exists.
         pub node_config: Option<NodeConfig>,
         /// Whether nodes and API server have public addresses.
         pub private_cluster_config: Option<PrivateClusterConfig>,
-        /// Who reaches the API server; absent: everyone.
+        /// Access to the API server. Absent: all networks have access.
         pub master_authorized_networks_config: Option<MasterAuthorizedNetworksConfig>,
-        /// Who chooses the version.
+        /// The source of the version.
         pub release_channel: Option<ReleaseChannel>,
-        /// Lets pods act as Google service accounts without keys.
+        /// Lets pods use Google service accounts without keys.
         pub workload_identity_config: Option<WorkloadIdentityConfig>,
-        /// The provider's own protection, true unless said otherwise: a deletion would hang.
+        /// The provider's own protection, true by default. A deletion would hang.
         pub deletion_protection: Option<bool>,
         /// Labels.
         pub resource_labels: BTreeMap<String, String>,
@@ -98,44 +98,44 @@ model! {
 
     /// Whether nodes and API server have public addresses.
     pub struct PrivateClusterConfig {
-        /// Nodes have private addresses only: without Cloud NAT they reach nothing outside of
-        /// Google.
+        /// Nodes have only private addresses. Without Cloud NAT they cannot reach addresses outside
+        /// of Google.
         pub enable_private_nodes: Option<bool>,
-        /// The API server has a private address only.
+        /// The API server has only a private address.
         pub enable_private_endpoint: Option<bool>,
-        /// The API server's own network, a `/28`; none: GKE takes addresses of the subnet.
+        /// The API server's own network, a `/28`. Absent: GKE uses addresses of the subnet.
         pub master_ipv4_cidr_block: Option<String>,
     }
 
-    /// Who reaches an API server, beside the cluster's own nodes.
+    /// Networks with access to an API server, besides the cluster's own nodes.
     pub struct MasterAuthorizedNetworksConfig {
-        /// From where; none: from nowhere.
+        /// The networks. Empty: no networks.
         pub cidr_blocks: Vec<CidrBlock>,
-        /// Whether everything with a public address of Google Cloud's reaches it too.
+        /// Whether all public addresses of Google Cloud have access too.
         pub gcp_public_cidrs_access_enabled: Option<bool>,
     }
 
-    /// A network that reaches an API server.
+    /// A network with access to an API server.
     pub struct CidrBlock {
         /// The network.
         pub cidr_block: Option<String>,
-        /// What it is called in the console.
+        /// Its name in the console.
         pub display_name: Option<String>,
     }
 
-    /// Which stream of GKE releases a cluster follows.
+    /// The stream of GKE releases that a cluster follows.
     pub struct ReleaseChannel {
         /// `RAPID`, `REGULAR`, `STABLE` or `EXTENDED`.
         pub channel: Option<String>,
     }
 
-    /// Where pods' identities come from.
+    /// The source of pods' identities.
     pub struct WorkloadIdentityConfig {
         /// `<project>.svc.id.goog`.
         pub workload_pool: Option<String>,
     }
 
-    /// What a cluster became.
+    /// The observed state of a cluster.
     pub struct ClusterStatus {
         /// Path of the cluster: `projects/…/locations/…/clusters/…`.
         pub id: Option<String>,
@@ -144,9 +144,9 @@ model! {
     }
 }
 
-/// `initProvider` of a cluster whose first pool is removed: its machines have small disks of the
-/// cheapest type. GKE makes the pool before it can be removed, and the usual disks of three zones
-/// are more than a new project's quota of SSDs allows.
+/// `initProvider` of a cluster, with small disks of the cheapest type for the default pool. GKE
+/// creates this pool before it can be removed. The default disks of three zones exceed a new
+/// project's quota of SSDs.
 pub fn first_pool() -> Value {
     json!({"nodeConfig": {"diskType": "pd-standard", "diskSizeGb": 20}})
 }
@@ -160,13 +160,13 @@ model! {
         pub location: Option<String>,
         /// Nodes per zone.
         pub node_count: Option<i64>,
-        /// What GKE does on its own.
+        /// Automatic actions of GKE.
         pub management: Option<NodeManagement>,
-        /// What the machines are like.
+        /// Properties of the machines.
         pub node_config: Option<NodeConfig>,
     }
 
-    /// What GKE does to nodes on its own; a release channel wants both.
+    /// GKE's automatic actions on nodes. A release channel requires both.
     pub struct NodeManagement {
         /// Replace nodes that are not healthy.
         pub auto_repair: Option<bool>,
@@ -174,20 +174,20 @@ model! {
         pub auto_upgrade: Option<bool>,
     }
 
-    /// What the machines of a pool are like.
+    /// Properties of a pool's machines.
     pub struct NodeConfig {
-        /// Machine type, such as `e2-medium`.
+        /// Machine type, for example `e2-medium`.
         pub machine_type: Option<String>,
         /// Size of the boot disk in GB.
         pub disk_size_gb: Option<i64>,
-        /// Type of the boot disk, such as `pd-standard`.
+        /// Type of the boot disk, for example `pd-standard`.
         pub disk_type: Option<String>,
-        /// Which of Google's APIs the nodes' own service account can use; IAM decides on what
+        /// Google's APIs that the nodes' own service account can use. IAM decides on its rights
         /// there.
         pub oauth_scopes: Vec<String>,
-        /// What the machine may boot.
+        /// Restrictions of the machine's boot.
         pub shielded_instance_config: Option<ShieldedInstanceConfig>,
-        /// What pods see of the machine's metadata.
+        /// The metadata of the machine that pods see.
         pub workload_metadata_config: Option<WorkloadMetadataConfig>,
         /// Labels of the machines.
         pub resource_labels: BTreeMap<String, String>,
@@ -201,13 +201,13 @@ model! {
         pub enable_integrity_monitoring: Option<bool>,
     }
 
-    /// What pods see of the machine's metadata.
+    /// The metadata of the machine that pods see.
     pub struct WorkloadMetadataConfig {
-        /// `GKE_METADATA`: workload identity; only in a cluster that has it.
+        /// `GKE_METADATA`: workload identity. Only in a cluster with workload identity.
         pub mode: Option<String>,
     }
 
-    /// What a node pool became.
+    /// The observed state of a node pool.
     pub struct NodePoolStatus {
         /// Path of the pool.
         pub id: Option<String>,
@@ -219,34 +219,34 @@ model! {
     pub struct DatabaseInstance {
         /// Region.
         pub region: Option<String>,
-        /// Engine and major version, such as `POSTGRES_17`.
+        /// Engine and major version, for example `POSTGRES_17`.
         pub database_version: Option<String>,
-        /// The provider's own protection, true unless said otherwise: a deletion would hang.
+        /// The provider's own protection, true by default. A deletion would hang.
         pub deletion_protection: Option<bool>,
-        /// Everything else.
+        /// All other properties.
         pub settings: Option<DatabaseSettings>,
     }
 
-    /// What a Cloud SQL server is like.
+    /// Properties of a Cloud SQL server.
     pub struct DatabaseSettings {
-        /// Machine type, such as `db-g1-small` (shared) or `db-custom-2-7680`.
+        /// Machine type, for example `db-g1-small` (shared) or `db-custom-2-7680`.
         pub tier: Option<String>,
-        /// `ENTERPRISE` or `ENTERPRISE_PLUS`; from PostgreSQL 16 on shared and custom tiers need
-        /// the former said.
+        /// `ENTERPRISE` or `ENTERPRISE_PLUS`. From PostgreSQL 16 on, shared and custom tiers
+        /// require `ENTERPRISE`.
         pub edition: Option<String>,
-        /// Disk in GB; it can only grow.
+        /// Disk in GB. It can only grow.
         pub disk_size: Option<i64>,
         /// `PD_SSD` or `PD_HDD`.
         pub disk_type: Option<String>,
-        /// Whether Google grows the disk by itself, beyond what was asked for.
+        /// Whether Google grows the disk automatically, beyond the requested size.
         pub disk_autoresize: Option<bool>,
         /// `ZONAL` or `REGIONAL`.
         pub availability_type: Option<String>,
-        /// Google's own protection, beside the provider's.
+        /// Google's own protection, besides the provider's.
         pub deletion_protection_enabled: Option<bool>,
         /// Backups.
         pub backup_configuration: Option<BackupConfiguration>,
-        /// Who can connect.
+        /// Access to the server.
         pub ip_configuration: Option<IpConfiguration>,
         /// Labels.
         pub user_labels: BTreeMap<String, String>,
@@ -260,19 +260,19 @@ model! {
         pub point_in_time_recovery_enabled: Option<bool>,
     }
 
-    /// Who can connect to a server. It lists no networks: connectors prove who they are instead.
+    /// Access to a server. It lists no networks: connectors authenticate instead.
     pub struct IpConfiguration {
         /// Whether it has a public address.
         pub ipv4_enabled: Option<bool>,
-        /// The VPC network where it has a private one: `projects/…/global/networks/…`.
+        /// The VPC network of its private address, if it has one: `projects/…/global/networks/…`.
         pub private_network: Option<String>,
         /// `ENCRYPTED_ONLY`: no connection without TLS.
         pub ssl_mode: Option<String>,
     }
 
-    /// What a server became.
+    /// The observed state of a server.
     pub struct DatabaseInstanceStatus {
-        /// `project:region:instance`, what Cloud SQL's connectors take.
+        /// `project:region:instance`, the name for Cloud SQL's connectors.
         pub connection_name: Option<String>,
         /// The first of its addresses.
         pub first_ip_address: Option<String>,
@@ -288,13 +288,14 @@ model! {
     pub struct Database {
         /// The server.
         pub instance_selector: Option<Selector>,
-        /// Character set, such as `UTF8`.
+        /// Character set, for example `UTF8`.
         pub charset: Option<String>,
-        /// `ABANDON`: it goes with its server. PostgreSQL drops no database that is in use.
+        /// `ABANDON`: it is deleted with its server. PostgreSQL does not drop databases that are in
+        /// use.
         pub deletion_policy: Option<String>,
     }
 
-    /// What a database became.
+    /// The observed state of a database.
     pub struct DatabaseStatus {
         /// Path of the database.
         pub id: Option<String>,
@@ -306,11 +307,12 @@ model! {
         pub instance_selector: Option<Selector>,
         /// Its password.
         pub password_secret_ref: Option<SecretKeyRef>,
-        /// `ABANDON`: it goes with its server. PostgreSQL drops no role that owns objects.
+        /// `ABANDON`: it is deleted with its server. PostgreSQL does not drop roles that own
+        /// objects.
         pub deletion_policy: Option<String>,
     }
 
-    /// What a user became.
+    /// The observed state of a user.
     pub struct UserStatus {
         /// Id in the provider's state.
         pub id: Option<String>,
@@ -318,21 +320,21 @@ model! {
 }
 
 model! {
-    /// A bucket of Cloud Storage. Its name, the external name, is unique in the world.
+    /// A bucket of Cloud Storage. Its name, the external name, is globally unique.
     pub struct Bucket {
-        /// Region, or a multi-region such as `EU`.
+        /// Region, or a multi-region, for example `EU`.
         pub location: Option<String>,
-        /// Whether IAM alone decides on access, without lists on objects.
+        /// Whether only IAM decides on access, without lists on objects.
         pub uniform_bucket_level_access: Option<bool>,
-        /// `enforced`: nothing can be made public.
+        /// `enforced`: objects cannot be made public.
         pub public_access_prevention: Option<String>,
-        /// Whether a deletion takes the objects along; without it a bucket that is not empty stays.
+        /// Whether a deletion also deletes the objects. If false, a bucket that is not empty stays.
         pub force_destroy: Option<bool>,
         /// Labels.
         pub labels: BTreeMap<String, String>,
     }
 
-    /// What a bucket became.
+    /// The observed state of a bucket.
     pub struct BucketStatus {
         /// Its name.
         pub id: Option<String>,
@@ -342,29 +344,29 @@ model! {
         pub project_number: Option<i64>,
     }
 
-    /// Gives a principal a role on a bucket.
+    /// Grants a role on a bucket to a principal.
     pub struct BucketIamMember {
         /// The bucket.
         pub bucket_selector: Option<Selector>,
-        /// The role, such as `roles/storage.objectUser`.
+        /// The role, for example `roles/storage.objectUser`.
         pub role: Option<String>,
-        /// The principal, such as `principalSet://iam.googleapis.com/…`.
+        /// The principal, for example `principalSet://iam.googleapis.com/…`.
         pub member: Option<String>,
     }
 
-    /// Gives a principal a role in a project.
+    /// Grants a role in a project to a principal.
     pub struct ProjectIamMember {
         /// The project's id.
         pub project: Option<String>,
-        /// The role, such as `roles/cloudsql.client`.
+        /// The role, for example `roles/cloudsql.client`.
         pub role: Option<String>,
-        /// The principal, such as `principalSet://iam.googleapis.com/…`.
+        /// The principal, for example `principalSet://iam.googleapis.com/…`.
         pub member: Option<String>,
-        /// What the role is limited to.
+        /// The limit of the role.
         pub condition: Option<IamCondition>,
     }
 
-    /// What a role is limited to.
+    /// The limit of a role.
     pub struct IamCondition {
         /// A short name.
         pub title: Option<String>,

@@ -1,32 +1,33 @@
 //! provider-helm: a release of a chart.
 //!
-//! Fields and their types are those of provider-helm 1.4.
+//! Fields and types are those of provider-helm 1.4.
 
 use serde_json::Value;
 
 use super::{Kind, Managed};
 
 impl Managed for Release {
-    const KIND: Kind = Kind::helm("Release").beside(&["connectionDetails", "rollbackLimit"]);
+    const KIND: Kind = Kind::helm("Release").spec_fields(&["connectionDetails", "rollbackLimit"]);
     type Status = ReleaseStatus;
 }
 
 model! {
     /// A release of a chart. Its name is the external name.
     pub struct Release {
-        /// What is installed.
+        /// The installed chart.
         pub chart: Option<Chart>,
-        /// The namespace that it goes to; the namespaced flavour does not demand one, and takes its
-        /// own.
+        /// The target namespace. The namespaced API does not require it, and uses the Release's own
+        /// namespace.
         pub namespace: Option<String>,
-        /// Whether the namespace has to be there already.
+        /// Whether the namespace has to exist already.
         pub skip_create_namespace: Option<bool>,
-        /// The chart's values. Every reader of Releases sees them: never a secret.
+        /// The chart's values. All readers of Releases can read them, so they must never contain a
+        /// secret.
         #[schemars(with = "serde_json::Map<String, Value>")]
         pub values: Option<Value>,
         /// Whether the release counts as deployed only once its workloads are ready.
         pub wait: Option<bool>,
-        /// For how long that is waited for, such as `10m0s`.
+        /// Time limit of the wait, for example `10m0s`.
         pub wait_timeout: Option<String>,
     }
 
@@ -34,19 +35,19 @@ model! {
     pub struct Chart {
         /// URL of its repository, `https://…` or `oci://…`.
         pub repository: Option<String>,
-        /// Its name there.
+        /// Its name in the repository.
         pub name: Option<String>,
-        /// Its version; none: the newest.
+        /// Its version. Absent: the newest.
         pub version: Option<String>,
     }
 
-    /// What a release became.
+    /// The observed state of a release.
     pub struct ReleaseStatus {
-        /// `deployed`, `failed`, `pending-install` and the like.
+        /// For example `deployed`, `failed` or `pending-install`.
         pub state: Option<String>,
-        /// How often it was installed, upgraded or rolled back.
+        /// The number of installations, upgrades and rollbacks.
         pub revision: Option<i64>,
-        /// Version of the chart that is installed.
+        /// Version of the installed chart.
         pub version: Option<String>,
     }
 }

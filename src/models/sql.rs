@@ -1,6 +1,6 @@
-//! provider-sql: what is on a PostgreSQL server. Names are external names.
+//! provider-sql: objects on a PostgreSQL server. Their names are external names.
 //!
-//! Fields and their types are those of provider-sql 0.16.
+//! Fields and types are those of provider-sql 0.16.
 
 use super::{Kind, Managed, Selector, Unread};
 
@@ -20,39 +20,40 @@ impl Managed for Grant {
 }
 
 model! {
-    /// A database. It has no secret: credentials are a role's.
+    /// A database. It has no secret, because only roles have credentials.
     pub struct Database {
-        /// Character set, such as `UTF8`; none: that of the server's template.
+        /// Character set, for example `UTF8`. Absent: the one of the server's template.
         pub encoding: Option<String>,
     }
 
-    /// A role. Its secret has `username`, `password`, `endpoint` and `port`; a password that is not
-    /// given is made up.
+    /// A role. Its secret has `username`, `password`, `endpoint` and `port`. The provider generates
+    /// a missing password.
     pub struct Role {
-        /// What it may do on the server.
+        /// Its rights on the server.
         pub privileges: Option<RolePrivileges>,
-        /// How many connections it may have at once.
+        /// Maximum number of its connections.
         pub connection_limit: Option<i64>,
     }
 
-    /// What a role may do on a server.
+    /// The rights of a role on a server.
     pub struct RolePrivileges {
         /// Log in.
         pub login: Option<bool>,
     }
 
-    /// Gives a role privileges: on a database, or on a schema in it.
+    /// Grants privileges to a role, on a database or on a schema in it.
     pub struct Grant {
-        /// Who gets them.
+        /// The role that gets the privileges.
         pub role_selector: Option<Selector>,
         /// The database.
         pub database_selector: Option<Selector>,
-        /// The schema that they are about, such as `public`; none: they are about the database.
+        /// The schema of the privileges, for example `public`. Absent: they are privileges on the
+        /// database.
         pub schema: Option<String>,
-        /// Takes from everybody else what PostgreSQL lets them do with a new database: connect, and
-        /// make temporary tables.
+        /// Revokes the default rights of all other roles on a new database: to connect, and to
+        /// create temporary tables.
         pub revoke_public_on_db: Option<bool>,
-        /// What they are, in capitals: `CONNECT` of a database, `USAGE` of a schema, `CREATE` of
+        /// The privileges, in capitals: `CONNECT` on a database, `USAGE` on a schema, `CREATE` on
         /// both.
         pub privileges: Vec<String>,
     }

@@ -1,4 +1,4 @@
-//! The models against the providers' own CRDs, where a checkout of those lies beside the
+//! Compares the models with the providers' CRDs, if a checkout of the CRDs exists beside the
 //! repository.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// The kept CRDs; `None` where there are none, as in a plain clone.
+/// The folder of CRDs. `None` if it does not exist, as in a plain clone.
 fn crds() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/crds");
     let found = folder.join("INDEX.json").is_file();
@@ -20,8 +20,8 @@ fn crds() -> Option<PathBuf> {
     found.then_some(folder)
 }
 
-/// The CRD of one flavour as the version that the model names, which has to be the newest that is
-/// served.
+/// The CRD of a kind in the claims API or the namespaced API, in the model's version. That version
+/// has to be the newest served version.
 fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
     let scope = if namespaced { Scope::Namespaced } else { Scope::LegacyCluster };
     let (group, version) = (kind.group(scope), kind.version(scope));
@@ -38,11 +38,11 @@ fn schema_of(folder: &Path, kind: Kind, namespaced: bool) -> Value {
     let text = fs::read_to_string(folder.join(entry["file"].as_str().unwrap())).unwrap();
     let crd: Value = serde_saphyr::from_str(&text).unwrap();
     let versions = crd["spec"]["versions"].as_array().unwrap();
-    let kept = versions.iter().find(|v| v["name"] == version).expect("the version is kept");
+    let kept = versions.iter().find(|v| v["name"] == version).expect("the version exists");
     kept["schema"]["openAPIV3Schema"]["properties"].clone()
 }
 
-/// Every field of `ours` has to be in `theirs` with a type that takes it.
+/// Checks that every field of `ours` is in `theirs`, with a compatible type.
 fn compare(path: &str, ours: &Value, theirs: &Value) {
     let fits = match json_type(ours) {
         "integer" => ["integer", "number"].contains(&json_type(theirs)),
@@ -52,7 +52,7 @@ fn compare(path: &str, ours: &Value, theirs: &Value) {
     for (name, field) in ours["properties"].as_object().unwrap_or(&Map::new()) {
         let path = format!("{path}.{name}");
         let known = &theirs["properties"][name];
-        assert!(known.is_object(), "{path}: the CRD has no such field");
+        assert!(known.is_object(), "{path}: the CRD does not have the field");
         compare(&path, field, known);
     }
     for inner in ["items", "additionalProperties"] {
@@ -62,14 +62,15 @@ fn compare(path: &str, ours: &Value, theirs: &Value) {
     }
 }
 
-/// The type that is not null; schemars writes an `Option<Struct>` as a choice between the two.
+/// The type that is not null. schemars writes an `Option<Struct>` as a choice between the two
+/// types.
 fn json_type(schema: &Value) -> &str {
     let types =
         || schema["type"].as_array()?.iter().filter_map(Value::as_str).find(|t| *t != "null");
     schema["type"].as_str().or_else(types).unwrap_or("object")
 }
 
-/// Unfolds `anyOf: [struct, null]`, everywhere.
+/// Replaces `anyOf: [struct, null]` by the struct, at every level.
 fn without_null(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => match map.get("anyOf").and_then(Value::as_array) {
@@ -83,7 +84,7 @@ fn without_null(schema: &Value) -> Value {
     }
 }
 
-/// Drops from our schema what one flavour does not know: its secret references name no namespace.
+/// Removes fields that an API lacks: secret references of the namespaced API have no namespace.
 fn for_flavour(mut schema: Value, namespaced: bool) -> Value {
     if namespaced
         && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
@@ -106,7 +107,7 @@ fn every_field_exists_in_both_flavours() {
             let name = info.kind.kind;
             let written = for_flavour(without_null((info.for_provider)().as_value()), namespaced);
             compare(name, &written, &crd["spec"]["properties"]["forProvider"]);
-            for field in info.kind.beside {
+            for field in info.kind.spec_fields {
                 assert!(crd["spec"]["properties"][field].is_object(), "{name} has no spec.{field}");
             }
             let read = without_null((info.status)().as_value());
@@ -170,7 +171,7 @@ fn every_provider_has_a_group_of_its_own_in_each_flavour() {
 }
 
 #[test]
-fn a_tag_is_as_its_cloud_takes_it() {
+fn tag_has_the_characters_that_its_cloud_allows() {
     let tag = |provider: Provider| provider.tag("acme.io/Team", "A & B");
     let expected =
         [("acme.io/Team", "A & B"), ("acme.io_Team", "A & B"), ("acme_io_team", "a___b")];

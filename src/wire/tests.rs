@@ -66,7 +66,7 @@ fn deeper_than_prost_reads_is_written_all_the_same() {
 }
 
 #[test]
-fn an_empty_response_is_no_bytes() {
+fn empty_response_has_no_bytes() {
     assert!(encode(&RunFunctionResponse::default()).is_empty());
 }
 

@@ -1,5 +1,5 @@
-//! Worlds, specs, Settings and rubbish: made from the schemas and the examples, so that a new API
-//! needs nothing here.
+//! Generators of worlds, specs, Settings and invalid values. They use the schemas and the examples,
+//! so that a new API needs no code here.
 
 mod values;
 
@@ -19,32 +19,32 @@ use values::{valid, varied};
 use crate::support::world::{Mood, NOT_A_NUMBER, World};
 use crate::support::{self, Example};
 
-/// Where a value is: keys of objects, and indices of lists as numbers in text.
+/// The path of a value: keys of objects, and indices of lists as text.
 pub type Path = Vec<String>;
 
-/// As many cases as `PROPTEST_CASES` says, and no files beside the code: a failure prints its
-/// world.
+/// `PROPTEST_CASES` sets the number of cases. No regression files are written, because a failure
+/// prints its world.
 pub fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
-    // Half a dozen draws for a value that a schema takes; the default's bound knows nothing of the
+    // A valid value takes about six attempts. The default limit of attempts does not grow with the
     // number of cases.
     let max_local_rejects = config.cases.saturating_mul(100);
     ProptestConfig { failure_persistence: None, max_local_rejects, ..config }
 }
 
-/// Every API in both flavours, before anything exists.
+/// Every API, as claims API and as namespaced API, before any resource exists.
 pub static BEGINNINGS: LazyLock<Vec<World>> = LazyLock::new(|| {
     let beginnings = support::examples().into_iter().filter(|example| example.state == "nothing");
     beginnings.map(|example: Example| World::new(&example)).collect()
 });
 
-/// Every API in both flavours, with everything composed and ready.
+/// The same after all resources are ready.
 pub static RUNNING: LazyLock<Vec<World>> = LazyLock::new(|| {
     BEGINNINGS.iter().map(|world| world.clone().settle(|_| Mood::Ready)).collect()
 });
 
-/// Every API in both flavours at every stage: nothing, asked for, being made, half ready, ready,
-/// failing.
+/// Every API in every stage: without resources, silent, creating, half ready, ready, failing,
+/// stuck, and after the first call.
 pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     let mut worlds = BEGINNINGS.clone();
     for beginning in BEGINNINGS.iter() {
@@ -60,19 +60,18 @@ pub static WORLDS: LazyLock<Vec<World>> = LazyLock::new(|| {
     worlds
 });
 
-/// A world at any stage.
+/// A world in any stage.
 pub fn world() -> impl Strategy<Value = World> {
     select(WORLDS.as_slice())
 }
 
-/// A world in which everything runs.
+/// A world in which all resources are ready.
 pub fn running() -> impl Strategy<Value = World> {
     select(RUNNING.as_slice())
 }
 
-/// A beginning with a spec of its own: what the schema lets vary varies, the rest is as in the
-/// example. What the schema's rules refuse is left out, and what the example's Settings do not
-/// provide for.
+/// A world before any resource exists, with a generated spec near the example. Specs that the
+/// schema's rules reject, or that the example's Settings do not cover, are left out.
 pub fn beginning() -> impl Strategy<Value = World> {
     let with_specs = |world: &World| {
         let world = world.clone();
@@ -82,13 +81,13 @@ pub fn beginning() -> impl Strategy<Value = World> {
             world.xr["spec"] = spec;
             world
         });
-        beginnings.prop_filter("refused by the schema, or not provided for", is_possible)
+        beginnings.prop_filter("rejected by the schema, or without Settings", is_possible)
     };
     Union::new(BEGINNINGS.iter().map(|world| with_specs(world).boxed()))
 }
 
-/// Whether the API server takes an XR, and Settings have what it asks for. An environment that
-/// cannot be stopped may not ask for a stop.
+/// Whether the API server accepts an XR, and Settings cover it. An environment that cannot be
+/// stopped may not ask for a stop.
 fn is_possible(world: &World) -> bool {
     static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
         let xrd = |world: &World| {
@@ -107,14 +106,14 @@ fn is_possible(world: &World) -> bool {
     violations.is_empty() && !is_impossible(&world.answer())
 }
 
-/// A mood for every slot.
+/// Moods for slots.
 pub fn moods() -> impl Strategy<Value = Vec<Mood>> {
     let moods = vec![Mood::Silent, Mood::Creating, Mood::Ready, Mood::Failing, Mood::Stuck];
-    // More often than not almost everything is ready.
+    // Usually, most resources are ready.
     prop_oneof![vec(select(moods), 7), vec(select(vec![Mood::Ready, Mood::Ready, Mood::Stuck]), 7)]
 }
 
-/// The mood that a slot has among `moods`.
+/// The mood of a slot among `moods`.
 pub fn mood(moods: &[Mood], slot: &str) -> Mood {
     moods[slot.bytes().map(usize::from).sum::<usize>() % moods.len()]
 }
@@ -137,7 +136,7 @@ pub fn xrd_schema(world: &World) -> &'static Value {
     &SCHEMAS[&(world.xr["apiVersion"].to_string() + world.api().info().name)]
 }
 
-/// Keys of maps: those that the examples' settings and namespaces have, and others.
+/// Keys of maps: keys of the examples' Settings and namespaces, and others.
 fn keys() -> impl Strategy<Value = String> {
     prop_oneof![
         select(vec!["us-east-1", "us-central1", "p3", "team-vision", "team-shop"])
@@ -146,7 +145,7 @@ fn keys() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The body of Settings: what the input's CRD allows.
+/// The body of Settings that the input's CRD allows.
 pub fn settings() -> BoxedStrategy<Value> {
     let schema = manifests::input()["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
     let mut schema = schema;
@@ -156,7 +155,7 @@ pub fn settings() -> BoxedStrategy<Value> {
     valid(&schema)
 }
 
-/// What stands where something else should: another type, nothing, too much.
+/// A replacement for a value: another type, no value, or a very large one.
 #[derive(Clone, Debug)]
 pub enum Rubbish {
     Removed,
@@ -187,7 +186,7 @@ pub fn rubbish() -> impl Strategy<Value = Rubbish> {
     prop_oneof![1 => Just(Rubbish::Removed), 5 => value.prop_map(Rubbish::Value)]
 }
 
-/// Every path in a value, of leaves and of what holds them.
+/// Every path in a value, of scalars and of their containers.
 pub fn paths(value: &Value) -> Vec<Path> {
     let mut all = Vec::new();
     collect(value, &mut Vec::new(), &mut all);
@@ -210,7 +209,8 @@ fn collect(value: &Value, here: &mut Path, all: &mut Vec<Path>) {
     }
 }
 
-/// Puts rubbish at one of the paths of `target` that begin with `prefix`; gives back where.
+/// Puts an invalid value at one of the paths of `target` that begin with `prefix`. Returns the
+/// path.
 pub fn spoil(target: &mut Value, prefix: &[&str], at: Index, rubbish: &Rubbish) -> Option<Path> {
     let paths: Vec<Path> = paths(target)
         .into_iter()
@@ -221,7 +221,7 @@ pub fn spoil(target: &mut Value, prefix: &[&str], at: Index, rubbish: &Rubbish) 
     Some(path)
 }
 
-/// Puts rubbish at a path that exists, or whose last key does not exist yet.
+/// Puts an invalid value at an existing path. The last key may be new.
 pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
     let (last, parents) = path.split_last().unwrap();
     let parent = parents.iter().fold(target, |here, key| match here {
@@ -245,7 +245,7 @@ pub fn put(target: &mut Value, path: &[String], rubbish: &Rubbish) {
     }
 }
 
-/// Spoils what the user wrote: a field that is there, or one that the schema knows.
+/// Damages a field of the user's spec: an existing one, or another one of the schema.
 pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
     let schema = spec_schema(world);
     let ours = |path: &Path| {
@@ -259,13 +259,13 @@ pub fn spoil_spec(world: &mut World, at: Index, rubbish: &Rubbish) {
     }
 }
 
-/// The fields with bounds that a world's spec has, or could have, with their schemas.
+/// The fields with bounds that a world's spec has or may have, with their schemas.
 pub fn bounded(world: &World) -> Vec<(Path, &'static Value)> {
     let all = known(spec_schema(world), &world.xr["spec"]);
     all.into_iter().filter(|(_, schema)| is_bounded(schema)).collect()
 }
 
-/// Every field that a schema knows, by its path in an XR, as far as what would hold it is there.
+/// Every field of a schema with an existing parent, by its path in an XR.
 fn known<'s>(schema: &'s Value, spec: &Value) -> Vec<(Path, &'s Value)> {
     let mut found = Vec::new();
     let mut open = vec![(vec!["spec".to_owned()], schema, spec)];
@@ -293,7 +293,7 @@ pub fn network() -> impl Strategy<Value = String> {
     })
 }
 
-/// A text that is almost a name, a region or a version.
+/// A text that resembles a name, a region or a version.
 pub fn almost() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,3}(-[a-z]{0,5}){0,3}-?[0-9]{0,2}",
@@ -304,12 +304,12 @@ pub fn almost() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Whether a schema says which numbers or texts it allows.
+/// Whether a schema limits numbers or texts.
 pub fn is_bounded(schema: &Value) -> bool {
     ["minimum", "maximum", "pattern", "enum"].iter().any(|key| !schema[key].is_null())
 }
 
-/// Whether a number or a text is among those that a schema allows.
+/// Whether a schema allows a number or a text.
 pub fn allows(schema: &Value, value: &Value) -> bool {
     let number = value.as_i64().unwrap_or_default();
     let text = value.as_str().unwrap_or_default();

@@ -1,7 +1,6 @@
-//! What holds for every API, flavour, claim and state of the world: the engine's contract as
-//! properties.
+//! Properties of the engine that hold for every API, claim and state.
 //!
-//! `PROPTEST_CASES` says how many cases each property is tried with; 256 unless it does.
+//! `PROPTEST_CASES` sets the number of cases for each property. The default is 256.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -47,9 +46,9 @@ proptest! {
         let mut world = world;
         spoil_a_resource(&mut world, whom, at, &rubbish);
         let request = world.request();
-        // Decoding makes new maps, each with an order of its own.
+        // Decoding creates new maps, each with its own order.
         let Ok(again) = RunFunctionRequest::decode(request.encode_to_vec().as_slice()) else {
-            // Nested deeper than prost reads: nobody could have sent it.
+            // Nested deeper than prost can decode, so such a request cannot exist.
             return Ok(());
         };
         prop_assert_eq!(wire::encode(&support::answer(request)), wire::encode(&support::answer(again)));
@@ -102,7 +101,7 @@ proptest! {
         world in generate::running(), whom: Index, damage in condition_damage(),
     ) {
         let mut world = world;
-        // A provider config has no condition: it is as ready as the Secret that it reads.
+        // A provider config has no condition. Its readiness follows from the Secret that it reads.
         let slots: Vec<_> = world.composed.iter().filter(|(_, composed)| composed.object["kind"] != "ProviderConfig").collect();
         let slot = whom.get(&slots).0.clone();
         let object = &mut world.composed.get_mut(&slot).unwrap().object;
@@ -133,7 +132,7 @@ proptest! {
             said => said == Ready::True,
         };
         let unready: Vec<_> = lines(&world::status(&response)).into_values().filter(|line| line["ready"] != true).collect();
-        prop_assert!(!counted || unready.is_empty(), "core would call it ready: {unready:?}");
+        prop_assert!(!counted || unready.is_empty(), "Crossplane would call it ready: {unready:?}");
     }
 
     #[test]
@@ -228,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn networks_come_and_go_alone(
+    fn networks_are_added_and_removed_without_other_changes(
         world in generate::beginning(), stay in vec(generate::network(), 0..4), go in vec(generate::network(), 1..4), by_settings: bool,
     ) {
         if !generate::spec_schema(&world)["properties"]["parameters"]["properties"]["allowedCidrs"].is_object() {
@@ -246,16 +245,16 @@ proptest! {
     }
 }
 
-/// What can happen to the observed world.
+/// A change of the observed state.
 #[derive(Clone, Debug)]
 enum Fault {
-    /// A field of a composed resource.
+    /// A damaged field of a composed resource.
     Resource(Index, Index, Rubbish),
-    /// A field of the composite's status or labels.
+    /// A damaged field of the composite's status or labels.
     Composite(bool, Index, Rubbish),
-    /// A connection detail, of the composite or of a composed resource.
+    /// A missing connection detail of the composite or of a composed resource.
     Detail(Option<Index>, Index),
-    /// A whole resource, deleted by hand.
+    /// A resource that was deleted by hand.
     Gone(Index),
 }
 
@@ -270,8 +269,8 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 impl Fault {
-    /// Strikes; gives back the slot of a resource that is gone, which may have to wait before it is
-    /// created again.
+    /// Applies the fault. Returns the slot of a deleted resource, which may have to wait before it
+    /// is created again.
     fn strike(&self, world: &mut World) -> Option<String> {
         match self {
             Self::Resource(whom, at, rubbish) => spoil_a_resource(world, *whom, *at, rubbish),
@@ -315,7 +314,7 @@ fn pick(world: &World, whom: Index) -> String {
     whom.get(&world.composed.keys().cloned().collect::<Vec<_>>()).clone()
 }
 
-/// A `Ready` that does not say `True`, in one way or another; `None`: no status at all.
+/// A `Ready` condition without the status `True`, in several forms. `None` removes the status.
 fn condition_damage() -> impl Strategy<Value = Option<Value>> {
     let status = prop_oneof![
         Just(json!("Unknown")),
@@ -343,7 +342,7 @@ fn condition_damage() -> impl Strategy<Value = Option<Value>> {
     option::weighted(0.8, conditions)
 }
 
-/// A built-in kind is not ready by a condition: what its readiness follows from is taken away too.
+/// The readiness of a built-in kind does not come from a condition, so its source is removed too.
 fn damage_conditions(object: &mut Value, damage: Option<&Value>) {
     let is_managed = object["spec"].get("forProvider").is_some();
     let fields = object.as_object_mut().unwrap();
@@ -365,8 +364,8 @@ fn slots(response: &RunFunctionResponse) -> BTreeSet<String> {
     response.desired.as_ref().unwrap().resources.keys().cloned().collect()
 }
 
-/// Whether a refusal says what it has to: a path in each result, and `Provisioned=False` with the
-/// same words.
+/// Checks the form of a rejection: a path in each result, and `Provisioned=False` with the same
+/// words.
 fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
     let [condition, stalled] = &response.conditions[..] else {
         return Err(format!("{:?}", response.conditions));
@@ -383,7 +382,7 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
         (stalled.r#type == STALLED && stalled.status() == Status::ConditionTrue, "not stalled"),
         (
             (&stalled.reason, &stalled.message) == (&condition.reason, &condition.message),
-            "stalled otherwise",
+            "other stalled condition",
         ),
         (["InvalidSpec", "InvalidSettings"].contains(&condition.reason.as_str()), "no such reason"),
     ];
@@ -405,7 +404,7 @@ fn refusal_of(response: &RunFunctionResponse) -> Result<(), String> {
     }
 }
 
-/// The resources without the maps that carry tags or labels.
+/// The resources without the maps of tags or labels.
 fn without_tags(
     resources: BTreeMap<String, Map<String, Value>>,
 ) -> BTreeMap<String, Map<String, Value>> {
@@ -429,7 +428,7 @@ fn drop_price(annotations: &mut Map<String, Value>) {
     annotations.extend(note.write().map(|text| (NOTE.to_owned(), text.into())));
 }
 
-/// Removes every field of these names, however deep.
+/// Removes all fields with these names at any depth.
 fn drop_fields(value: &mut Value, names: &BTreeSet<&str>) {
     if let Value::Object(fields) = value {
         fields.retain(|name, _| !names.contains(name.as_str()));
@@ -437,7 +436,8 @@ fn drop_fields(value: &mut Value, names: &BTreeSet<&str>) {
     }
 }
 
-/// What each section of Settings holds that reaches what runs: who is let in.
+/// The fields of each section of Settings that also apply to running environments: the allowed
+/// networks and roles.
 fn reaching(settings: &Value) -> BTreeMap<(String, &'static str), Value> {
     let sections = settings.as_object().into_iter().flatten();
     let fields = sections.flat_map(|(key, section)| {
@@ -448,7 +448,7 @@ fn reaching(settings: &Value) -> BTreeMap<(String, &'static str), Value> {
     fields.collect()
 }
 
-/// The fields of Settings' sections that reach what runs.
+/// The fields of Settings' sections that also apply to running environments.
 const REACHING: [&str; 2] = ["allowedCidrs", "publisherRoleArns"];
 
 fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>) {
@@ -463,7 +463,7 @@ fn keep(settings: &mut Value, reaching: &BTreeMap<(String, &'static str), Value>
         }
     }
     for ((key, field), value) in reaching {
-        // Nothing there: no section. Anything else but an object is refused.
+        // A missing value means no section. Any other value than an object is rejected.
         match settings.get_mut(key) {
             Some(nothing) if nothing.is_null() || nothing == world::NOT_A_NUMBER => {
                 *nothing = json!({});
@@ -492,7 +492,7 @@ fn lines(status: &Value) -> BTreeMap<String, Value> {
     lines.map(|line| (line["slot"].as_str().unwrap().to_owned(), line.clone())).collect()
 }
 
-/// What a schema does not declare, declares otherwise, or what says nothing.
+/// The values that a schema does not declare or declares with another type, and empty texts.
 fn undeclared(value: &Value, schema: &Value, path: &str) -> Vec<String> {
     let of_type = match schema["type"].as_str().unwrap_or_default() {
         "string" => value.as_str().is_some_and(|text| !text.is_empty()),

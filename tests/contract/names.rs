@@ -1,4 +1,4 @@
-//! Names: each one its service takes, no two environments share one.
+//! Names: each is valid for its service, and no two environments share one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,8 @@ proptest! {
     fn names_are_valid_and_never_shared(
         world in generate::beginning(), (one, two) in (xr_name(), xr_name()), uids in (uid(), uid()), same in select(vec![(true, false), (false, true), (false, false)]),
     ) {
-        // Five characters of the uid tell environments of one name apart, names those of one uid.
+        // Five characters of the uid distinguish environments of one name. Names distinguish
+        // environments with the same five characters.
         let (same_name, same_uid) = same;
         if (!same_name && one == two) || (!same_uid && uids.0[..5] == uids.1[..5]) {
             return Ok(());
@@ -32,8 +33,8 @@ proptest! {
         for taken in first.iter().chain(&second) {
             prop_assert!(is_valid(&taken.what, &taken.name), "{taken:?}");
         }
-        // What is in the user's own namespace has names that users know: two claims of one name are
-        // not there at once.
+        // Names in the user's own namespace are known to users. Two claims of one name cannot exist
+        // there at once.
         let users = world.xr["spec"]["claimRef"]["namespace"].as_str();
         let free = |taken: &&Taken| {
             taken.place.is_none()
@@ -45,8 +46,8 @@ proptest! {
     }
 }
 
-/// Whether eight characters of the uid tell a name from every other, without the XR's name: no two
-/// XRs have one uid.
+/// Whether eight characters of the uid make a name unique, even without the XR's name. No two XRs
+/// have the same uid.
 fn is_told_by_uid(name: &str, uid: &str) -> bool {
     name.ends_with(&uid[..8])
 }
@@ -54,17 +55,17 @@ fn is_told_by_uid(name: &str, uid: &str) -> bool {
 /// A name that an environment takes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Taken {
-    /// What it is a name of: service and kind as in `ec2 Instance`, or `object` or `secret`.
+    /// The kind of the name: service and kind, for example `ec2 Instance`, or `object` or `secret`.
     what: String,
-    /// Within what nobody else may have it: a namespace, or, where empty, the whole world. `None`:
-    /// in a server or a cluster of the environment's own.
+    /// The scope in which the name must be unique: a namespace, or the whole world if empty.
+    /// `None`: the scope is a server or a cluster of this environment alone.
     place: Option<String>,
     name: String,
-    /// Whether it is a Kubernetes name that people can know, without a part of the uid.
+    /// Whether it is a Kubernetes name that users can know, without a part of the uid.
     readable: bool,
 }
 
-/// The same environment under another name; its claim has that name too.
+/// The same environment with another name, which its claim also has.
 fn called(world: &World, name: &str, uid: &str) -> World {
     let mut world = world.clone();
     world.xr["metadata"]["name"] = json!(name);
@@ -76,7 +77,7 @@ fn called(world: &World, name: &str, uid: &str) -> World {
     world
 }
 
-/// Every name that an environment takes.
+/// All names that an environment takes.
 fn names(world: World) -> BTreeSet<Taken> {
     let world = world.settle(|_| Mood::Ready);
     let namespace = world.xr["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
@@ -89,8 +90,8 @@ fn names(world: World) -> BTreeSet<Taken> {
     all.into_values().flat_map(|object| names_of(&object.into(), &namespace, &configs)).collect()
 }
 
-/// The names that a resource takes, in an XR of this namespace that composes these provider
-/// configs.
+/// The names that a resource takes. `namespace` is that of the XR, and `configs` has its composed
+/// provider configs.
 fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<Taken> {
     let (service, kind) = (service(object), object["kind"].as_str().unwrap());
     let is_managed = object["spec"].get("forProvider").is_some();
@@ -122,12 +123,13 @@ fn names_of(object: &Value, namespace: &str, configs: &BTreeSet<String>) -> Vec<
     found
 }
 
-/// The first label of a kind's group: `ec2`, `postgresql`, `apps`; empty for the core's.
+/// The first label of a kind's group: `ec2`, `postgresql`, `apps`. Empty for Kubernetes' core
+/// group.
 fn service(object: &Value) -> &str {
     crossplane::api_version::group_of(object).split('.').next().unwrap_or_default()
 }
 
-/// Where an external name, or the name of what is wrapped, must be the only one.
+/// The scope in which an external name, or the name of a wrapped object, must be unique.
 fn place_of(object: &Value, configs: &BTreeSet<String>) -> Option<String> {
     let params = &object["spec"]["forProvider"];
     match (service(object), object["kind"].as_str().unwrap()) {
@@ -143,7 +145,7 @@ fn place_of(object: &Value, configs: &BTreeSet<String>) -> Option<String> {
     }
 }
 
-/// What each service takes, from its documentation.
+/// The rules of each service, from its documentation.
 fn is_valid(what: &str, name: &str) -> bool {
     let length = |range: std::ops::RangeInclusive<usize>| range.contains(&name.len());
     let of = |more: &str| {
@@ -178,7 +180,7 @@ fn is_valid(what: &str, name: &str) -> bool {
         "iam Role" | "iam RolePolicy" | "iam InstanceProfile" => length(1..=64) && of("-"),
         "ec2 SecurityGroup" => length(1..=255) && of("-") && !name.starts_with("sg-"),
         "sql Database" | "sql User" => length(1..=63) && of("_") && begins_with_letter,
-        // Quoted by the provider, so that any letter is allowed; it is cut where it is longer.
+        // The provider quotes it, so any letter is allowed. PostgreSQL cuts longer names.
         "postgresql Database" | "postgresql Role" => {
             length(1..=63) && of("-_") && begins_with_letter && !name.starts_with("pg_")
         }
@@ -208,10 +210,10 @@ fn is_valid(what: &str, name: &str) -> bool {
                 && edge(name.chars().last())
         }
         "helm Release" => length(1..=53) && of("-") && edges,
-        // An RFC 1035 label: newer clusters would take a digit at the start.
+        // An RFC 1035 label. Newer clusters also accept a digit at the start.
         " Service" => length(1..=63) && of("-") && begins_with_letter && edges,
         " Namespace" => length(1..=63) && of("-") && edges,
-        // The subdomain is a label of its own.
+        // The subdomain is a separate label.
         "host" => length(1..=253) && subdomain() && name.split('.').all(|label| label.len() <= 63),
         "object"
         | "secret"
@@ -223,13 +225,13 @@ fn is_valid(what: &str, name: &str) -> bool {
         | "argoproj Application"
         | "operator KnativeServing"
         | "storage StorageClass" => subdomain(),
-        // Providers write it into a label of what goes through it.
+        // Providers write it into a label of resources that use it.
         "helm ProviderConfig" | "kubernetes ProviderConfig" => subdomain() && length(1..=63),
-        _ => panic!("{what} is given the name {name}: say here what names its service takes"),
+        _ => panic!("no rule for the name {name} of {what}: add the rule of its service"),
     }
 }
 
-/// Every name that Kubernetes lets an XR have, and rather often such as make trouble.
+/// Valid names of XRs, often with parts that cause problems.
 fn xr_name() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("sg".to_owned()),
@@ -264,7 +266,7 @@ fn uid() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn names_that_are_cut_or_cleaned_alike_stay_apart() {
+fn names_with_the_same_prefix_or_cleaned_form_stay_distinct() {
     let uid = "5f0c9a6e-4c1d-4b7e-9a53-0d8a4f6b2c10";
     let long = "a".repeat(60);
     let alike = [

@@ -1,4 +1,5 @@
-//! What is not ours: other steps' resources, the rest of the composite, the context.
+//! Data of others passes through: resources of other steps, other fields of the composite, the
+//! context.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::generate::{self, Rubbish};
 use crate::support::{self, world};
-use function_paved_road::compose::MARK;
+use function_paved_road::compose::OWNED_LABEL;
 
 proptest! {
     #![proptest_config(generate::config())]
@@ -70,7 +71,8 @@ proptest! {
         let mut world = world;
         for (slot, object) in theirs {
             let mut object = function_paved_road::value::object(object);
-            object.insert("metadata".to_owned(), json!({"name": slot, "labels": {MARK: mark}}));
+            let labels = json!({OWNED_LABEL: mark});
+            object.insert("metadata".to_owned(), json!({"name": slot, "labels": labels}));
             let composed = world::Composed { object: Value::Object(object), details: world::Details::new() };
             world.composed.insert(slot, composed);
         }
@@ -82,13 +84,13 @@ proptest! {
         let mut world = world;
         let before = world.answer();
         let slot = whom.get(&world.composed.keys().cloned().collect::<Vec<_>>()).clone();
-        let path = ["metadata", "labels", MARK].map(str::to_owned);
+        let path = ["metadata", "labels", OWNED_LABEL].map(str::to_owned);
         generate::put(&mut world.composed.get_mut(&slot).unwrap().object, &path, &Rubbish::Removed);
         prop_assert_eq!(world::desired(&world.answer()), world::desired(&before));
     }
 }
 
-/// What earlier steps desire.
+/// The desired state of earlier steps.
 fn state() -> impl Strategy<Value = State> {
     let composite = (option::of(composite()), details(), ready());
     let composite = composite.prop_map(|(resource, connection_details, ready)| Resource {
@@ -106,7 +108,7 @@ fn state() -> impl Strategy<Value = State> {
         .prop_map(|(composite, resources)| State { composite, resources })
 }
 
-/// A composite with a status of theirs.
+/// A composite with a status from an earlier step.
 fn composite() -> impl Strategy<Value = Struct> {
     (document(), option::of(document())).prop_map(|(mut composite, status)| {
         let status = status.map(|status| Struct {

@@ -1,12 +1,12 @@
-//! The admission policies: only Crossplane writes what binds a claim, and what a composite is made
-//! of.
+//! The admission policies: only Crossplane writes the references between claims, composites and
+//! composed resources.
 
 use function_paved_road::apis::{APIS, Flavour};
 use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 use k8s_schema::policy::{Write, rejections};
 use serde_json::{Value, json};
 
-/// The rejections of a write by a user of the API of a flavour.
+/// The policies' rejections of a write by a user, in the claims API or the namespaced API.
 fn judged(
     (flavour, resource): (Flavour, &str),
     user: &str,
@@ -18,7 +18,7 @@ fn judged(
     rejections(&policies(&groups, CROSSPLANE), Write { object, before, group, resource, user })
 }
 
-/// Every resource with fields of Crossplane's, and these fields.
+/// Every resource with a field that belongs to Crossplane, and that field.
 fn guarded() -> Vec<((Flavour, &'static str), &'static str)> {
     let of = |api: &&'static dyn function_paved_road::apis::AnyApi| {
         let info = api.info();

@@ -1,8 +1,8 @@
-//! The function of today with the XRDs of earlier schema revisions: an API server takes every
+//! The current function with the XRDs of earlier schema revisions. An API server accepts every
 //! status.
 //!
-//! `xrds-of-revision-<N>` holds the XRDs that were released with revision N, as they were:
-//! `claims/` and `namespaced/`.
+//! `xrds-of-revision-<N>` has the XRDs of the release with revision N, unchanged: `claims/` and
+//! `namespaced/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,7 +32,7 @@ static EARLIER: LazyLock<BTreeMap<u32, Vec<Value>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The same as an API server knows them.
+/// The same as schemas of an API server.
 static SCHEMAS: LazyLock<BTreeMap<u32, Schemas>> = LazyLock::new(|| {
     EARLIER.iter().map(|(revision, xrds)| (*revision, Schemas::new(xrds).unwrap())).collect()
 });
@@ -43,7 +43,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// What an API server with the XRDs of a revision refuses in the status of a composite.
+/// The violations that an API server with the XRDs of a revision reports in a composite's status.
 fn refused(revision: u32, composite: &Value, status: Value) -> Vec<String> {
     let mut composite = composite.clone();
     composite["status"] = status;
@@ -77,7 +77,7 @@ fn statuses_of_examples_fit_the_xrds_of_earlier_revisions() {
         assert_ne!(
             refused(revision, &example.xr(), world::status(&newest)),
             [""; 0],
-            "the check finds what is new"
+            "the check finds new fields"
         );
         all.extend(
             refused(revision, &example.xr(), status).into_iter().map(|why| (example.name(), why)),
@@ -162,6 +162,7 @@ fn tables_name_existing_fields_and_values() {
             assert!((2..=SCHEMA_REVISION).contains(&addition.since), "{addition:?}");
             let known = today.get(addition.path);
             assert!(known.is_some(), "{}: no such field: {addition:?}", api.info().name);
+
             let (Some(added), Some(Some(values))) = (addition.value, known) else { continue };
             if let Some(fallback) = added.fallback.filter(|_| values.contains(added.name)) {
                 assert!(
@@ -220,7 +221,8 @@ fn collect(schema: &Value, path: &str, found: &mut Fields) {
     assert!(is_plain, "{path}: a map of more than plain values");
 }
 
-/// What today's schema has, an earlier one lacks, and no table names; and what got lost.
+/// New fields and values that no table names, and fields that an earlier schema has and today's
+/// lacks.
 fn missing(earlier: &Fields, today: &Fields, later: &[&Addition]) -> Vec<String> {
     let is_named = |path: &str| {
         later.iter().any(|addition| {
@@ -238,7 +240,7 @@ fn missing(earlier: &Fields, today: &Fields, later: &[&Addition]) -> Vec<String>
         match (earlier.get(path), values) {
             (None, _) if is_named(path) => {}
             (None, _) => problems.push(format!("{path} is new")),
-            (Some(Some(_)), None) => problems.push(format!("{path} is no enumeration any more")),
+            (Some(Some(_)), None) => problems.push(format!("{path} is no longer an enum")),
             (Some(Some(earlier)), Some(values)) => {
                 let of_table = |value: &&String| {
                     later.iter().any(|addition| {
@@ -255,7 +257,7 @@ fn missing(earlier: &Fields, today: &Fields, later: &[&Addition]) -> Vec<String>
     problems
 }
 
-/// The comparison itself: a table with a hole is found out.
+/// The comparison itself finds a gap in a table.
 #[test]
 fn a_field_or_value_in_no_table_is_found() {
     let fields_of = |status: Value| {

@@ -1,4 +1,5 @@
-//! Secrets: one that comes with the request never shows, whoever quotes it.
+//! A secret in the request never appears in the response or the log, even if a provider's message
+//! quotes it.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -41,7 +42,7 @@ proptest! {
     }
 }
 
-/// A secret value, with the part that may not show anywhere.
+/// Secret values. CANARY is the part that must not appear anywhere.
 const SHAPES: [&str; 5] = [
     "CANARY",
     "  CANARY\n",
@@ -50,7 +51,7 @@ const SHAPES: [&str; 5] = [
     "{\"type\":\"service_account\",\"private_key\":\"CANARY\"}",
 ];
 
-/// Where a secret may be hidden in a request.
+/// The place of a secret in a request.
 #[derive(Clone, Debug)]
 enum Place {
     Composite(String),
@@ -69,7 +70,7 @@ fn place() -> impl Strategy<Value = Place> {
     ]
 }
 
-/// What a provider says; it may even say it twice.
+/// The message of a provider, which may quote the secret twice.
 fn quoting() -> impl Strategy<Value = String> {
     let words = "[ -~]{0,20}";
     (words, words, any::<bool>()).prop_map(|(before, after, twice)| {
@@ -111,13 +112,13 @@ fn hide(world: &mut World, place: &Place, secret: &str, whom: Index) -> RunFunct
     RunFunctionRequest { credentials, ..world.request() }
 }
 
-/// Every condition of a resource quotes it.
+/// Quotes the message in every condition of a resource.
 fn quote(object: &mut Value, message: &str) {
     let condition = |kind: &str| json!({"type": kind, "status": "False", "reason": "ReconcileError", "message": message});
     object["status"] = json!({"conditions": [condition("Synced"), condition("Ready"), condition("LastAsyncOperation")]});
 }
 
-/// All that a response says where others can read it.
+/// All texts of a response that users can read.
 fn everything_but_secrets(response: &RunFunctionResponse) -> String {
     let resources =
         world::desired(response).into_iter().filter(|(_, object)| object["kind"] != "Secret");
@@ -131,7 +132,7 @@ fn everything_but_secrets(response: &RunFunctionResponse) -> String {
     )
 }
 
-/// An answer, and what was logged of it.
+/// An answer and its log.
 fn logged(request: RunFunctionRequest) -> (RunFunctionResponse, String) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -144,7 +145,7 @@ fn logged(request: RunFunctionRequest) -> (RunFunctionResponse, String) {
 }
 
 thread_local! {
-    /// What this thread logs, while somebody wants to know.
+    /// The log of this thread, while a test records it.
     static LOG: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! The fields in which two objects differ, by their paths.
+//! The differing fields of two objects, by their paths.
 //!
 //! A key with a dot is in parentheses: `metadata.labels.(app.kubernetes.io/name)`. An entry of a
 //! list has its index, as in `spec.rules.0.host`. If all entries of the list have slots, in order,

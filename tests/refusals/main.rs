@@ -1,8 +1,8 @@
-//! What is refused, and in which words: the table is the documentation.
+//! Rejections and their messages. The table is the documentation.
 //!
-//! A refusal is a FATAL result for each field that is wrong: its path, what was found and what is
-//! allowed. Their words stand in `Provisioned=False` too, on the composite and on the claim.
-//! Nothing that exists goes.
+//! A rejection is a FATAL result for each wrong field: its path, the found value and the allowed
+//! values. The condition `Provisioned=False` has the same words, on the composite and on the claim.
+//! No existing resource is deleted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -23,8 +23,7 @@ use support::world::{Mood, World, desired, is_fatal};
 
 const RSA_1024: &str = include_str!("rsa1024.pub");
 
-/// What somebody wrote, by a JSON pointer below the XR or the step's input, and the message they
-/// get. `{kinds}` and `{sections}` stand for those of all APIs.
+/// An invalid world and its message. `{kinds}` and `{sections}` are those of all APIs.
 struct Case {
     world: World,
     reason: &'static str,
@@ -63,7 +62,7 @@ fn settings(mut world: World, section: &str, field: &str, value: Value) -> World
     world
 }
 
-/// What the response refuses with: its only result, and the condition that goes with it.
+/// The reason and message of a rejection: of its only result, which equal those of the conditions.
 fn refused(response: &RunFunctionResponse) -> (String, String) {
     let [result] = &response.results[..] else { panic!("one result: {:?}", response.results) };
     assert_eq!(result.severity(), Severity::Fatal, "{result:?}");
@@ -94,7 +93,7 @@ fn check(cases: Vec<Case>) {
         assert_eq!(
             response.desired,
             Some(earlier),
-            "nothing of earlier steps is dropped, nothing of ours half done"
+            "resources of earlier steps are kept, and none of ours is added"
         );
         let found = refused(&response);
         let message = message
@@ -110,8 +109,8 @@ fn check(cases: Vec<Case>) {
 const SPEC: &str = "InvalidSpec";
 const SETTINGS: &str = "InvalidSettings";
 
-/// Values that are wrong, by JSON pointer below the spec, and the paths that are told: one result
-/// each, and all in the condition.
+/// Invalid values by JSON pointer below the spec, and the reported paths. Each path has its own
+/// result, and the condition has all of them.
 #[test]
 fn all_invalid_fields_are_reported_at_once() {
     let cases: [(&str, Value, &[&str]); 5] = [
@@ -298,7 +297,7 @@ fn networks_of_settings_are_checked_whether_a_claim_needs_them_or_not() {
     }]);
 }
 
-/// What the API server refuses too, where there is one: told instead of ignored.
+/// The API server rejects these changes too, if there is one. The function does not ignore them.
 #[test]
 fn immutable_fields_are_rejected_with_their_current_value() {
     let running = |kind| main_examples(kind).into_iter().map(|world| world.settle(|_| Mood::Ready));
@@ -347,8 +346,7 @@ fn immutable_fields_are_rejected_with_their_current_value() {
     }
 }
 
-/// Whoever named a bucket otherwise, or has a machine from before anything was noted, is let
-/// through.
+/// A bucket with another name, or a machine from a release without these records, is accepted.
 #[test]
 fn environment_without_records_is_accepted() {
     for mut world in main_examples("unified-environment") {
@@ -395,7 +393,7 @@ fn keys() {
         Case {
             world: wrong("-----BEGIN OPENSSH PRIVATE KEY-----"),
             reason: SPEC,
-            message: "spec.parameters.sshPublicKeys[0]: found what looks like a private key (not \
+            message: "spec.parameters.sshPublicKeys[0]: found a possible private key (not \
                       shown); allowed: the public key from the .pub file. Replace this private \
                       key, because it was sent to a server: one line as in ~/.ssh/id_ed25519.pub: \
                       a key type (ssh-ed25519, ecdsa-sha2-nistp256/384/521, ssh-rsa of 2048 bits \
@@ -652,7 +650,7 @@ fn running_disk_does_not_shrink_and_image_stays() {
     );
     let withdrawn =
         settings(running(workspace()), "gpuWorkspace", "instanceTypes", json!(["g5.xlarge"]));
-    assert!(!is_fatal(&withdrawn.answer()), "a type that runs may go on, whatever is on offer now");
+    assert!(!is_fatal(&withdrawn.answer()), "a running type stays allowed after it is withdrawn");
     check(vec![
         Case {
             world: spec(running(workspace()), "diskGB", json!(80)),
@@ -849,7 +847,7 @@ fn rejection_returns_no_desired_resources() {
         assert!(is_fatal(&refused.answer()));
         assert!(
             desired(&refused.answer()).is_empty(),
-            "core keeps everything as it is after a FATAL"
+            "Crossplane changes no resource after a FATAL"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Settings that a cloud would refuse: refused for what is still to be made, and for nothing that
-//! runs.
+//! Settings that a cloud would reject are rejected for new resources, and have no effect on running
+//! ones.
 
 use super::*;
 
@@ -23,13 +23,13 @@ fn managed_cluster(cluster_type: &str, pointer: &str, value: Value) -> World {
     world
 }
 
-/// A workspace in a region, for which Settings have an image.
+/// A workspace in a region with an image in Settings.
 fn workspace_in(region: &str) -> World {
     let amis = json!({region: {"default": "ami-0123456789abcdef0"}});
     spec(settings(workspace(), "gpuWorkspace", "amis", amis), "region", json!(region))
 }
 
-fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
+fn check_new_is_rejected_and_running_continues(cases: Vec<(World, &'static str)>) {
     for (world, _) in &cases {
         let mut running = World { input: json!(null), ..world.clone() };
         running.input = of_api(world.api().info().name).input;
@@ -50,7 +50,7 @@ fn new_is_refused_and_running_goes_on(cases: Vec<(World, &'static str)>) {
 fn tags_are_checked_by_the_services_that_carry_them() {
     let sixty: serde_json::Map<String, Value> =
         (0..60).map(|n| (format!("key{n:02}"), json!("x"))).collect();
-    new_is_refused_and_running_goes_on(vec![
+    check_new_is_rejected_and_running_continues(vec![
         (
             tagged(workspace(), json!({"name": "gpu-fleet"})),
             "settings.tags.name: the same key as \"Name\", which Paved Road or the provider sets, \
@@ -78,7 +78,7 @@ fn tags_are_checked_by_the_services_that_carry_them() {
              \"Cost Center\", another tag in Settings. Rename one of the tags",
         ),
     ]);
-    // What no resource of an environment carries is none of its business.
+    // Tags that no resource of an environment carries are not checked.
     for tags in [
         json!({"department": "R&D (Vision)"}),
         json!({"Cost Center": "4711", "cost_center": "0816"}),
@@ -96,7 +96,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
         "arn:aws:iam::123456789012:role/site-publisher",
         "arn:aws-us-gov:iam::123456789012:role/site-publisher",
     ]);
-    new_is_refused_and_running_goes_on(vec![
+    check_new_is_rejected_and_running_continues(vec![
         (
             gpu("permissionsBoundary", json!("DeveloperBoundary")),
             "settings.gpuWorkspace.permissionsBoundary: found \"DeveloperBoundary\"; allowed: the \
@@ -155,7 +155,7 @@ fn values_that_a_cloud_refuses_are_refused_for_new_environments() {
              for example westeurope",
         ),
     ]);
-    // A virtual cluster is made although Settings of another type are wrong.
+    // Wrong Settings of another type do not block a virtual cluster.
     assert!(!is_fatal(&managed_cluster("vcluster", "eks.region", json!("europe-west1")).answer()));
 }
 
@@ -171,7 +171,7 @@ fn unknown_offered_machine_type_fails_only_without_a_match() {
 }
 
 #[test]
-fn machines_in_china_take_their_role_by_the_principal_of_china() {
+fn machines_in_china_use_the_service_principal_of_china() {
     let principal = |world: &World| {
         let role = desired(&world.answer()).remove("role").unwrap();
         let policy = role["spec"]["forProvider"]["assumeRolePolicy"].as_str().unwrap().to_owned();
@@ -182,7 +182,7 @@ fn machines_in_china_take_their_role_by_the_principal_of_china() {
     assert_eq!(principal(&workspace_in("us-gov-west-1")), "ec2.amazonaws.com");
     let china = workspace_in("cn-north-1");
     assert_eq!(principal(&china), "ec2.amazonaws.com.cn");
-    // A role that runs with another principal keeps it.
+    // A running role with another principal keeps it.
     let mut running = china.settle(|_| Mood::Ready);
     let role = &mut running.composed.get_mut("role").unwrap().object["spec"]["forProvider"];
     let policy = role["assumeRolePolicy"].as_str().unwrap().replace(".com.cn", ".com");
@@ -209,7 +209,7 @@ fn edition_and_disk_of_a_new_server_follow_from_its_tier() {
     }
 }
 
-/// What `paved validate` says of Settings alone.
+/// The check of Settings alone by `paved validate`.
 #[test]
 fn tags_in_settings_are_checked_for_the_apis_with_a_section() {
     let paths = |body: Value| -> Vec<String> {
@@ -223,7 +223,7 @@ fn tags_in_settings_are_checked_for_the_apis_with_a_section() {
     };
     let tags = json!({"department": "R&D (Vision)", "Cost Center": "4711", "cost_center": "0816"});
     let only = |section: &str| json!({"tags": tags, section: {}});
-    assert_eq!(paths(json!({"tags": tags})), [""; 0], "nothing says what carries them");
+    assert_eq!(paths(json!({"tags": tags})), [""; 0], "without a section, no API is known");
     assert_eq!(paths(only("gpuWorkspace")), ["settings.tags.department"]);
     assert_eq!(paths(only("applicationEnvironment")), ["settings.tags.cost_center"]);
     assert_eq!(paths(only("environment")), [""; 0], "virtual clusters carry no tags");
@@ -260,7 +260,7 @@ fn tags_in_settings_are_checked_for_the_apis_with_a_section() {
     );
 }
 
-/// Every kind that carries tags in an example is one by whose rules `paved validate` checks them.
+/// All kinds that carry tags in an example are checked by `paved validate`.
 #[test]
 fn every_kind_with_tags_is_named_by_its_api() {
     for example in support::examples().into_iter().filter(|example| example.state == "nothing") {

@@ -151,7 +151,7 @@ fn databases_and_sites() {
     ]);
 }
 
-/// Other names follow from the environment's own, and must be names of Kubernetes.
+/// Other names are derived from the environment's name, and must be valid in Kubernetes.
 #[test]
 fn names() {
     check(vec![

@@ -13,7 +13,7 @@ fn with(field: &str, value: Value) -> World {
     spec(virtual_environment(), field, value)
 }
 
-/// With a value at a JSON pointer below the parameters.
+/// A virtual environment with a value at a JSON pointer below the parameters.
 fn at(pointer: &str, value: Value) -> World {
     let mut world = virtual_environment();
     let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -25,7 +25,7 @@ fn of_type(cluster_type: &str) -> World {
     with("type", json!(cluster_type))
 }
 
-/// Of a type, for which Settings lack something.
+/// An environment of a type, without a required field of Settings.
 fn lacking(cluster_type: &str, pointer: &str) -> World {
     let mut world = of_type(cluster_type);
     let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -34,14 +34,14 @@ fn lacking(cluster_type: &str, pointer: &str) -> World {
     world
 }
 
-/// Of a type, whose API is reached from these networks.
+/// An environment of a type with these allowed networks.
 fn reached_from(cluster_type: &str, networks: &[&str]) -> World {
     let mut world = of_type(cluster_type);
     world.input["environment"]["allowedCidrs"] = json!(networks);
     world
 }
 
-/// Settings with a value at a JSON pointer below the section.
+/// An environment with Settings that have a value at a JSON pointer below the section.
 fn settings_at(pointer: &str, value: Value) -> World {
     let mut world = virtual_environment();
     let keys: Vec<&str> = pointer.trim_start_matches('/').split('/').collect();

@@ -1,4 +1,4 @@
-//! Calls without a generated client: the message is bytes that many calls share.
+//! Calls without a generated client. The message is bytes that many calls share.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use function_sdk_rust::proto::v1::{RequestMeta, RunFunctionRequest, RunFunctionResponse};
@@ -36,7 +36,7 @@ pub fn framed(message: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// Sends one framed message and gives back the answer's code.
+/// Sends one framed message and returns the status code.
 pub async fn send(mut channel: Channel, frame: Bytes) -> Code {
     let request = http::Request::post(format!("http://function{RUN_FUNCTION}"))
         .header("content-type", "application/grpc")
@@ -52,13 +52,13 @@ pub async fn send(mut channel: Channel, frame: Bytes) -> Code {
     code(body.trailers().unwrap()).unwrap()
 }
 
-/// A call whose request has not ended: it is in flight until the sender is dropped.
+/// A call with an open request. It is in flight until the sender is dropped.
 pub struct Unfinished {
     pub end: mpsc::Sender<RunFunctionRequest>,
     pub answer: tokio::task::JoinHandle<Result<RunFunctionResponse, Status>>,
 }
 
-/// Begins a call.
+/// Starts a call.
 pub async fn begin(channel: Channel, request: RunFunctionRequest) -> Unfinished {
     let (end, messages) = mpsc::channel(1);
     end.send(request).await.unwrap();

@@ -1,4 +1,4 @@
-//! Certificates as Crossplane makes them: a CA, a server's and a client's.
+//! Certificates as Crossplane creates them: a CA, a server certificate and a client certificate.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -19,7 +19,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// What TLS_SERVER_CERTS_DIR points to.
+    /// The directory for TLS_SERVER_CERTS_DIR.
     pub fn server_directory(&self) -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         let (certificate, key) = self.sign(ExtendedKeyUsagePurpose::ServerAuth);
@@ -29,7 +29,7 @@ impl Authority {
         directory
     }
 
-    /// A client that trusts this authority's servers and shows no certificate.
+    /// The configuration of a client that trusts this authority and has no certificate.
     pub fn trusting(&self) -> ClientTlsConfig {
         ClientTlsConfig::new().ca_certificate(Certificate::from_pem(self.pem())).domain_name(SERVER)
     }

@@ -1,5 +1,4 @@
-//! The server over real gRPC: who may call, what is refused, how much memory it takes, how it ends,
-//! what it tells.
+//! The server over real gRPC: authentication, rejected requests, memory, shutdown and metrics.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -50,7 +49,7 @@ async fn client_without_a_certificate_of_the_authority_is_rejected() {
     for refused in [without, of_a_stranger, None] {
         assert!(call(&address, refused).await.is_err());
     }
-    assert_eq!(answered.load(SeqCst), 1, "the function sees no refused call");
+    assert_eq!(answered.load(SeqCst), 1, "the function gets no rejected call");
 }
 
 #[tokio::test]
@@ -81,7 +80,7 @@ async fn four_mebibytes_are_accepted_and_not_a_byte_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_large_requests_are_answered_two_at_a_time() {
+async fn hundred_large_requests_are_answered_two_at_a_time() {
     let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counting = {
         let peak = peak.clone();
@@ -94,17 +93,17 @@ async fn a_hundred_large_requests_are_answered_two_at_a_time() {
         }
     };
     let address = serve(counting, &["--insecure", "--max-concurrent-requests=2"]).await;
-    // One connection: what waits must not use up the window of what has its turn.
+    // One connection: waiting requests must not use up the flow-control window of running ones.
     assert_eq!(send_hundred(&address).await, [Code::Ok; 100]);
     assert_eq!(peak.load(SeqCst), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_large_requests_take_the_memory_of_two() {
+async fn hundred_large_requests_use_the_memory_of_two() {
     let function = Process::start(&["--max-concurrent-requests=2"]);
     assert_eq!(send_hundred(&function.address().await).await, [Code::InvalidArgument; 100]);
-    // Two messages twice, as bytes and decoded, the windows and the process itself; all hundred are
-    // 400 MiB.
+    // Two messages twice, as bytes and decoded, the windows and the process itself. All hundred
+    // messages are 400 MiB.
     assert!(function.peak_memory() < 100 * 1024, "{} KiB", function.peak_memory());
 }
 
@@ -157,7 +156,7 @@ async fn malformed_request_is_an_invalid_argument() {
 }
 
 #[tokio::test]
-async fn sigterm_lets_calls_in_flight_finish() {
+async fn calls_in_flight_finish_after_sigterm() {
     let mut function = Process::start(&[]);
     let (address, metrics) = (function.address().await, function.metrics_address().await);
     let call = begin(connect(&address).await, RunFunctionRequest::default()).await;
@@ -165,8 +164,8 @@ async fn sigterm_lets_calls_in_flight_finish() {
 
     function.terminate();
     function.line("shutting down").await;
-    // Nothing new is accepted, from a moment after that line on. If it were, the call would be
-    // answered otherwise: it has ten seconds to arrive.
+    // Shortly after this log line, no connection is accepted. The loop ends before the call's ten
+    // seconds do, so a late end would give another code.
     while connect_to(&address, None).await.is_ok() {}
     drop(call.end);
     assert_eq!(
@@ -178,7 +177,7 @@ async fn sigterm_lets_calls_in_flight_finish() {
 }
 
 #[tokio::test]
-async fn metrics_hold_the_common_series_and_our_own() {
+async fn metrics_include_the_common_series_and_our_own() {
     let function = Process::start(&[]);
     let channel = connect(&function.address().await).await;
     send(channel.clone(), framed(&[])).await;
@@ -205,7 +204,7 @@ async fn metrics_hold_the_common_series_and_our_own() {
     assert_eq!(
         counter(&metrics, "grpc_server_msg_sent_total", "RunFunction"),
         2,
-        "an error is no message"
+        "an error does not count as a message"
     );
     assert_eq!(
         counter(&metrics, "paved_road_answers_total", r#"kind="other",outcome="invalid""#),
@@ -224,7 +223,7 @@ async fn metrics_hold_the_common_series_and_our_own() {
         ),
         1
     );
-    assert!(!metrics.contains("Teapot"), "strangers make no series");
+    assert!(!metrics.contains("Teapot"), "unknown kinds create no series");
     assert_eq!(counter(&metrics, "paved_road_waiting_requests", ""), 0);
 }
 
@@ -256,13 +255,13 @@ async fn serve(function: impl Function, flags: &[&str]) -> String {
     address
 }
 
-/// A function that adds nothing.
+/// A function that adds no resource.
 #[allow(clippy::unnecessary_wraps)]
 fn echo(request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
     Ok(RunFunctionResponse { desired: request.desired, ..RunFunctionResponse::default() })
 }
 
-/// The same, and how often it was called.
+/// The same, and the number of its calls.
 fn counting() -> (impl Function, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
@@ -279,7 +278,7 @@ fn request() -> RunFunctionRequest {
     RunFunctionRequest { desired: Some(desired), ..RunFunctionRequest::default() }
 }
 
-/// An XR whose connection details are secret, and so are those of what it composed.
+/// An XR with secret connection details, and a composed resource with them.
 fn composite(kind: &str) -> RunFunctionRequest {
     let composite = serde_json::json!({
         "apiVersion": "example.org/v1", "kind": kind,
@@ -297,7 +296,7 @@ fn composite(kind: &str) -> RunFunctionRequest {
     RunFunctionRequest { observed: Some(observed), ..RunFunctionRequest::default() }
 }
 
-/// The same request with a secret in all its connection details.
+/// The same request, with a secret in all connection details.
 fn with_canaries(mut request: RunFunctionRequest) -> RunFunctionRequest {
     let observed = request.observed.as_mut().unwrap();
     for resource in observed.composite.iter_mut().chain(observed.resources.values_mut()) {
@@ -344,7 +343,7 @@ async fn connect_to(
     endpoint.connect().await
 }
 
-/// The sum of a metric's samples whose labels hold `labels`.
+/// The sum of a metric's samples whose labels contain `labels`.
 fn counter(metrics: &str, name: &str, labels: &str) -> u64 {
     let samples = metrics.lines().filter(|line| line.starts_with(name) && line.contains(labels));
     samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()

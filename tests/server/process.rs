@@ -1,4 +1,4 @@
-//! The function as a process of its own.
+//! The function as a separate process.
 
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus};
@@ -7,19 +7,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-/// A running function; killed when dropped.
+/// A running function. It is killed when dropped.
 pub struct Process {
     child: Child,
     log: NamedTempFile,
 }
 
 impl Process {
-    /// Starts it on free ports, without TLS.
+    /// Starts the function on free ports, without TLS.
     pub fn start(flags: &[&str]) -> Self {
         Self::logging("info", flags)
     }
 
-    /// The same, logging from a level on.
+    /// The same with a log level.
     pub fn logging(level: &str, flags: &[&str]) -> Self {
         let log = NamedTempFile::new().unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_function"))
@@ -32,12 +32,12 @@ impl Process {
         Self { child, log }
     }
 
-    /// Where it serves gRPC.
+    /// The address of the gRPC server.
     pub async fn address(&self) -> String {
         self.logged("serving FunctionRunnerService", "address").await
     }
 
-    /// Where it serves metrics.
+    /// The address of the metrics server.
     pub async fn metrics_address(&self) -> String {
         self.logged("serving metrics", "address").await
     }
@@ -47,7 +47,7 @@ impl Process {
         std::fs::read_to_string(self.log.path()).unwrap()
     }
 
-    /// Waits for a log line and gives back its fields.
+    /// Waits for a log line and returns its fields.
     pub async fn line(&self, message: &str) -> Value {
         for _ in 0..500 {
             let log = self.log();
@@ -64,7 +64,7 @@ impl Process {
         self.line(message).await["fields"][field].as_str().unwrap().to_owned()
     }
 
-    /// Most memory it has had so far, in KiB.
+    /// The maximum memory until now, in KiB.
     pub fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -82,7 +82,7 @@ impl Process {
         );
     }
 
-    /// Waits for its end.
+    /// Waits until the process ends.
     pub async fn ended(&mut self) -> ExitStatus {
         for _ in 0..500 {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -90,13 +90,13 @@ impl Process {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("it still runs:\n{}", self.log());
+        panic!("the process still runs:\n{}", self.log());
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail when it has ended already.
+        // Both fail if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

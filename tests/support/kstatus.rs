@@ -1,9 +1,9 @@
-//! What kstatus makes of a custom resource: the generic rules of
-//! `sigs.k8s.io/cli-utils/pkg/kstatus`, by which Flux and Helm 4 wait.
+//! The status that kstatus gives a custom resource, by the generic rules of
+//! `sigs.k8s.io/cli-utils/pkg/kstatus`. Flux and Helm 4 wait for it.
 
 use serde_json::Value;
 
-/// The verdict on an object without rules of its own.
+/// The status of an object without rules of its own.
 pub fn verdict(object: &Value) -> &'static str {
     if object["metadata"]["deletionTimestamp"].as_str().is_some_and(|time| !time.is_empty()) {
         return "Terminating";

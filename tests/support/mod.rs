@@ -1,4 +1,4 @@
-//! What the tests share: every example as a request, and answers as documents.
+//! Shared by the tests: every example as a request, and answers as documents.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, dead_code)]
 
@@ -21,11 +21,11 @@ use function_sdk_rust::proto::v1::{
 };
 use serde_json::Value;
 
-/// The function's own allocator: allocations take up to a third of a test's time.
+/// The function's own allocator, because allocations take up to a third of a test's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// An example of one API in one flavour, in one state of the world.
+/// An example of one API, in the claims API or the namespaced API, in one state.
 pub struct Example {
     pub api: &'static dyn AnyApi,
     pub flavour: Flavour,
@@ -62,7 +62,7 @@ impl Example {
     }
 }
 
-/// Every example: each API × flavour × state.
+/// Every example: each API × claims API or namespaced API × state.
 pub fn examples() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut examples = Vec::new();
@@ -95,7 +95,7 @@ pub fn read(path: &Path) -> Vec<Value> {
     serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The XR that a file begins with, as it is once it is stored: it has a uid.
+/// The first document of a file, an XR, as the API server stores it: with a uid.
 pub fn stored(path: &Path) -> Value {
     let mut xr = read(path).remove(0);
     if xr["metadata"]["uid"].is_null() {
@@ -104,8 +104,8 @@ pub fn stored(path: &Path) -> Value {
     xr
 }
 
-/// A request as core makes it. A Secret that is no composed resource holds the connection details
-/// of whoever names it in `writeConnectionSecretToRef`.
+/// A request as Crossplane makes it. A Secret among `observed` without a slot holds the connection
+/// details of the objects that name it in `writeConnectionSecretToRef`.
 pub fn request(xr: &Value, observed: &[Value], input: &Value) -> RunFunctionRequest {
     let secrets: BTreeMap<&str, &Value> = observed
         .iter()
@@ -148,13 +148,12 @@ fn slot(document: &Value) -> Option<&str> {
     document["metadata"]["annotations"]["crossplane.io/composition-resource-name"].as_str()
 }
 
-/// Answers with a clock that stands still and bytes that only look random.
+/// Runs the function with a fixed time and fixed bytes instead of random ones.
 pub fn answer(request: RunFunctionRequest) -> RunFunctionResponse {
     answer_at("2026-11-21T09:00:00Z", request)
 }
 
-/// The same at another time. The cluster has nothing else: what the function has Crossplane look up
-/// does not exist.
+/// The same at another time. Resources that the function requires do not exist.
 pub fn answer_at(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     answer_among(now, request, &[])
 }
@@ -188,12 +187,12 @@ pub fn answer_among(
     let second = answer_once(now, request);
     assert_eq!(
         second.requirements, first.requirements,
-        "Crossplane calls again for as long as these differ"
+        "Crossplane calls again while the requirements change"
     );
     second
 }
 
-/// One call, whatever it asks for.
+/// One call, even if the function requires resources.
 pub fn answer_once(now: &str, request: RunFunctionRequest) -> RunFunctionResponse {
     let mut random = |bytes: &mut [u8]| {
         bytes.iter_mut().zip(7_u8..).for_each(|(byte, n)| *byte = n.wrapping_mul(37));
@@ -202,7 +201,7 @@ pub fn answer_once(now: &str, request: RunFunctionRequest) -> RunFunctionRespons
     function::run(request, &mut Outside { now, random: &mut random }).unwrap()
 }
 
-/// The paths at which `now` no longer asks for what `before` did; it may ask for more.
+/// The paths at which `now` changes or lacks a value of `before`. New values are allowed.
 pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
@@ -224,8 +223,8 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
     }
 }
 
-/// Whether a change is the one that a later round may make: what is inside a managed cluster, and
-/// was to be left behind, is deleted now that Usages keep what that takes.
+/// Whether a later round may make this change. A resource inside a managed cluster is orphaned
+/// first. When its Usages are in force, it is to be deleted.
 pub fn is_now_deleted(slot: &str, change: &str) -> bool {
     if !virtual_environment::INSIDE.contains(&slot) {
         return false;

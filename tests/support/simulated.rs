@@ -1,5 +1,4 @@
-//! Environments in the simulator's world: every example and every variant of one, with the real
-//! Composition around it.
+//! Environments in the simulator: every example and its variants, with the real Composition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,20 +18,20 @@ use super::{Example, read};
 /// More calls than any environment needs.
 const LIMIT: usize = 12;
 
-/// An environment that somebody could ask for: an example, or one of the files in its `variants/`.
+/// An example, or a variant of it from `variants/`.
 pub struct Case {
     example: Example,
     variant: Option<PathBuf>,
 }
 
-/// The example of every API in both flavours.
+/// The example of every API, as claims API and as namespaced API.
 pub fn examples() -> Vec<Case> {
     let beginnings = super::examples().into_iter().filter(|example| example.state == "nothing");
     beginnings.map(|example| Case { example, variant: None }).collect()
 }
 
-/// The same, and their variants: `variants/*.yaml` beside an example, each an XR and, if it needs
-/// others, Settings that are laid over those of the example's Composition.
+/// The examples and their variants: `variants/*.yaml` beside an example. Each file has an XR. It
+/// may have Settings, which are merged over those of the example's Composition.
 pub fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for case in examples() {
@@ -65,17 +64,17 @@ impl Case {
         self.example.flavour
     }
 
-    /// `virtual-environment, claims flavour, variant gke`
+    /// `virtual-environment, claims API, variant gke`
     pub fn name(&self) -> String {
         let flavour = match self.flavour() {
-            Flavour::Claims => "claims flavour",
-            Flavour::Namespaced => "namespaced flavour",
+            Flavour::Claims => "claims API",
+            Flavour::Namespaced => "namespaced API",
         };
         let variant = self.variant().map(|variant| format!(", variant {variant}"));
         format!("{}, {flavour}{}", self.api().info().name, variant.unwrap_or_default())
     }
 
-    /// The variant's name; none of the example itself.
+    /// The variant's name. `None` for the example itself.
     pub fn variant(&self) -> Option<String> {
         self.variant.as_deref().map(super::stem)
     }
@@ -87,7 +86,7 @@ impl Case {
         }
     }
 
-    /// The environment before anything exists, as the API server stores its XR.
+    /// The environment before any resource exists, with the XR as the API server stores it.
     pub fn world(&self) -> World {
         let group = self.flavour().default_group();
         let xrd = manifests::xrd(self.api(), self.flavour(), group);
@@ -108,8 +107,8 @@ impl Case {
             .select(&read(&self.example.folder.join("composition.yaml"))[0])
     }
 
-    /// The step's input: that of the example's Composition, with the variant's Settings laid over
-    /// it.
+    /// The input of the step: that of the example's Composition, merged with the variant's
+    /// Settings.
     pub fn input(&self) -> Value {
         let mut input = self.example.input().as_object().cloned().unwrap_or_default();
         let over = self.documents().into_iter().find(|document| document["kind"] == "Settings");
@@ -119,12 +118,12 @@ impl Case {
         input.into()
     }
 
-    /// One function call, as core makes it.
+    /// One function call, as Crossplane makes it.
     pub fn call(&self, world: &World) -> RunFunctionResponse {
         call(world, &self.input())
     }
 
-    /// The environment with everything composed and ready.
+    /// The environment after all its resources are composed and ready.
     pub fn settled(&self) -> World {
         let mut world = self.world();
         let mut provider = Provider::new(Pace::Instant);
@@ -145,14 +144,14 @@ impl Case {
 
 /// One function call with an input.
 pub fn call(world: &World, input: &Value) -> RunFunctionResponse {
-    // No two calls get the same bytes: what is made anew shows.
+    // Each call gets other bytes, so that a test notices regenerated values.
     static CALLS: AtomicU8 = AtomicU8::new(0);
     let mut random = |bytes: &mut [u8]| bytes.fill(CALLS.fetch_add(1, Ordering::Relaxed));
     let mut outside = Outside { now: world.now(), random: &mut random };
     world.run(Some(input), |request| function::run(request, &mut outside)).unwrap()
 }
 
-/// What a function could see: everything but the times of conditions.
+/// All objects that the function can see, without the times of conditions.
 pub fn timeless(world: &World) -> Vec<Value> {
     let all =
         std::iter::once(world.composite()).chain(world.resources().values()).chain(world.secrets());

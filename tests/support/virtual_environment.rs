@@ -1,15 +1,15 @@
-//! Virtual environments of every type, in both flavours.
+//! Virtual environments of every type, in the claims API and in the namespaced API.
 
 use super::world::{Mood, World};
 
-/// What a claim's `type` may be.
+/// The values of `type` in a claim.
 pub const TYPES: [&str; 4] = ["vcluster", "gke", "eks", "aks"];
 
-/// What an environment has inside its cluster.
+/// The slots of resources inside the environment's cluster.
 pub const INSIDE: [&str; 6] =
     ["app", "argocd", "gitops", "knative", "knative-namespace", "knative-serving"];
 
-/// An environment of a type in both flavours, before anything exists.
+/// An environment of a type in both APIs, before any resource exists.
 pub fn beginnings(cluster_type: &str) -> [World; 2] {
     let examples = super::examples().into_iter();
     let examples =
@@ -26,7 +26,7 @@ pub fn beginnings(cluster_type: &str) -> [World; 2] {
     worlds.try_into().unwrap()
 }
 
-/// The same with everything ready.
+/// The same after all resources are ready.
 pub fn running(cluster_type: &str) -> [World; 2] {
     beginnings(cluster_type).map(|world| world.settle(|_| Mood::Ready))
 }

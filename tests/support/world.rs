@@ -1,5 +1,5 @@
-//! A small world around the function: Crossplane applies the desired resources, and the simulator's
-//! providers answer in the mood that a test wants.
+//! A small fake of Crossplane around the function. It applies desired resources, and providers of
+//! the simulator respond in the mood that a test selects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,26 +19,26 @@ use super::Example;
 /// Connection details.
 pub type Details = BTreeMap<String, Vec<u8>>;
 
-/// A text that stands for a number which JSON does not know.
+/// A text that replaces a number which JSON cannot express.
 pub const NOT_A_NUMBER: &str = "\u{0}NaN";
 
-/// How a provider answers.
+/// The response of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
-    /// It has not seen the resource yet.
+    /// It has not observed the resource yet.
     Silent,
-    /// It works on it.
+    /// It creates the resource.
     Creating,
-    /// All is well.
+    /// The resource is ready.
     Ready,
-    /// It was refused.
+    /// The creation was rejected.
     Failing,
-    /// All was well, but what it should become was refused.
+    /// The resource was ready, but its change was rejected.
     Stuck,
 }
 
 impl Mood {
-    /// Whether the resource exists, and all was well with it once.
+    /// Whether the resource exists and was ready once.
     pub fn is_made(self) -> bool {
         matches!(self, Self::Ready | Self::Stuck)
     }
@@ -47,7 +47,7 @@ impl Mood {
 /// More reconciles than any environment needs.
 const LIMIT: usize = 8;
 
-/// What core would send next.
+/// The state for the next request.
 #[derive(Clone)]
 pub struct World {
     pub flavour: Flavour,
@@ -57,10 +57,9 @@ pub struct World {
     pub composed: BTreeMap<String, Composed>,
     pub input: Value,
     pub now: &'static str,
-    /// Slots that something holds when core deletes them, such as a finalizer of what they stand
-    /// for.
+    /// Slots whose deletion is blocked, for example by a finalizer of the object behind them.
     pub held: BTreeSet<&'static str>,
-    /// What core deleted and forgot, and something holds.
+    /// Resources that Crossplane deleted and that still exist, because their deletion is blocked.
     pub leaving: BTreeMap<String, Composed>,
     /// The Secrets that providers write.
     pub outside: Outside,
@@ -74,7 +73,7 @@ pub struct Composed {
 }
 
 impl World {
-    /// An example, before anything exists.
+    /// An example, before any resource exists.
     pub fn new(example: &Example) -> Self {
         Self {
             flavour: example.flavour,
@@ -120,20 +119,20 @@ impl World {
         }
     }
 
-    /// The function's answer, without consequences.
+    /// The function's answer, which is not applied.
     pub fn answer(&self) -> RunFunctionResponse {
         super::answer_at(self.now, self.request())
     }
 
-    /// One reconcile: the function answers, core applies it, each provider gives its resource the
-    /// mood of its slot.
+    /// One reconcile. Crossplane applies the function's answer, and each provider gives its
+    /// resource the mood of its slot.
     pub fn reconcile(&mut self, mood: impl Fn(&str) -> Mood) -> RunFunctionResponse {
         let response = self.answer();
         self.apply(&response, mood);
         response
     }
 
-    /// As many reconciles as an environment needs until nothing changes any more.
+    /// Reconciles until the state does not change any more.
     pub fn settle(mut self, mood: impl Fn(&str) -> Mood) -> Self {
         for _ in 0..LIMIT {
             let before = (self.composed.clone(), self.details.clone());
@@ -179,7 +178,8 @@ impl World {
         self.refer();
     }
 
-    /// Who only looks on sees what somebody asks for, or what something holds; else nothing.
+    /// An Object that only observes sees its resource while it is desired or its deletion is
+    /// blocked.
     fn look_on(&mut self) {
         let there: BTreeSet<String> =
             self.composed.keys().chain(self.leaving.keys()).cloned().collect();
@@ -193,7 +193,7 @@ impl World {
         }
     }
 
-    /// Crossplane makes the user an owner of its Usages, for as long as it is there.
+    /// Crossplane makes the using resource an owner of its Usages while it exists.
     fn own_usages(&mut self) {
         let all =
             self.composed.values().chain(self.leaving.values()).map(|composed| &composed.object);
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// The metadata that core gives a composed resource.
+    /// Sets the metadata that Crossplane gives a composed resource.
     fn receive(&self, slot: &str, object: &mut Value, existing: Option<&Composed>) {
         let xr = &self.xr["metadata"];
         let id = hash(slot);
@@ -246,28 +246,29 @@ impl World {
         }]);
     }
 
-    /// Has the provider of a resource, or its cluster, answer in a mood.
+    /// Lets the resource's provider, or its cluster, respond in a mood.
     fn provide(&mut self, object: &mut Value, details: &mut Details, mood: Mood) {
         let (model, outside) = (Model::for_object(object), &mut self.outside);
         model.name(object);
         if mood.is_made() {
             model.identify(object);
-            // The Secret of a chart, and the status of a wrapped object, are known at the second
-            // look.
+            // A chart's Secret and the status of a wrapped object are known after the second call.
             model.finish(object, outside);
             model.finish(object, outside);
-            model.tell(object, &Told::Ready, outside);
+            model.set_status(object, &Told::Ready, outside);
             details.extend(outside.connection_details(object));
         }
         match mood {
             Mood::Silent | Mood::Ready => {}
-            Mood::Creating => model.tell(object, &Told::Creating, outside),
-            Mood::Failing => model.tell(object, &Told::Failed("quota exceeded".into()), outside),
-            Mood::Stuck => model.tell(object, &Told::Failed("cannot change".into()), outside),
+            Mood::Creating => model.set_status(object, &Told::Creating, outside),
+            Mood::Failing => {
+                model.set_status(object, &Told::Failed("quota exceeded".into()), outside);
+            }
+            Mood::Stuck => model.set_status(object, &Told::Failed("cannot change".into()), outside),
         }
     }
 
-    /// `resourceRefs`: everything that core set out to create.
+    /// `resourceRefs`: all resources that Crossplane has started to create.
     fn refer(&mut self) {
         let refs: Vec<Value> = self
             .composed
@@ -284,7 +285,7 @@ impl World {
     }
 }
 
-/// A document as protobuf has it, with numbers that JSON does not know.
+/// Converts a document to protobuf, with numbers that JSON cannot express.
 pub fn structure(document: &Value) -> Struct {
     let mut structure = value::structure(document.as_object().cloned().unwrap_or_default());
     structure.fields.values_mut().for_each(forget_number);
@@ -302,7 +303,7 @@ fn forget_number(value: &mut pbjson_types::Value) {
     }
 }
 
-/// Twelve hexadecimal digits that are the same in every run.
+/// A hash of 48 bits (twelve hexadecimal digits), the same in every run.
 fn hash(slot: &str) -> u64 {
     slot.bytes().fold(0xcbf2_9ce4, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0193) & 0xffff_ffff_ffff
@@ -315,7 +316,7 @@ fn copy_status(object: &mut Value, existing: Option<&Composed>) {
     }
 }
 
-/// Short enough to be read in a failed test.
+/// Short enough to be readable in a failed test.
 impl std::fmt::Debug for World {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(
@@ -332,12 +333,12 @@ impl std::fmt::Debug for World {
     }
 }
 
-/// Whether core would keep everything as it is.
+/// Whether Crossplane would change no resource.
 pub fn is_fatal(response: &RunFunctionResponse) -> bool {
     response.results.iter().any(|result| result.severity() == Severity::Fatal)
 }
 
-/// What a response desires, by slot.
+/// The desired resources of a response, by slot.
 pub fn desired(response: &RunFunctionResponse) -> BTreeMap<String, Map<String, Value>> {
     let resources = &response.desired.as_ref().unwrap().resources;
     let object = |resource: &Resource| value::object(resource.resource.clone().unwrap_or_default());

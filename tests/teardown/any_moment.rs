@@ -1,5 +1,5 @@
-//! An environment can be deleted at any moment, while it is made or while something leaves it:
-//! nothing is left behind then either.
+//! An environment can be deleted at any moment, also while resources are created or removed. No
+//! resource is left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -11,34 +11,34 @@ use crate::support;
 use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, running};
 use crate::support::world::{Mood, World, desired, is_fatal, status};
 
-/// What a claim may drop, by its fields.
+/// The fields that a claim may drop, in combinations.
 const ADD_ONS: [&[&str]; 4] = [&["app"], &["gitops"], &["knative"], &["app", "gitops", "knative"]];
 
-/// What is beneath needs none of its Usages to go: GKE takes nodes along with their cluster, EKS
-/// refuses to delete a cluster that has nodes until they are gone, a host namespace takes along
-/// what was installed in it, and credentials are nothing in a cloud.
+/// Resources that need no Usage for their deletion. GKE deletes nodes with their cluster. EKS
+/// refuses to delete a cluster until its nodes are deleted. The host namespace deletes its content.
+/// Credentials are no cloud resource.
 const BENEATH: [&str; 3] = ["vcluster", "node-pool", "cluster-auth"];
 
-/// The calls after which nothing is left of what was dropped.
+/// The number of calls after which all dropped resources are deleted.
 const ALL_GONE: usize = 10;
 
-/// More calls than letting everything go takes.
+/// More calls than any removal needs.
 const LIMIT: usize = 16;
 
-/// Environments of every type, and what they are called in a failure.
+/// Environments of every type, with a name for failure messages.
 fn of_every_type(make: fn(&str) -> [World; 2]) -> impl Iterator<Item = (String, World)> {
     let name = |cluster_type, world: World| (format!("{cluster_type}, {:?}", world.flavour), world);
     TYPES.into_iter().flat_map(move |one| make(one).map(|world| name(one, world)))
 }
 
-/// What would be left behind if the environment were deleted now, with what core deleted already on
-/// its way, and before any Usage is kept that is not in force yet.
+/// The resources that a deletion would leave behind now. It includes resources that Crossplane is
+/// deleting already. It ignores Usages that are not in force yet.
 fn left_behind(world: &World) -> Vec<String> {
     let all = world.composed.iter().chain(&world.leaving);
     let all = all.filter(|(slot, it)| !slot.starts_with("usage-") || is_in_force(&it.object));
     let all: BTreeMap<String, Value> =
         all.map(|(slot, it)| (slot.clone(), it.object.clone())).collect();
-    // A Usage stays for a call after its user is gone.
+    // A Usage stays for one call after its user is deleted.
     let is_by_nobody =
         |slot: &str| slot.split_once("-by-").is_some_and(|(_, by)| !all.contains_key(by));
     let there = all.iter().filter(|(slot, _)| !is_by_nobody(slot));
@@ -50,15 +50,14 @@ fn left_behind(world: &World) -> Vec<String> {
     problems
 }
 
-/// Core keeps what a Usage protects from the moment at which it says so, which may be a while after
-/// the Usage was composed.
+/// A Usage protects its resource once it is Ready, which may be some time after it was composed.
 fn is_in_force(usage: &Value) -> bool {
     let mut conditions = usage["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
-/// A call, after which no Usage is in force yet that was not there before, nor the `slow` one;
-/// everything else is well.
+/// One call. New Usages and the `slow` Usage are not in force after it. All other resources are
+/// ready.
 fn call(world: &mut World, slow: Option<&str>) {
     let known: BTreeSet<String> = world.composed.keys().cloned().collect();
     let is_late =
@@ -67,7 +66,7 @@ fn call(world: &mut World, slow: Option<&str>) {
     assert!(!is_fatal(&response), "{:?}", response.results);
 }
 
-/// Calls until nothing changes any more, each of them checked.
+/// Calls until the state does not change any more, and checks each call.
 fn reconcile(name: &str, world: &mut World, slow: Option<&str>) {
     for number in 1..=LIMIT {
         let before = (world.composed.clone(), world.leaving.clone());
@@ -93,7 +92,7 @@ fn usages(world: &World) -> Vec<String> {
     world.composed.keys().filter(|slot| slot.starts_with("usage-")).cloned().collect()
 }
 
-/// An environment, all of whose Usages but one are in force.
+/// An environment in which all Usages except one are in force.
 struct Slow {
     name: String,
     usage: String,
@@ -102,7 +101,7 @@ struct Slow {
     made: Arc<World>,
 }
 
-/// Environments of every type, with each of their Usages as the slow one.
+/// Environments of every type, each with every one of its Usages as the slow one.
 static SLOW: LazyLock<Vec<Slow>> = LazyLock::new(|| {
     let mut all = Vec::new();
     for (name, beginning) in of_every_type(beginnings) {
@@ -121,7 +120,7 @@ static SLOW: LazyLock<Vec<Slow>> = LazyLock::new(|| {
 });
 
 #[test]
-fn an_environment_can_be_deleted_while_it_is_made() {
+fn environment_can_be_deleted_during_its_creation() {
     for Slow { name, world, made, .. } in SLOW.iter() {
         let mut world = world.clone();
         reconcile(&format!("{name}, and in force later"), &mut world, None);
@@ -130,7 +129,7 @@ fn an_environment_can_be_deleted_while_it_is_made() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_add_ons_leave_it() {
+fn environment_can_be_deleted_during_the_removal_of_add_ons() {
     for (name, running) in of_every_type(running) {
         for fields in ADD_ONS {
             let mut world = running.clone();
@@ -180,7 +179,7 @@ fn environment_can_be_deleted_while_an_add_on_is_held() {
 }
 
 #[test]
-fn an_environment_can_be_deleted_while_an_add_on_comes_back() {
+fn environment_can_be_deleted_while_an_add_on_is_added_again() {
     for (name, running) in of_every_type(running) {
         let before = desired(&running.answer());
         for calls in 0..=ALL_GONE {

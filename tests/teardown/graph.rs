@@ -1,5 +1,5 @@
-//! The graph of what is composed: resources, the Usages between them, and what each needs to be
-//! deleted.
+//! The graph of composed resources: the Usages between them, and the needs of each for its
+//! deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::needs::{self, Need};
 
-/// A composition on its way out.
+/// A composition that is being deleted.
 pub struct Graph {
-    /// Every slot but those of Usages, which go by themselves.
+    /// All slots except those of Usages, whose deletion needs no order.
     slots: BTreeSet<String>,
-    /// `of` cannot go while `by` is there.
+    /// `of` cannot be deleted while `by` exists.
     usages: Vec<(String, String)>,
     needs: Vec<Need>,
-    /// Usages that protect nothing, or nobody: a mistake of their own.
+    /// Usages without an existing resource at one end, which is an error of its own.
     dangling: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ impl Graph {
         for (slot, usage) in resources.iter().filter(|(_, object)| is_usage(object)) {
             match ["of", "by"].map(|end| named(resources, &usage["spec"][end])) {
                 [Some(of), Some(by)] => usages.push((of, by)),
-                ends => dangling.push(format!("{slot} is between nothing and nobody: {ends:?}")),
+                ends => dangling.push(format!("{slot} lacks the resource at an end: {ends:?}")),
             }
         }
         let slots =
@@ -37,7 +37,7 @@ impl Graph {
         Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
     }
 
-    /// Everything that can go wrong in some order.
+    /// All errors that some order of deletion causes.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.dangling.clone();
         problems.extend(self.broken());
@@ -45,8 +45,8 @@ impl Graph {
         problems
     }
 
-    /// The resources that no order deletes. Every order deletes the same ones in the end, because a
-    /// deletion never keeps another resource.
+    /// The resources that no order deletes. All orders delete the same resources, because a
+    /// deletion never blocks another one.
     fn never_gone(&self) -> Option<String> {
         let mut left = self.slots.clone();
         loop {
@@ -58,9 +58,8 @@ impl Graph {
         (!left.is_empty()).then(|| format!("never gone: {}", left.join(", ")))
     }
 
-    /// Needs that some order breaks. Deleting never keeps anything else from going, so that an
-    /// order which breaks a need exists only if it is one that spares whoever needs for as long as
-    /// anything else can go.
+    /// Needs that some order breaks. A deletion never blocks another one. So it is enough to check
+    /// the order that deletes the resource with the need as late as possible.
     fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         for need in &self.needs {
@@ -77,10 +76,10 @@ impl Graph {
         broken
     }
 
-    /// Deletes everything in one of the orders that the Usages allow.
+    /// Deletes all resources in one of the orders that the Usages allow.
     ///
     /// # Errors
-    /// What was needed goes too early, or something never goes.
+    /// A resource is deleted before another one that needs it, or it is never deleted.
     pub fn delete(&self, seed: u64) -> Result<(), String> {
         let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut left = self.slots.clone();
@@ -106,7 +105,7 @@ impl Graph {
         Ok(())
     }
 
-    /// What no Usage protects any more.
+    /// The resources that no Usage protects any more.
     fn free<'g>(&'g self, left: &'g BTreeSet<String>) -> impl Iterator<Item = &'g String> {
         let held =
             move |slot: &String| self.usages.iter().any(|(of, by)| of == slot && left.contains(by));

@@ -1,6 +1,5 @@
-//! Teardown: whatever the order in which an environment's resources go, as far as its Usages allow,
-//! nothing is ever left whose provider config, credentials, namespace, cluster or server is gone;
-//! and in the end nothing is left at all.
+//! Deletion: in any order that the Usages allow, no resource outlives its provider config,
+//! credentials, namespace, cluster or server. Finally, all resources are deleted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -14,7 +13,8 @@ mod support;
 use graph::Graph;
 use support::simulated;
 
-/// Orders in which each environment is deleted, beside those that try to break each need.
+/// The number of random orders for each environment, in addition to those that try to break each
+/// need.
 const ORDERS: u64 = 300;
 
 #[test]
@@ -30,7 +30,7 @@ fn dependents_are_deleted_before_their_prerequisites() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Everything that can go wrong when a graph is deleted, and everything that does.
+/// All errors that some order can cause, and all that the random orders cause.
 fn problems(graph: &Graph) -> Vec<String> {
     let mut problems = graph.problems();
     problems.extend((1..=ORDERS).filter_map(|seed| graph.delete(seed).err()));
@@ -40,7 +40,7 @@ fn problems(graph: &Graph) -> Vec<String> {
 }
 
 mod that_it_can_fail {
-    //! Graphs made by hand: the test sees what is missing.
+    //! Graphs made by hand, which show that the tests find missing Usages.
 
     use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ mod that_it_can_fail {
 
     use super::Graph;
 
-    /// A cluster, a provider config for what is inside, and a Release there.
+    /// A cluster, provider configs for its inside, and resources there.
     fn inside() -> BTreeMap<String, Value> {
         let resource = |api_version: &str, kind: &str, name: &str, spec: Value| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec});
         let secret =
@@ -102,7 +102,7 @@ mod that_it_can_fail {
         resources.insert(format!("usage-{of}-by-{by}"), usage);
     }
 
-    /// What [`inside`] needs.
+    /// The Usages that [`inside`] needs.
     const USAGES: [(&str, &str); 6] = [
         ("cluster", "app"),
         ("cluster", "namespace"),
@@ -130,7 +130,7 @@ mod that_it_can_fail {
         let needed = |(of, by): &&(&str, &str)| (*of, *by) != ("cluster", "helm-config");
         for missing in USAGES.iter().filter(needed) {
             let rest: Vec<_> = USAGES.into_iter().filter(|usage| usage != missing).collect();
-            // One that follows from two others is no loss.
+            // A Usage that follows from two others may be missing.
             if *missing == ("cluster", "app") {
                 assert_eq!(problems(&rest), Vec::<String>::new());
                 continue;
@@ -156,14 +156,14 @@ mod that_it_can_fail {
     }
 
     #[test]
-    fn usages_in_a_circle_are_seen() {
+    fn usages_in_a_cycle_are_reported() {
         let circle: Vec<_> = USAGES.into_iter().chain([("app", "cluster")]).collect();
         let found = problems(&circle);
         assert!(found.iter().any(|problem| problem.starts_with("never gone: ")), "{found:?}");
     }
 
     #[test]
-    fn databases_go_after_their_grants_and_users_and_before_their_owner() {
+    fn databases_are_deleted_after_their_grants_and_users_and_before_their_owner() {
         let sql = |kind: &str| {
             json!({"apiVersion": "postgresql.sql.m.crossplane.io/v1alpha1", "kind": kind,
                    "metadata": {"name": kind.to_lowercase()}, "spec": {"forProvider": {}}})

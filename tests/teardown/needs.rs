@@ -1,11 +1,11 @@
-//! What a composed resource needs in order to be deleted.
+//! The needs of composed resources for their deletion.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// `who` cannot be deleted properly once `what` is gone.
+/// `who` cannot be deleted properly after `what` is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     pub who: String,
@@ -15,11 +15,11 @@ pub struct Need {
 
 impl fmt::Display for Need {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} needs {}, {}, and is left after it", self.who, self.what, self.why)
+        write!(out, "{} needs {}, {}, but can outlive it", self.who, self.what, self.why)
     }
 }
 
-/// Every need among composed resources.
+/// All needs among composed resources.
 pub fn of(resources: &BTreeMap<String, Value>) -> Vec<Need> {
     let mut needs = Vec::new();
     for (who, object) in resources.iter().filter(|(_, object)| is_deleted(object)) {
@@ -50,7 +50,7 @@ fn why(object: &Value, other: &Value, resources: &BTreeMap<String, Value>) -> Op
     by_kind(object, other)
 }
 
-/// Whether the provider, or the cluster, deletes what the resource stands for.
+/// Whether the provider or the cluster deletes the external resource.
 fn is_deleted(object: &Value) -> bool {
     let spec = &object["spec"];
     let policies = spec["managementPolicies"].as_array();
@@ -58,7 +58,7 @@ fn is_deleted(object: &Value) -> bool {
         && policies.is_none_or(|all| all.contains(&json!("Delete")) || all.contains(&json!("*")))
 }
 
-/// The composed provider config that a resource goes through.
+/// The composed provider config that a resource uses.
 fn config<'r>(object: &Value, resources: &'r BTreeMap<String, Value>) -> Option<&'r Value> {
     let reference = &object["spec"]["providerConfigRef"];
     if reference["kind"] == "ClusterProviderConfig" {
@@ -71,7 +71,7 @@ fn config<'r>(object: &Value, resources: &'r BTreeMap<String, Value>) -> Option<
     })
 }
 
-/// A group without the service: a provider config of `aws.upbound.io` is that of
+/// An API group without its service. The provider config of `aws.upbound.io` also serves
 /// `ec2.aws.upbound.io`.
 fn family(object: &Value) -> &str {
     let group = crossplane::api_version::group_of(object);
@@ -99,8 +99,8 @@ fn writes(object: &Value, config: &Value) -> bool {
     is || written["name"] == name && own.or(written["namespace"].as_str()) == Some(namespace)
 }
 
-/// A cluster that an environment makes. It makes one, so whoever goes through a composed provider
-/// config is inside.
+/// Whether a resource is the environment's cluster. An environment has one, so all resources with a
+/// composed provider config are inside it.
 fn is_cluster(object: &Value) -> bool {
     match (service(object), object["kind"].as_str().unwrap_or_default()) {
         ("container" | "eks", "Cluster") | ("containerservice", "KubernetesCluster") => true,
@@ -109,8 +109,8 @@ fn is_cluster(object: &Value) -> bool {
     }
 }
 
-/// Which cluster an object or a release is in: that of a kubeconfig, or the one that Crossplane
-/// runs in.
+/// The cluster of an object or a release, as the Secret of its kubeconfig. `None` is the cluster
+/// that Crossplane runs in.
 fn cluster<'r>(
     object: &Value,
     resources: &'r BTreeMap<String, Value>,
@@ -118,7 +118,7 @@ fn cluster<'r>(
     credentials(config(object, resources)?)
 }
 
-/// The namespace that an Object makes.
+/// The namespace that an Object creates.
 fn namespace(object: &Value) -> Option<&str> {
     let manifest = &object["spec"]["forProvider"]["manifest"];
     manifest["metadata"]["name"].as_str().filter(|_| manifest["kind"] == "Namespace")
@@ -129,7 +129,7 @@ fn lives_in(object: &Value, namespace: &str) -> bool {
     params["manifest"]["metadata"]["namespace"] == namespace || params["namespace"] == namespace
 }
 
-/// What the services themselves insist on.
+/// Needs that the services themselves enforce.
 fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
     let of = |object: &Value| {
         let wrapped = &object["spec"]["forProvider"]["manifest"];
@@ -154,7 +154,7 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
             Some("which cannot be dropped while anyone is connected")
         }
         (("argoproj", "Application"), ("helm", "Release")) if installs(other, "argo-cd") => {
-            Some("which deletes what it brought")
+            Some("which deletes its resources")
         }
         (("operator", "KnativeServing"), ("helm", "Release"))
             if installs(other, "knative-operator") =>
@@ -168,7 +168,7 @@ fn by_kind(object: &Value, other: &Value) -> Option<&'static str> {
     }
 }
 
-/// Whether a release is of a chart, and deleting it uninstalls that.
+/// Whether a release has this chart, and its deletion uninstalls the chart.
 fn installs(release: &Value, chart: &str) -> bool {
     is_deleted(release) && release["spec"]["forProvider"]["chart"]["name"] == chart
 }

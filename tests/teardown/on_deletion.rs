@@ -1,4 +1,4 @@
-//! What status says of a deletion: it is what a deletion does.
+//! The status predicts the effects of a deletion correctly.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn case(api: &str, variant: Option<&str>) -> Vec<Case> {
     simulated::all().into_iter().filter(of).collect()
 }
 
-/// An environment with another spec than its example has.
+/// The prediction for an example with a changed spec.
 fn changed(case: &Case, change: impl Fn(&mut Value)) -> Value {
     let mut world = case.settled();
     change(&mut world.composite_mut()["spec"]);
@@ -47,14 +47,14 @@ fn every_resource_is_deleted_or_kept() {
         assert_eq!(all, expected, "{}", case.name());
         for (list, all) in [("deletes", &deletes), ("keeps", &keeps)] {
             let list = told[list].as_array().unwrap();
-            assert_eq!(list.len(), all.len(), "{}: nothing is listed twice", case.name());
+            assert_eq!(list.len(), all.len(), "{}: each resource is listed once", case.name());
             assert!(list.is_sorted_by_key(|one| one["slot"].as_str().unwrap()), "{}", case.name());
         }
     }
 }
 
 #[test]
-fn examples_keep_exactly_this() {
+fn examples_keep_exactly_the_expected_resources() {
     for case in simulated::all() {
         let told = told(&case);
         let keeps: Vec<String> = told["keeps"]

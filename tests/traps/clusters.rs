@@ -7,8 +7,8 @@ use super::environment::{Environment, beginnings, running};
 
 const API: &str = "virtual-environment";
 
-/// A cluster that its cloud upgraded by itself: the words of the refusal that its provider would
-/// get if it asked for the former version.
+/// Checks a cluster that its cloud upgraded automatically. `words` are from the error that its
+/// provider would get if it requested the former version.
 fn upgraded_cluster_stays_ready(variant: &str, field: &str, words: &str) {
     for mut environment in running(API, Some(variant)) {
         let before = environment.resource("cluster")["status"]["atProvider"][field].clone();
@@ -89,7 +89,7 @@ fn trap_04_default_charts_spell_their_versions_as_asked() {
 }
 
 #[test]
-fn trap_04_chart_that_spells_its_version_otherwise_is_told() {
+fn trap_04_differently_spelled_chart_version_is_reported() {
     for mut environment in running(API, None) {
         let release = environment.world.resources_mut().get_mut("knative").unwrap();
         let version = release["spec"]["forProvider"]["chart"]["version"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! An environment between the function, Crossplane and the providers of the simulator.
+//! An environment with the function, Crossplane and the simulator's providers.
 
 use crossplane::conditions::find as condition;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
@@ -13,7 +13,7 @@ use super::support::world::desired;
 /// More calls than any environment needs.
 const LIMIT: usize = 40;
 
-/// One environment and the clouds that it is in.
+/// One environment and its clouds.
 pub struct Environment {
     case: Case,
     pub world: World,
@@ -21,8 +21,8 @@ pub struct Environment {
     rounds: usize,
 }
 
-/// The example of an API in the claims API and in the namespaced one, or one of its variants,
-/// before anything exists.
+/// The example of an API, or a variant, in the claims API and in the namespaced API, before any
+/// resource exists.
 pub fn beginnings(api: &str, variant: Option<&str>) -> Vec<Environment> {
     let cases = simulated::all()
         .into_iter()
@@ -38,7 +38,7 @@ pub fn beginnings(api: &str, variant: Option<&str>) -> Vec<Environment> {
     environments
 }
 
-/// The same with everything ready.
+/// The same after all resources are ready.
 pub fn running(api: &str, variant: Option<&str>) -> Vec<Environment> {
     let mut environments = beginnings(api, variant);
     for environment in &mut environments {
@@ -49,13 +49,13 @@ pub fn running(api: &str, variant: Option<&str>) -> Vec<Environment> {
 }
 
 impl Environment {
-    /// The same with providers that take their rounds.
+    /// The same with providers that need several rounds.
     pub fn slowly(mut self) -> Self {
         self.provider = Provider::new(Pace::Rounds);
         self
     }
 
-    /// The same with providers that look every ten minutes.
+    /// The same with providers that poll every ten minutes.
     pub fn polled(mut self) -> Self {
         self.provider = self.provider.polling();
         self
@@ -73,7 +73,7 @@ impl Environment {
         response
     }
 
-    /// One call, and one look of the providers.
+    /// One call of the function, and one observation by the providers.
     pub fn round(&mut self) {
         self.rounds += 1;
         assert!(self.rounds < 10 * LIMIT, "{}: too many rounds", self.name());
@@ -81,7 +81,7 @@ impl Environment {
         self.provider.answer(&mut self.world);
     }
 
-    /// Calls and looks until nothing changes any more.
+    /// Runs rounds until the state does not change any more.
     pub fn settle(&mut self) {
         for _ in 0..LIMIT {
             let before = simulated::timeless(&self.world);
@@ -94,7 +94,7 @@ impl Environment {
         panic!("{}: still changing after {LIMIT} calls", self.name());
     }
 
-    /// What the function asks for in a slot.
+    /// The desired resource of a slot.
     pub fn asked(&self, slot: &str) -> Map<String, Value> {
         desired(&self.case.call(&self.world)).remove(slot).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ impl Environment {
         self.case.input()
     }
 
-    /// What the function asks for in a slot with another input.
+    /// The desired resource of a slot, with another input.
     pub fn asked_with(&self, input: &Value, slot: &str) -> Map<String, Value> {
         desired(&simulated::call(&self.world, input)).remove(slot).unwrap_or_default()
     }
@@ -124,7 +124,7 @@ impl Environment {
         condition_of(self.resource(slot), kind)
     }
 
-    /// The same of a resource that may not exist yet.
+    /// The status of a condition. An empty text if the resource does not exist yet.
     pub fn condition_or_nothing(&self, slot: &str, kind: &str) -> &str {
         self.world.resources().get(slot).map_or("", |object| condition_of(object, kind))
     }
@@ -134,7 +134,7 @@ impl Environment {
         self.world.set_now(self.world.now() + duration);
     }
 
-    /// Calls, and looks of slow providers, until the creation of a slot has begun.
+    /// Runs rounds until the creation of a slot's resource has begun.
     pub fn begin(&mut self, slot: &str) {
         while self.condition_or_nothing(slot, "Ready") != "False" {
             self.round();
@@ -146,21 +146,21 @@ impl Environment {
         &self.world.composite()["status"]
     }
 
-    /// The line of a slot in the environment's status.
+    /// The entry of a slot in the environment's status.
     pub fn line(&self, slot: &str) -> &Value {
         let lines = self.status()["resources"].as_array().unwrap();
         lines
             .iter()
             .find(|line| line["slot"] == slot)
-            .unwrap_or_else(|| panic!("no line of {slot}"))
+            .unwrap_or_else(|| panic!("{slot} is not in the status"))
     }
 
-    /// The cause code in the line of a slot.
+    /// The cause code in the entry of a slot.
     pub fn cause(&self, slot: &str) -> &str {
         self.line(slot)["cause"]["code"].as_str().unwrap_or_default()
     }
 
-    /// Fails unless the line of a slot says these words.
+    /// Fails unless the message of a slot contains these words.
     pub fn says(&self, slot: &str, words: &str) {
         let line = self.line(slot);
         let message = line["message"].as_str().unwrap_or_default();

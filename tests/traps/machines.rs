@@ -1,4 +1,4 @@
-//! Machines, whose ids EC2 assigns.
+//! Machines. EC2 assigns their ids.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -9,7 +9,7 @@ const API: &str = "gpu-workspace";
 const SLOT: &str = "instance";
 
 #[test]
-fn trap_07_terminated_machine_comes_back_without_its_former_interface() {
+fn trap_07_terminated_machine_is_recreated_without_its_former_interface() {
     for mut environment in running(API, None) {
         let before = environment.external_name(SLOT).to_owned();
         let spec = &environment.resource(SLOT)["spec"]["forProvider"];
@@ -21,7 +21,7 @@ fn trap_07_terminated_machine_comes_back_without_its_former_interface() {
     }
 }
 
-/// Whether the refusal of a change shows in the status, and the machine runs on.
+/// Fails unless the status shows the rejected change and the machine stays ready.
 fn assert_refused(environment: &Environment, argument: &str) {
     environment.says(SLOT, &format!("cannot change the value of the argument \"{argument}\""));
     assert_eq!(environment.line(SLOT)["reason"], "Failed");
@@ -30,7 +30,7 @@ fn assert_refused(environment: &Environment, argument: &str) {
 }
 
 #[test]
-fn trap_08_disk_that_was_detached_by_hand_is_told() {
+fn trap_08_manually_detached_disk_is_reported() {
     for mut environment in running(API, None) {
         let disk = json!([{"deviceName": "/dev/sdf", "volumeSize": 100}]);
         environment.in_the_cloud(SLOT, "ebsBlockDevice", disk.clone());
@@ -126,7 +126,7 @@ fn trap_10_machine_of_a_stopped_provider_is_adopted_by_its_id() {
 }
 
 #[test]
-fn trap_20_vanished_machine_is_told_after_the_next_poll() {
+fn trap_20_vanished_machine_is_reported_after_the_next_poll() {
     for environment in beginnings(API, None) {
         let mut environment = environment.polled();
         environment.settle();
@@ -146,7 +146,7 @@ fn trap_20_vanished_machine_is_told_after_the_next_poll() {
 }
 
 #[test]
-fn trap_20_vanished_machine_is_told_after_a_change() {
+fn trap_20_vanished_machine_is_reported_after_a_change() {
     for environment in beginnings(API, None) {
         let mut environment = environment.polled();
         environment.settle();

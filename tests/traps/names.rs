@@ -1,4 +1,4 @@
-//! Names that are unique, and blocks that nobody else fills.
+//! Unique names, and blocks that providers do not fill in.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::support::simulated::{self, Case};
 use super::support::world::desired;
 
 /// The names under which the clouds look for resources of an environment with this uid. Resources
-/// inside of others share no names with those of other environments.
+/// within other resources are excluded, because their names are not global.
 fn names(case: &Case, uid: &str) -> BTreeSet<String> {
     let mut world = case.world();
     world.composite_mut()["metadata"]["uid"] = json!(uid);
@@ -45,7 +45,8 @@ fn trap_11_environments_of_one_name_share_no_name_in_a_cloud() {
     for case in simulated::all() {
         let first = names(&case, "11111111-0c2a-4f68-b7d4-5a16c83f92e0");
         let second = names(&case, "22222222-9d3b-4e57-a6c3-4b05b72e81df");
-        // A server's own id replaces its name, which is in another field.
+        // The id that the cloud assigns to a server replaces its name, which is also in another
+        // field.
         let shared: Vec<_> = first.intersection(&second).collect();
         assert!(shared.is_empty(), "{}: {shared:?}", case.name());
         found += first.len();
@@ -54,7 +55,7 @@ fn trap_11_environments_of_one_name_share_no_name_in_a_cloud() {
 }
 
 #[test]
-fn trap_11_bucket_of_another_account_is_told() {
+fn trap_11_bucket_of_another_account_is_reported() {
     const BUCKET: &str = "frontend-bucket";
     for mut environment in beginnings("unified-environment", None) {
         let asked = environment.asked(BUCKET);
@@ -71,7 +72,7 @@ fn trap_11_bucket_of_another_account_is_told() {
     }
 }
 
-/// The differences between blocks that the function asks for and the same blocks as they are.
+/// The differences between desired blocks and the observed blocks.
 fn filled_blocks(world: &World, asked: &Value, slot: &str) -> Vec<String> {
     let seen = &world.resources()[slot]["spec"]["forProvider"];
     let blocks = asked["spec"]["forProvider"].as_object().into_iter().flatten();
@@ -83,7 +84,7 @@ fn filled_blocks(world: &World, asked: &Value, slot: &str) -> Vec<String> {
 }
 
 #[test]
-fn trap_15_blocks_that_are_asked_for_stay_as_they_are() {
+fn trap_15_requested_blocks_are_unchanged() {
     let mut late = 0;
     for case in simulated::all() {
         let world = case.settled();
@@ -98,7 +99,7 @@ fn trap_15_blocks_that_are_asked_for_stay_as_they_are() {
             late += usize::from(fields(&world.resources()[&slot]) > fields(&asked));
         }
     }
-    assert!(late > 20, "only {late} resources have fields that their providers filled in");
+    assert!(late > 20, "only {late} resources have late-initialised fields");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Database servers, and what is in them.
+//! Database servers, and the resources inside them.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -12,7 +12,7 @@ const SERVER: &str = "postgres-instance";
 const ROLE: &str = "postgres-role";
 
 #[test]
-fn trap_05_server_has_the_name_that_is_asked_for() {
+fn trap_05_server_has_the_requested_name() {
     for environment in running(API, Some("rds")) {
         let server = environment.resource(SERVER);
         let name = server["spec"]["forProvider"]["identifier"].as_str().unwrap();
@@ -31,7 +31,7 @@ fn class(environment: &Environment) -> String {
 }
 
 #[test]
-fn trap_06_change_of_size_takes_effect_without_a_window() {
+fn trap_06_size_changes_without_a_maintenance_window() {
     for mut environment in running(API, Some("rds")) {
         let (before, sent) = (class(&environment), environment.provider.updates(SERVER));
         environment.change(&["database", "size"], json!("small"));
@@ -39,7 +39,7 @@ fn trap_06_change_of_size_takes_effect_without_a_window() {
         assert_ne!(class(&environment), before);
         assert_eq!(environment.provider.updates(SERVER), sent + 1);
 
-        // Without the flag the same change would wait, and be sent at every look.
+        // Without the flag, the change would wait, and would be sent at every poll.
         let server = environment.resource(SERVER);
         let mut wanted = parameters(server);
         assert_eq!(Model::for_object(server).effective(&wanted), wanted);
@@ -49,7 +49,7 @@ fn trap_06_change_of_size_takes_effect_without_a_window() {
 }
 
 #[test]
-fn trap_07_server_that_cannot_come_back_is_told() {
+fn trap_07_failed_recreation_of_a_server_is_reported() {
     for mut environment in running(API, Some("rds")) {
         environment.provider.vanish(SERVER);
         environment.settle();
@@ -62,7 +62,7 @@ fn trap_07_server_that_cannot_come_back_is_told() {
         fields.retain(|field, _| !["iops", "storageThroughput"].contains(&field.as_str()));
         environment.settle();
         environment.call();
-        assert_eq!(environment.line(SERVER)["ready"], true, "without them it comes back");
+        assert_eq!(environment.line(SERVER)["ready"], true, "created again without these");
     }
 }
 
@@ -95,11 +95,11 @@ fn trap_18_grant_without_its_database_is_reported() {
         environment.settle();
         environment.call();
         for slot in GRANTS {
-            // The database and its role have one name, which counts as a secret.
+            // The database and its role have the same name, which counts as a secret.
             environment.says(slot, "connect failed: cannot get server version: pq: database \"");
             environment.says(slot, "\" does not exist");
             assert_eq!(environment.line(slot)["reason"], "Waiting");
-            // A deletion of the grant would connect to the database too.
+            // A deletion of the grant would also connect to the database.
             let spec = &environment.asked(slot)["spec"];
             let policies = spec["managementPolicies"].to_string();
             let is_kept = policies.contains("Create") && !policies.contains("Delete");
@@ -114,7 +114,7 @@ fn trap_18_grant_without_its_database_is_reported() {
 }
 
 #[test]
-fn trap_18_user_that_hangs_without_its_server_is_told() {
+fn trap_18_user_stuck_without_its_server_is_reported() {
     for mut environment in running("application-environment", None) {
         environment.provider.vanish("cloudsql-instance");
         environment.provider.fail("cloudsql-instance", "quota exceeded");
@@ -149,7 +149,7 @@ fn trap_19_repeated_role_updates_change_no_other_state() {
         for _ in 0..3 {
             environment.round();
             let sent = environment.provider.updates(ROLE);
-            assert!(sent > updates, "an update at every look");
+            assert!(sent > updates, "an update at every poll");
             updates = sent;
         }
         assert_eq!(simulated::timeless(&environment.world), before, "a quiet environment");

@@ -1,4 +1,4 @@
-//! What is known and when, operations that take long, and providers that say nothing.
+//! When values become known, slow operations, and silent providers.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn trap_12_bucket_policy_waits_for_the_distribution_to_be_deployed() {
 }
 
 #[test]
-fn trap_13_empty_connection_secret_is_no_kubeconfig() {
+fn trap_13_empty_connection_secret_is_not_a_kubeconfig() {
     for environment in beginnings("virtual-environment", Some("gke")) {
         let mut environment = environment.slowly();
         let mut empty = 0;
@@ -49,12 +49,12 @@ fn trap_13_empty_connection_secret_is_no_kubeconfig() {
                 }
             }
         }
-        assert!(empty > 1, "the Secret is there, empty, while the cluster is created");
+        assert!(empty > 1, "the Secret is empty while the cluster is created");
     }
 }
 
 #[test]
-fn trap_14_creation_of_more_than_an_hour_is_told_until_the_next_look() {
+fn trap_14_creation_of_over_an_hour_is_reported_until_the_next_reconcile() {
     const SITE: &str = "frontend-site";
     for environment in beginnings("unified-environment", None) {
         let mut environment = environment.slowly();
@@ -106,7 +106,7 @@ fn without_configs(api: &str) -> Vec<Environment> {
 }
 
 #[test]
-fn trap_17_silence_of_a_cloud_provider_is_told() {
+fn trap_17_silent_cloud_provider_is_reported() {
     for environment in without_configs("gpu-workspace") {
         assert_eq!(environment.resource("role").get("status"), None, "its provider writes nothing");
         environment.says("role", "Check that the ");
@@ -115,7 +115,7 @@ fn trap_17_silence_of_a_cloud_provider_is_told() {
 }
 
 #[test]
-fn trap_17_error_of_a_hand_written_provider_is_told() {
+fn trap_17_error_of_a_hand_written_provider_is_reported() {
     for environment in without_configs("unified-environment") {
         environment.says("postgres-db", "connect failed: cannot get referenced ProviderConfig");
         assert_eq!(environment.line("postgres-db")["ready"], false);

@@ -1,4 +1,4 @@
-//! What becomes of a virtual environment that runs when its claim changes, or Settings do.
+//! Running virtual environments after a change of the claim or of Settings.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn networks_of_settings_reach_a_managed_cluster_that_runs() {
 }
 
 #[test]
-fn a_type_that_settings_chose_stays() {
+fn type_chosen_by_settings_is_preserved() {
     for cluster_type in TYPES {
         for mut world in beginnings(cluster_type) {
             world.xr["spec"]["parameters"].as_object_mut().unwrap().remove("type");

@@ -1,4 +1,4 @@
-//! What keeps a managed cluster well once its cloud changes it.
+//! Managed clusters stay ready after changes by their cloud.
 
 use serde_json::{Value, json};
 
@@ -22,20 +22,20 @@ fn version_that_the_cloud_chose_stays_out_of_the_spec() {
         for mut world in running(cluster_type) {
             let spec = &mut world.composed.get_mut("cluster").unwrap().object["spec"];
             spec["managementPolicies"] = json!(["*"]);
-            assert_eq!(cluster(&world)["spec"]["managementPolicies"], policies, "what runs, too");
+            assert_eq!(cluster(&world)["spec"]["managementPolicies"], policies, "running");
             let spec = &mut world.composed.get_mut("cluster").unwrap().object["spec"];
             spec["managementPolicies"] = json!(["Observe"]);
             assert_eq!(
                 cluster(&world)["spec"].get("managementPolicies"),
                 None,
-                "somebody looks on"
+                "set to observe by hand"
             );
         }
     }
 }
 
 #[test]
-fn eks_upgrades_new_clusters_and_leaves_the_others_as_they_are() {
+fn eks_upgrades_new_clusters_and_keeps_running_clusters_unchanged() {
     for world in beginnings("eks") {
         let policy =
             |world: &World| cluster(world)["spec"]["forProvider"].get("upgradePolicy").cloned();
@@ -81,7 +81,7 @@ fn provider_that_is_silent_for_a_minute_is_named_with_its_config() {
         let told = answer.conditions.iter().find(|one| one.r#type == "Provisioned").unwrap();
         assert!(told.message().contains(config), "{}", told.message());
         let again = answer.meta.unwrap().ttl.unwrap();
-        assert!(again.seconds <= 60, "Crossplane comes back: {again:?}");
+        assert!(again.seconds <= 60, "Crossplane calls again: {again:?}");
         world.reconcile(|_| Mood::Creating);
         assert_eq!(line(&world, "cluster")["message"], "is being created");
     }
@@ -107,7 +107,7 @@ fn machine_image_follows_the_machine_type_of_settings() {
 }
 
 #[test]
-fn charts_are_asked_for_as_they_spell_their_version() {
+fn charts_are_requested_with_their_own_spelling_of_the_version() {
     for mut world in beginnings("vcluster") {
         world.input["environment"]["charts"] =
             json!({"vcluster": "v0.36.1", "argocd": "v10.1.1", "knative": "v1.22.3"});
@@ -171,7 +171,7 @@ fn volumes_of_eks_have_a_driver_with_rights_and_a_default_class() {
 }
 
 #[test]
-fn driver_of_volumes_takes_the_role_of_settings() {
+fn driver_of_volumes_uses_the_role_of_settings() {
     let arn = "arn:aws:iam::123456789012:role/ebs";
     for mut world in beginnings("eks") {
         world.input["environment"]["eks"]["ebsCsiRoleArn"] = json!(arn);
@@ -181,7 +181,7 @@ fn driver_of_volumes_takes_the_role_of_settings() {
         let identity = &all["addon-ebs-csi"]["spec"]["forProvider"]["podIdentityAssociation"];
         assert_eq!(identity[0]["roleArn"], arn);
         world.input["environment"]["eks"].as_object_mut().unwrap().remove("ebsCsiRoleArn");
-        assert_eq!(desired(&world.answer()), all, "what runs keeps its role");
+        assert_eq!(desired(&world.answer()), all, "a running driver keeps its role");
     }
 }
 

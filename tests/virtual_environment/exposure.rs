@@ -1,4 +1,4 @@
-//! Who reaches a virtual cluster, and what its workloads reach.
+//! Access to a virtual cluster, and the networks that its workloads can reach.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn expose(mut world: World, expose: &str) -> World {
     world
 }
 
-/// The same environment as an earlier release made it.
+/// The same environment as an earlier release composed it.
 fn of_the_first_revision(mut world: World) -> World {
     for composed in world.composed.values_mut() {
         if let Some(annotations) = composed.object["metadata"]["annotations"].as_object_mut() {
@@ -124,7 +124,7 @@ fn load_balancer_has_the_networks_and_annotations_of_settings() {
         assert_eq!(
             service(&expose(exposed, "cluster")),
             closed,
-            "Kubernetes refuses source ranges there"
+            "Kubernetes rejects source ranges there"
         );
     }
 }
@@ -143,7 +143,7 @@ fn load_balancer_of_an_earlier_release_stays_open_to_its_users() {
 }
 
 #[test]
-fn platform_teams_can_forbid_load_balancers_but_none_that_runs() {
+fn platform_teams_can_forbid_new_load_balancers_and_running_ones_stay() {
     for mut world in beginnings("vcluster").map(|world| expose(world, "loadBalancer")) {
         let running = world.clone().settle(|_| Mood::Ready);
         world.input["environment"]["exposeAllowed"] = json!(false);

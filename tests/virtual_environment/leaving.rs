@@ -1,4 +1,5 @@
-//! How a virtual environment lets go of what nobody wants any more, and what it leaves behind.
+//! Removal of resources that are not needed any more, and the resources that a deletion leaves
+//! behind.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,8 @@ use crate::support::virtual_environment::{INSIDE, TYPES, beginnings, running};
 use crate::support::world::{Mood, World, desired, is_fatal, status};
 use crate::{line, slots};
 
-/// What becomes of each slot inside: `keep` as it is left behind, `delete`; absent when it is let
-/// go. With the Usages.
+/// The fate of each slot inside the cluster: `keep` if it is orphaned, or `delete`. A removed slot
+/// is absent.
 fn inside(world: &World) -> BTreeMap<String, &'static str> {
     let response = world.answer();
     assert!(!is_fatal(&response), "{:?}", response.results);
@@ -33,7 +34,7 @@ fn without_add_ons(world: &mut World) {
 }
 
 #[test]
-fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
+fn add_ons_are_removed_from_a_virtual_cluster_in_order() {
     for mut world in running("vcluster") {
         assert!(inside(&world).values().all(|fate| *fate == "keep"));
         assert_eq!(inside(&world).len(), 6);
@@ -46,7 +47,7 @@ fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
             // Their Usages are in force.
             [waiting, users].concat(),
             waiting.into(),
-            // Gone, and so are their Usages after this call.
+            // The resources are deleted. Their Usages are deleted after this call.
             waiting.into(),
             waiting.into(),
             rest.into(),
@@ -63,7 +64,7 @@ fn add_ons_leave_a_virtual_cluster_step_by_step_and_in_order() {
     }
 }
 
-/// The Usages by what is inside.
+/// The Usages by resources inside the cluster.
 fn usages(world: &World) -> Vec<String> {
     let by_inside = |slot: &String| INSIDE.iter().any(|by| slot.ends_with(&format!("-by-{by}")));
     let inside = |slot: &String| slot.starts_with("usage-") && by_inside(slot);
@@ -99,7 +100,7 @@ fn removed_add_ons_keep_the_virtual_cluster_until_they_are_gone() {
 }
 
 #[test]
-fn add_ons_leave_a_managed_cluster_in_order_before_their_usages() {
+fn add_ons_are_removed_from_a_managed_cluster_before_their_usages() {
     for cluster_type in ["gke", "eks", "aks"] {
         for mut world in running(cluster_type) {
             assert!(inside(&world).values().all(|fate| *fate == "delete"));
@@ -156,7 +157,7 @@ fn resources_inside_are_orphaned_until_usages_are_in_force() {
                 assert_ne!(status(&world.answer())["phase"], "Ready");
                 assert_eq!(inside(&world.settle(|_| Mood::Ready)), after, "{cluster_type}");
             }
-            // Whatever becomes of a Usage: it stays so.
+            // If a Usage disappears later, the resources are still deleted.
             let mut world = running;
             world.composed.retain(|slot, _| !slot.starts_with("usage-"));
             assert_eq!(inside(&world), after, "{cluster_type}");
@@ -164,8 +165,8 @@ fn resources_inside_are_orphaned_until_usages_are_in_force() {
     }
 }
 
-/// Usages by the ways into a managed cluster and by what is beneath, and the slots inside that are
-/// reached by each.
+/// The Usages of resources that give access to a managed cluster, each with the slots inside that
+/// need this access.
 fn beneath(cluster_type: &str) -> Vec<(String, &'static [&'static str])> {
     let (configs, others): (&[&str], &[&str]) = match cluster_type {
         "gke" => (&["node-pool"], &["cluster-by-node-pool"]),
@@ -212,7 +213,7 @@ fn resources_inside_are_orphaned_until_their_access_is_kept() {
 }
 
 #[test]
-fn an_add_on_leaves_a_managed_cluster_once_its_way_in_is_kept() {
+fn add_on_is_removed_after_its_access_to_the_managed_cluster_is_kept() {
     for cluster_type in ["gke", "eks", "aks"] {
         for beginning in beginnings(cluster_type) {
             for (usage, reached) in beneath(cluster_type) {
@@ -255,7 +256,7 @@ fn operators_stay_until_their_resources_are_deleted() {
                     assert!(left.contains_key(slot), "{cluster_type}: {slot}");
                 }
             }
-            assert!(!world.composed.contains_key("gitops"), "core forgets what nobody asks for");
+            assert!(!world.composed.contains_key("gitops"), "no longer desired");
             world.held.clear();
             for _ in 0..4 {
                 world.reconcile(|_| Mood::Ready);
@@ -266,7 +267,7 @@ fn operators_stay_until_their_resources_are_deleted() {
 }
 
 #[test]
-fn an_add_on_that_cannot_leave_is_told_of() {
+fn blocked_removal_of_an_add_on_is_reported() {
     for cluster_type in TYPES {
         for mut world in running(cluster_type) {
             without_add_ons(&mut world);
@@ -275,7 +276,7 @@ fn an_add_on_that_cannot_leave_is_told_of() {
                 world.reconcile(|_| Mood::Ready);
             }
             let watch = &world.composed["gitops-leaving"].object;
-            assert_eq!(watch["spec"]["watch"], true, "or nobody sees it go");
+            assert_eq!(watch["spec"]["watch"], true, "or the deletion stays unnoticed");
             let answer = world.answer();
             assert_eq!(status(&answer)["phase"], "Provisioning", "{cluster_type}");
             let condition = |answer: &function_sdk_rust::proto::v1::RunFunctionResponse| {
@@ -310,7 +311,7 @@ fn an_add_on_that_cannot_leave_is_told_of() {
 }
 
 #[test]
-fn an_add_on_that_is_wanted_again_stays() {
+fn add_on_that_is_requested_again_is_kept() {
     for mut world in running("vcluster") {
         let before = inside(&world);
         let parameters = world.xr["spec"]["parameters"].clone();

@@ -1,5 +1,5 @@
-//! What a virtual environment asks for and when, what it keeps, and how it lets go of what nobody
-//! wants any more.
+//! Virtual environments: the order of their resources, the resources that they preserve, and the
+//! removal of those that are not needed any more.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -21,7 +21,7 @@ fn slots(world: &World) -> BTreeSet<String> {
     desired(&world.answer()).into_keys().filter(|slot| slot != "connection").collect()
 }
 
-/// The slots that a call asks for beside those that earlier ones did, without Usages.
+/// The new slots of a call, without Usages.
 fn new_slots(world: &mut World) -> Vec<String> {
     let before: BTreeSet<String> = world.composed.keys().cloned().collect();
     let response = world.reconcile(|_| Mood::Ready);
@@ -30,7 +30,7 @@ fn new_slots(world: &mut World) -> Vec<String> {
     new.filter(|slot| slot != "connection" && !slot.starts_with("usage-")).collect()
 }
 
-/// The line of a slot in status.
+/// The entry of a slot in the status.
 fn line(world: &World, slot: &str) -> Value {
     let status = status(&world.answer());
     let lines = status["resources"].as_array().unwrap();
@@ -162,7 +162,7 @@ fn a_kubeconfig_is_for_a_name_that_the_certificate_has() {
 }
 
 #[test]
-fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
+fn exposed_cluster_has_its_load_balancer_address_in_the_status() {
     for mut world in running("vcluster") {
         let inner = status(&world.answer())["endpoint"].clone();
         world.xr["spec"]["parameters"]["expose"] = json!("loadBalancer");
@@ -172,7 +172,7 @@ fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
         world.reconcile(|_| Mood::Ready);
         let service = world.composed.get_mut("vcluster-service").unwrap();
         assert_eq!(service.object["spec"]["managementPolicies"], json!(["Observe"]));
-        assert_eq!(service.object["spec"]["watch"], true, "or nobody sees the address come");
+        assert_eq!(service.object["spec"]["watch"], true, "or the new address stays unnoticed");
         let balanced = service.object["status"]["atProvider"]["manifest"].clone();
         for (kind, ingress) in [
             ("ClusterIP", json!(null)),
@@ -215,7 +215,7 @@ fn an_exposed_cluster_tells_the_address_of_its_load_balancer() {
 }
 
 #[test]
-fn managed_clusters_are_closed_but_to_the_networks_of_settings() {
+fn managed_clusters_allow_only_the_networks_of_settings() {
     let closed = [
         ("gke", "/privateClusterConfig/enablePrivateNodes", json!(true)),
         ("gke", "/masterAuthorizedNetworksConfig/gcpPublicCidrsAccessEnabled", json!(false)),
@@ -260,7 +260,7 @@ fn names_of_provider_configs_fit_into_a_label() {
                     "{slot}"
                 );
             }
-            // What an earlier release called otherwise keeps its name.
+            // A config with another name from an earlier release keeps its name.
             let observed =
                 &mut world.composed.get_mut("helm-config").unwrap().object["metadata"]["name"];
             *observed = json!("an-earlier-name");

@@ -16,7 +16,7 @@ function files(key, seen = new Set()) {
 }
 
 const first = new Set(['index.html', 'scheme.js', 'favicon.svg', ...files('index.html')]);
-const form = new Set([...files('src/pages/Fill.tsx')].filter((file) => !first.has(file)));
+const form = new Set([...files('src/pages/CreateForm.tsx')].filter((file) => !first.has(file)));
 const sum = (all) => [...all].reduce((total, file) => total + size(file), 0);
 const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
 for (const file of first) console.log(`${kib(size(file)).padStart(11)}  ${file}`);

@@ -5,10 +5,10 @@ import { Route, Switch, useLocation } from 'wouter';
 import { CreatePage } from './pages/Create';
 import { EnvironmentsPage } from './pages/Environments';
 import { signIn, SignInPage } from './pages/SignIn';
-import { Forbidden, Nothing, Opening, Unreachable } from './pages/States';
-import { Boundary } from './parts/Boundary';
-import { Frame } from './parts/Frame';
-import { Loaded, onDemand, whenIdle } from './parts/onDemand';
+import { Forbidden, NotFound, Opening, Unreachable } from './pages/StatusPages';
+import { Boundary } from './components/Boundary';
+import { Frame } from './components/Frame';
+import { Loaded, onDemand, whenIdle } from './components/onDemand';
 import { syncedAtom } from './state/environments';
 import { PortalProvider, type Portal } from './state/portal';
 import { sessionAtom } from './state/session';
@@ -18,17 +18,14 @@ const KeysPage = onDemand(() => import('./pages/Keys'));
 const OperationsPage = onDemand(() => import('./pages/Operations'));
 const SessionEnded = onDemand(() => import('./pages/SessionEnded'));
 
-/**
- * What is asked for before it is known who is there, by the first part of the path at which they
- * arrive.
- */
+/** The pages to load before the session is known, by the first segment of the URL's path. */
 const FIRST = new Map<string | undefined, { load: () => Promise<void> }>([
   ['environments', EnvironmentPage],
   ['keys', KeysPage],
   ['operations', OperationsPage],
 ]);
 
-/** Loads what every page leads to, one after the other, so that nothing of it is waited for. */
+/** Loads the remaining pages one after another, so that opening them needs no wait. */
 async function loadRest(): Promise<void> {
   for (const one of [EnvironmentPage, SessionEnded, OperationsPage, KeysPage]) await one.load();
 }
@@ -40,7 +37,7 @@ const theme = createTheme({
   respectReducedMotion: true,
   fontFamily: 'var(--font)',
   headings: { fontFamily: 'var(--font)' },
-  // What these would write into the page while it runs is forbidden there.
+  // The content security policy forbids the styles that these options would write into the page.
   components: {
     Modal: {
       defaultProps: { lockScroll: false, attributes: { header: { role: 'presentation' } } },
@@ -54,7 +51,6 @@ interface Props {
   portal: Portal;
 }
 
-/** Everything. */
 export function App({ store, portal }: Props) {
   useEffect(() => portal.begin(), [portal]);
   useEffect(() => void FIRST.get(window.location.pathname.split('/')[1])?.load(), []);
@@ -75,7 +71,7 @@ export function App({ store, portal }: Props) {
   );
 }
 
-/** That a session ended, where what says so over the page does not come. */
+/** The message that a session ended, if the dialog for it cannot be loaded. */
 function Ended() {
   return (
     <p role="alert">
@@ -90,7 +86,7 @@ function Gate() {
   const [location] = useLocation();
   const synced = useAtomValue(syncedAtom);
   useEffect(() => {
-    // Not before there is something to look at, and nothing else to do.
+    // Loading starts only after the first page has its data and the browser is idle.
     if (synced) return whenIdle(() => void loadRest());
   }, [synced]);
   if (session.state === 'unknown') return <Opening says="Checking your sign-in…" />;
@@ -115,7 +111,7 @@ function Gate() {
             </Route>
             <Route path="/keys" component={KeysPage} />
             <Route path="/operations" component={OperationsPage} />
-            <Route component={Nothing} />
+            <Route component={NotFound} />
           </Switch>
         </Suspense>
       </Boundary>

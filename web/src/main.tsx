@@ -1,7 +1,7 @@
 import './styles/library.css';
 import './styles/theme.css';
 import './styles/layout.css';
-import './styles/parts.css';
+import './styles/components.css';
 import { createStore } from 'jotai';
 import { startTransition, StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

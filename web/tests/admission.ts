@@ -3,7 +3,7 @@ import type { FieldError } from '../src/api/problem';
 import type { Document, Kind } from '../src/api/schema';
 import type { Schema } from '../src/kinds/schema';
 
-/** Rules that no browser checks: what they are in CEL, and what they are here. */
+/** Rules that no browser checks, by their text in CEL. */
 const RULES: Record<string, (self: Record<string, unknown>) => boolean> = {
   "!has(self.type) || self.type == 'vcluster' || self.expose != 'loadBalancer'": ({
     type = 'vcluster',
@@ -12,8 +12,8 @@ const RULES: Record<string, (self: Record<string, unknown>) => boolean> = {
 };
 
 /**
- * What the API server refuses of a document: by its kind's schema, and only where that has nothing
- * to say by the schema's rules.
+ * The violations that the API server reports: those of the schema, and only without these those of
+ * the schema's rules.
  */
 export function violations({ schema }: Kind, document: Document): FieldError[] {
   const { writeConnectionSecretToRef: _, ...spec } = document.spec;

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FieldError, Problem } from '../src/api/problem';
 
-/** What is answered instead of what was asked for. */
+/** An error response, thrown by a handler. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -12,13 +12,13 @@ export class Refusal extends Error {
     super(detail);
   }
 
-  /** Something is wrong with a field of the body or of the query. */
+  /** A field of the body or of the query is invalid. */
   static field(field: string, message: string): Refusal {
     return new Refusal(400, `${field}: ${message}`, [{ field, message }]);
   }
 }
 
-/** What was asked for. */
+/** A successful response. */
 export function json(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), {
     status,
@@ -26,7 +26,7 @@ export function json(value: unknown, status = 200): Response {
   });
 }
 
-/** A refusal as the portal writes it. */
+/** An error response as the portal writes it. */
 export function problem(
   { status, detail, errors, reason }: Refusal,
   instance: string,
@@ -57,7 +57,7 @@ export class Line {
   private readonly encoder = new TextEncoder();
   private kept = '';
 
-  /** `buffered` is what a proxy on the way keeps to itself, until it is flushed. */
+  /** `buffered`: a proxy holds the events back until `flush`. */
   constructor(
     private readonly controller: ReadableStreamDefaultController<Uint8Array>,
     private readonly closed: () => void,
@@ -70,7 +70,7 @@ export class Line {
     if (!this.buffered) this.flush();
   }
 
-  /** From now on nothing is kept on the way. */
+  /** Sends the events that were held back. From now on, none is held back. */
   flush(): void {
     this.buffered = false;
     this.controller.enqueue(this.encoder.encode(this.kept));
@@ -84,7 +84,7 @@ export class Line {
     try {
       this.controller.close();
     } catch {
-      // Whoever read it has cancelled already.
+      // The reader has already cancelled the stream.
     }
   }
 }

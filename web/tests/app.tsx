@@ -8,7 +8,7 @@ import { App } from '../src/App';
 import { Portal } from '../src/state/portal';
 import { World } from './world';
 
-/** Shows the pages at a path, before a world. */
+/** Opens the pages at a path, with a fake portal. */
 export function open(path: string, world = new World()) {
   const asked = (input: RequestInfo | URL, init?: RequestInit) =>
     world.fetch(input instanceof Request ? input : request(input, init));
@@ -20,11 +20,11 @@ export function open(path: string, world = new World()) {
   return { ...page, world, store, portal, user: userEvent.setup({ delay: null }) };
 }
 
-/** The signal of jsdom is none of node's: it is followed by one. */
+/** node does not accept the signals of jsdom, so a signal of node follows it. */
 function request(input: URL | string, { signal, ...init }: RequestInit = {}): Request {
   const gone = new AbortController();
   signal?.addEventListener('abort', () => gone.abort());
-  // A cache mode means nothing here.
+  // The cache mode has no effect here.
   return new Request(new URL(input, window.location.href), {
     headers: init.headers,
     method: init.method,
@@ -32,7 +32,7 @@ function request(input: URL | string, { signal, ...init }: RequestInit = {}): Re
   });
 }
 
-/** Nothing that axe finds; colours it cannot see here, they are looked at in a browser. */
+/** Fails on each accessibility violation that axe finds. Tests in a browser check the contrast. */
 export async function expectAccessible(): Promise<void> {
   const { violations } = await axe.run(document, {
     rules: { 'color-contrast': { enabled: false } },

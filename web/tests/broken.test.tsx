@@ -10,10 +10,10 @@ vi.mock('../src/pages/Yaml', () => ({
     );
   },
 }));
-vi.mock('../src/pages/Fill', () => ({
+vi.mock('../src/pages/CreateForm', () => ({
   default: () => {
     throw new TypeError(
-      'Failed to fetch dynamically imported module: https://portal.test/assets/Fill-x1y2.js',
+      'Failed to fetch dynamically imported module: https://portal.test/assets/CreateForm-x1y2.js',
     );
   },
 }));
@@ -30,7 +30,7 @@ vi.mock('../src/pages/Keys', () => ({
   },
 }));
 
-// React tells the console, too.
+// React also logs the error to the console.
 beforeEach(() => void vi.spyOn(console, 'error').mockReturnValue());
 
 const ADA = '/environments/team-vision/gpudevworkspaceclaims.platform.acme.io/ada';
@@ -45,7 +45,7 @@ it('a broken view is reported in its place, and other views work', async () => {
   );
   expect(screen.getByRole('button', { name: 'Try again' })).toBeVisible();
   await expectAccessible();
-  // Offline there is nothing to load it from, and what is shown would be lost.
+  // Offline, a reload would fail and lose the displayed data.
   const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
   act(() => void window.dispatchEvent(new Event('offline')));
   expect(await screen.findByText(/Reload the page when you are online again/)).toBeVisible();
@@ -58,7 +58,7 @@ it('a broken view is reported in its place, and other views work', async () => {
   expect(screen.queryByRole('alert')).toBeNull();
 });
 
-it('a page that cannot be drawn says so, and leads on', async () => {
+it('a page that cannot be rendered reports it, and keeps its links', async () => {
   const { user } = open('/keys');
   expect(
     await screen.findByRole('heading', { level: 1, name: 'Something went wrong' }),

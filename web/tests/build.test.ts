@@ -25,13 +25,13 @@ it('the page has no inline code, which the portal forbids', () => {
   ).toBe(true);
 });
 
-it('there is something to see before the program has come', () => {
+it('the page has content before the program is loaded', () => {
   expect(read('index.html')).toMatch(
     /<div id="root"><div class="middle">.*Paved Road.*<\/div><\/div>/,
   );
 });
 
-it('all that the library’s styles need is among those that are taken from it', () => {
+it('all styles of used library components are imported', () => {
   const sources = readdirSync(join(WEB, 'src'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.tsx'),
   );
@@ -47,7 +47,7 @@ it('all that the library’s styles need is among those that are taken from it',
     (name) =>
       styles.has(`${name}.css`) && !read('src', 'styles', 'library.css').includes(`/${name}.css`),
   );
-  // Their styles are those of Input alone.
+  // These components use only the styles of Input.
   expect(
     missing.filter((name) => !['NativeSelect', 'TextInput', 'Textarea'].includes(name)),
   ).toEqual([]);

@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
 import { describe, expect, it } from 'vitest';
-import { kindPath } from '../src/kinds/known';
+import { kindPath } from '../src/kinds/metadata';
 import { growing, uiOf, type Schema } from '../src/kinds/schema';
 import { faultsIn } from '../src/kinds/validate';
 import { expectAccessible, open } from './app';
@@ -14,7 +14,7 @@ async function chooseType(user: UserEvent): Promise<void> {
   await user.type(type, 'g5.xlarge');
 }
 
-/** Somebody else changes the only environment that there is. */
+/** Another user changes the only environment. */
 function edit(world: World, parameters: object): void {
   const stored = [...world.environments.values()][0]!;
   stored.spec = {
@@ -24,7 +24,7 @@ function edit(world: World, parameters: object): void {
   world.change(stored.view, {});
 }
 
-/** How many changes were sent. */
+/** The number of changes sent. */
 function puts({ asked }: World): number {
   return asked.filter((one) => one.startsWith('PUT ')).length;
 }
@@ -84,12 +84,12 @@ describe('a change', () => {
     await expectAccessible();
   });
 
-  it('that the function rejects is told at its field, and not saved but on purpose', async () => {
+  it('that the function rejects is reported at its field, and saved on confirmation', async () => {
     const there = world();
     there.unknownTypes.add('g5.xlarge');
     const { user } = open(ADA, there);
     await chooseType(user);
-    // At once: before the preview has answered by itself.
+    // Immediately, before the automatic preview has a response.
     await user.click(screen.getByRole('button', { name: 'Save changes' }));
     expect(
       await screen.findByText(
@@ -159,7 +159,7 @@ describe('a change', () => {
     });
   });
 
-  it('is not sent anew for ever', async () => {
+  it('is not sent again permanently', async () => {
     const there = world();
     const { user } = open(ADA, there);
     await chooseType(user);
@@ -202,7 +202,7 @@ describe('a change', () => {
     expect(screen.getByLabelText(/^Disk/)).toHaveValue(300);
     expect(screen.getByText('Changed: Instance type')).toBeVisible();
     expect(screen.getByText(/Someone else changed Disk\./)).toBeVisible();
-    // Until it is saved: whoever looks at another view is told again.
+    // Until the change is saved, the message appears again after a look at another view.
     await again.user.click(screen.getByRole('tab', { name: 'YAML' }));
     await again.user.click(screen.getByRole('tab', { name: 'Change' }));
     expect(await screen.findByText(/Someone else changed Disk\./)).toBeVisible();

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Cause, Diagnosis, Kind, Part } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/mood.ts';
-import { humane } from '../src/kinds/words.ts';
+import { toneOfPart } from '../src/kinds/tone.ts';
+import { toLabel } from '../src/kinds/format.ts';
 
-/** The repository: what it holds is what the pages are tested with. */
+/** The repository, which has the schemas and golden files for the tests. */
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** The APIs, by the names of their files. */
@@ -18,7 +18,7 @@ export const APIS = [
 ] as const;
 export type Api = (typeof APIS)[number];
 
-/** How far an example's parts are. */
+/** The stage of an example's resources. */
 export type Stage = 'nothing' | 'half-way' | 'failing' | 'ready';
 
 interface Definition {
@@ -46,13 +46,13 @@ export function read(...path: string[]): string {
 
 const known = new Map<string, unknown>();
 
-/** Reads once what is asked for often, and hands out copies. */
+/** Computes a value once, and returns copies. */
 export function once<T>(name: string, make: () => T): T {
   if (!known.has(name)) known.set(name, make());
   return structuredClone(known.get(name)) as T;
 }
 
-/** What an API says of itself, from its own source. */
+/** The facts that the source of an API states. */
 export function infoOf(api: Api): {
   title: string;
   suffix: string;
@@ -77,24 +77,24 @@ export function infoOf(api: Api): {
   };
 }
 
-/** A cause as the portal words it. */
+/** A cause in the form of the portal's. */
 export function causeOf(code: string, params: Record<string, string> = {}): Cause {
   return {
     code,
     params,
-    headline: humane(code),
-    remediation: `What helps: ${humane(code)}.`,
+    headline: toLabel(code),
+    remediation: `What helps: ${toLabel(code)}.`,
     group: JSON.stringify([code, params]),
   };
 }
 
-/** What the portal diagnoses from parts: the first that fails. */
+/** The portal's diagnosis of the resources: the first failed one. */
 export function diagnosisOf(parts: readonly Part[]): Diagnosis | undefined {
-  const failing = parts.find((part) => part.cause && moodOfPart(part) === 'bad');
+  const failing = parts.find((part) => part.cause && toneOfPart(part) === 'bad');
   return failing?.cause ? { cause: failing.cause, slot: failing.slot } : undefined;
 }
 
-/** What the portal says of an API's kind, from the XRD itself. */
+/** A kind as the portal describes it, from the XRD. */
 export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): Kind {
   const path = flavour === 'claims' ? ['xrd'] : ['namespaced', 'xrd'];
   const { spec } = parse(read(...path, `${api}.yaml`)) as Definition;
@@ -116,7 +116,7 @@ export function kindOf(api: Api, flavour: 'claims' | 'namespaced' = 'claims'): K
   };
 }
 
-/** An API's example, as one would apply it. */
+/** The example of an API, as a user would apply it. */
 export function exampleOf(api: Api): {
   metadata: { name: string; namespace: string };
   spec: Record<string, unknown>;

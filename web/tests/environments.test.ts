@@ -1,7 +1,7 @@
 import { createStore } from 'jotai';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { allAtom, environmentAtom, Environments, rowsAtom } from '../src/state/environments';
-import { keyOf } from '../src/state/ledger';
+import { keyOf } from '../src/state/eventStore';
 import { env, random, storm } from './storm';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 
 describe('the atoms', () => {
   it.each([1, 2, 3])(
-    'end in the truth after a storm of 10,000 changes while people delete, are refused and make things (seed %i)',
+    'equal the cluster after 10,000 changes, with deletions, rejections and creations (seed %i)',
     (seed) => {
       const store = createStore();
       const environments = new Environments(store);
@@ -25,7 +25,7 @@ describe('the atoms', () => {
           expect(store.get(environmentAtom(keyOf(some)))?.deletedAt).toBeTruthy();
           asked.push(leaving);
         }
-        // A list that was asked for before the line stood again.
+        // A list that was requested before the stream reconnected.
         expect(environments.read([], environments.lines - 1)).toBe(false);
         if (next() < 0.3) environments.offer(env(`pool-${Math.floor(next() * 300)}`, 0, 'stale'));
         while (asked.length > 3) {
@@ -35,9 +35,9 @@ describe('the atoms', () => {
         }
       });
       asked.forEach(({ refused }) => refused());
-      // What was accepted is believed for a while, and the cluster never showed it.
+      // An accepted deletion is shown for a while, although the cluster never shows it.
       vi.advanceTimersByTime(60_000);
-      // What was offered of what is not there ends with the next snapshot.
+      // An offered environment that does not exist is removed by the next snapshot.
       environments.receive(portal.snapshot());
       const truth = [...portal.truth.values()];
       const keys = truth.map(keyOf).sort();

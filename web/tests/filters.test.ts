@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Me } from '../src/api/schema';
-import { knowledgeOf } from '../src/kinds/known';
+import { metadataOf } from '../src/kinds/metadata';
 import type { Row } from '../src/state/environments';
 import { filtersOf, isMine, listed } from '../src/state/filters';
 
@@ -32,7 +32,7 @@ describe('owner filter', () => {
       }) as Row;
     const rows = [row('a', ''), row('b', 'grace'), row('c', 'ada@acme.io')];
     const names = (search: string) =>
-      listed(rows, filtersOf(new URLSearchParams(search)), me, knowledgeOf([])).map(
+      listed(rows, filtersOf(new URLSearchParams(search)), me, metadataOf([])).map(
         ({ name }) => name,
       );
     expect(names('owner=-&sort=name')).toEqual(['a']);

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from '@testing-library/react';
 import type { UserEvent } from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { answer, api } from '../src/api/client';
-import { kindPath } from '../src/kinds/known';
+import { kindPath } from '../src/kinds/metadata';
 import { asked, beginning, orderOf, pruned, type Schema } from '../src/kinds/schema';
 import { holdsPrivateKey, privateKeysIn } from '../src/kinds/secrets';
 import { faultsIn } from '../src/kinds/validate';
@@ -11,7 +11,7 @@ import { expectAccessible, open } from './app';
 import { APIS, exampleOf, kindOf, type Api } from './data';
 import { World } from './world';
 
-/** The button that creates what the form describes. */
+/** The button that creates the environment. */
 const CREATE = /^Create (?!anyway)/;
 
 const HINTS = {
@@ -19,7 +19,7 @@ const HINTS = {
   keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMcE1jS2BvFskas8trZu8 ada'],
 };
 
-/** What nobody can guess, for each kind. */
+/** The fields of each kind without a possible default. */
 const NEEDED: Record<Api, [label: RegExp, value: string][]> = {
   'gpu-workspace': [],
   'application-environment': [[/^Node size/, 'medium']],
@@ -56,7 +56,7 @@ describe.each(APIS)('the form of %s', (api) => {
       expect(pruned(schema, spec)).toEqual(spec);
       const inner = schema.properties!['parameters'] ?? schema;
       expect([...orderOf(inner)].sort()).toEqual(Object.keys(inner.properties!).sort());
-      // What it begins with lacks only what must be said.
+      // The initial values lack only the required fields.
       const missing = faultsIn(schema, pruned(schema, beginning(schema, HINTS)));
       expect(missing.map(({ message }) => message)).toEqual(NEEDED[api].map(() => 'Required'));
     },
@@ -124,7 +124,7 @@ describe('a form', () => {
     expect(disk).toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('says which line of a list is wrong once the list was left', async () => {
+  it('reports the invalid line of a list after the user leaves it', async () => {
     const { user } = open(GPU);
     const cidrs = await screen.findByLabelText(/^Allowed CIDRs/);
     await user.type(cidrs, `10.0.0.0/8{Enter}${'1'.repeat(44)}`);
@@ -149,7 +149,7 @@ describe('a form', () => {
     ]);
   });
 
-  it('shows the server’s refusal at its field, unfolds it, and lets go of it once it is changed', async () => {
+  it('shows the server’s error at its field until the field is changed', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     const errors = [
@@ -183,12 +183,12 @@ describe('a form', () => {
     await user.clear(field);
     await user.type(field, 'eu-west-1');
     await waitFor(() => expect(field).not.toHaveAttribute('aria-invalid'));
-    // It does not fold up under the hands of whoever mends it.
+    // The fold does not close while the user corrects the field.
     expect(field.closest('details')).toHaveAttribute('open');
     expect(field).toHaveFocus();
   });
 
-  it('shows a quota’s refusal as it is, and a name that is taken at the name', async () => {
+  it('shows a quota’s error unchanged, and a taken name at its field', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     world.refuse('POST', /environments$/, {
@@ -219,7 +219,7 @@ describe('a form', () => {
     expect(name).not.toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('does not take a lost answer for a failure, or a quota conflict for a taken name', async () => {
+  it('treats no lost response as a failure, and no quota conflict as a taken name', async () => {
     const { world, user } = open(GPU);
     await screen.findByLabelText(/^Owner/);
     world.refuse('POST', /environments$/, { status: 504, detail: 'The request timed out.' });
@@ -239,7 +239,7 @@ describe('a form', () => {
     expect(screen.getByLabelText(/^Name\b/)).not.toHaveAttribute('aria-invalid', 'true');
   });
 
-  it('shows the rejection by a rule of the cluster beside the form and at its group', async () => {
+  it('shows the rejection by a rule of the cluster next to the form and at its group', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('virtual-environment'))}`);
     await user.selectOptions(await screen.findByLabelText(/^Type/), 'gke');
     await user.selectOptions(screen.getByLabelText(/^Expose/), 'loadBalancer');
@@ -303,8 +303,9 @@ describe('a form', () => {
     const world = new World();
     world.me = { ...world.me!, namespaces: [] };
     const { user } = open('/new', world);
-    await user.click(await screen.findByRole('link', { name: 'GPU stock pool' }));
-    expect(screen.queryByText(/You may not make one/)).toBeNull();
+    const link = await screen.findByRole('link', { name: 'GPU stock pool' });
+    expect(screen.queryByText(/You cannot create this in your default namespace/)).toBeNull();
+    await user.click(link);
     const namespace = await screen.findByLabelText(/^Namespace/);
     expect(namespace).toBeRequired();
     await user.click(screen.getByRole('button', { name: CREATE }));
@@ -357,7 +358,7 @@ describe('a form', () => {
     const env = screen.getByLabelText('Environment variables');
     await user.type(env, 'LOG_LEVEL');
     expect(env).toHaveAccessibleDescription(/Line 1: write NAME=value/);
-    // Nothing is made without what is marked as wrong.
+    // A form with marked errors creates no environment.
     await user.click(screen.getByRole('button', { name: CREATE }));
     await waitFor(() => expect(env).toHaveFocus());
     expect(world.asked).not.toContain('POST /api/v1/environments');
@@ -435,7 +436,7 @@ it('a form starts empty after a creation', async () => {
 describe('SSH keys', () => {
   const path = `/new?kind=${kindPath(kindOf('gpu-workspace'))}`;
 
-  it('that were stored meanwhile are in the form that was left for it', async () => {
+  it('stored meanwhile are in the form after the return to it', async () => {
     const world = new World();
     const [key] = world.keys.splice(0);
     const { user } = open(path, world);
@@ -452,7 +453,7 @@ describe('SSH keys', () => {
     expect(screen.getByLabelText(/^SSH public keys/)).toHaveValue(key);
   });
 
-  it('that cannot be read are not left out without a word', async () => {
+  it('that cannot be read are reported as missing', async () => {
     const world = new World();
     const detail = 'The Kubernetes API does not respond.';
     world.refuse('GET', /keys$/, { status: 502, detail });
@@ -468,7 +469,7 @@ describe('SSH keys', () => {
     expect(await screen.findByLabelText(/^SSH public keys/)).toHaveValue('');
   });
 
-  it('are no matter of a kind that takes none', async () => {
+  it('are not requested for a kind without keys', async () => {
     const world = new World();
     world.refuse('GET', /keys$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     open(`/new?kind=${kindPath(kindOf('stock-pool'))}`, world);
@@ -523,7 +524,7 @@ const PEM = [
 ].join('\n');
 
 describe('a private key', () => {
-  it('in a field is named at once, and neither sent nor kept', async () => {
+  it('in a field is reported immediately, and neither sent nor stored', async () => {
     const { world, user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
     const keys = await screen.findByLabelText(/^SSH public keys/);
     const preview = screen.getByRole('region', { name: 'Preview' });
@@ -548,7 +549,7 @@ describe('a private key', () => {
     await expectAccessible();
   });
 
-  it('is found whole or in part, and a public key is none', () => {
+  it('is found whole or in part, unlike a public key', () => {
     for (const text of [
       PEM,
       PEM.split('\n')[1]!,
@@ -572,7 +573,7 @@ describe('a private key', () => {
     ]);
   });
 
-  it('is not sent and not kept by any page', async () => {
+  it('is not sent or stored by any page', async () => {
     const { world } = open('/keys');
     await screen.findByText('ada@laptop');
     await expect(
@@ -586,10 +587,10 @@ describe('a private key', () => {
 });
 
 describe('a GPU workspace without SSH access', () => {
-  it('is warned of in the form and in the preview, and one’s own address can be allowed', async () => {
+  it('has a warning in the form and in the preview, and allows the own address', async () => {
     const { user } = open(`/new?kind=${kindPath(kindOf('gpu-workspace'))}`);
     const preview = await screen.findByRole('region', { name: 'Preview' });
-    expect(await within(preview).findByText(/Nobody can connect by SSH/)).toBeVisible();
+    expect(await within(preview).findByText(/SSH is closed/)).toBeVisible();
     expect(screen.getByRole('note')).toHaveTextContent(
       /no network is allowed\. Add one under Allowed CIDRs\./,
     );
@@ -597,6 +598,6 @@ describe('a GPU workspace without SSH access', () => {
     await user.click(screen.getByRole('button', { name: 'Allow my address (203.0.113.7/32)' }));
     expect(screen.getByLabelText(/^Allowed CIDRs/)).toHaveValue('203.0.113.7/32');
     await waitFor(() => expect(screen.queryByRole('note')).toBeNull());
-    expect(within(preview).queryByText(/Nobody can connect by SSH/)).toBeNull();
+    expect(within(preview).queryByText(/SSH is closed/)).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import type { Cause, Part, Resource } from '../src/api/schema';
-import { moodOfPart } from '../src/kinds/mood.ts';
+import { toneOfPart } from '../src/kinds/tone.ts';
 import { causeOf, once, read, type Api, type Stage } from './data.ts';
 
 type Fields = Record<string, unknown>;
@@ -19,7 +19,7 @@ interface Document extends Fields {
   conditions?: { message: string }[];
 }
 
-/** A part as the status has it: its cause has no words. */
+/** A resource as the status reports it, without texts for its cause. */
 type StatusPart = Omit<Part, 'cause'> & { cause?: Pick<Cause, 'code' | 'params'> };
 
 /** The answer of the claims API at a stage, from its golden files. */
@@ -38,10 +38,10 @@ export function goldenOf(api: Api, stage: Stage): Golden {
   });
 }
 
-/** A part as the portal reports it. A failed part always has a cause. */
+/** A resource as the portal reports it. A failed resource always has a cause. */
 function worded({ cause, ...part }: StatusPart): Part {
   if (cause) return { ...part, cause: causeOf(cause.code, cause.params) };
-  return moodOfPart(part) === 'bad'
+  return toneOfPart(part) === 'bad'
     ? { ...part, cause: causeOf('Unknown', { kind: part.kind }) }
     : part;
 }

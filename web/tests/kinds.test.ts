@@ -5,7 +5,7 @@ import { historyOf } from '../src/kinds/history';
 import { readPairs, writePairs } from '../src/kinds/pairs';
 import { nameOf, treeOf, type Node } from '../src/kinds/tree';
 import { faultsOf } from '../src/kinds/validate';
-import { ago, count, exactly, humane } from '../src/kinds/words';
+import { ago, count, exactly, toLabel } from '../src/kinds/format';
 import { APIS, causeOf } from './data';
 import { goldenOf } from './golden';
 import { World } from './world';
@@ -216,7 +216,7 @@ describe('causes', () => {
   });
 });
 
-it('history is told the newest first', () => {
+it('history shows the newest event first', () => {
   const view = new World().add('gpu-workspace', {
     name: 'ada',
     namespace: 'team',
@@ -245,7 +245,7 @@ describe('words', () => {
     ['gpu', 'GPU'],
     ['InvalidSpec', 'Invalid spec'],
   ])('%s is %s', (name, words) => {
-    expect(humane(name)).toBe(words);
+    expect(toLabel(name)).toBe(words);
   });
 
   it.each([
@@ -281,7 +281,7 @@ describe('words', () => {
 
 describe('changes', () => {
   const before = { a: { b: 1, c: [1, 2] }, d: 'x' };
-  it('are found field by field, and brought in elsewhere', () => {
+  it('are found field by field, and applied to other data', () => {
     const mine = differences(before, { a: { b: 2, c: [1, 2] }, e: { f: true } });
     expect(mine).toEqual([
       { path: ['a', 'b'], value: 2 },
@@ -319,12 +319,12 @@ describe('names and values', () => {
     expect(readPairs(writePairs(pairs))).toEqual(pairs);
   });
 
-  it('stand there as they are where a line holds them', () => {
+  it('are written unchanged if they fit on a line', () => {
     expect(writePairs({ A: 'b=c d', B: '"x' })).toBe('A=b=c d\nB="x');
     expect(writePairs({ A: 'one\ntwo' })).toBe(String.raw`A="one\ntwo"`);
   });
 
-  it('are not read where a name stands there twice', () => {
+  it('are rejected with a repeated name', () => {
     expect(() => readPairs('A=1\nB=2\nA=3')).toThrow('Line 3: A is defined twice');
   });
 });

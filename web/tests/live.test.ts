@@ -8,7 +8,7 @@ import {
   type Line,
   type Message,
 } from '../src/api/live';
-import { World } from './world';
+import { KNOWN, World } from './world';
 
 describe('backoff', () => {
   it('doubles to half a minute, with jitter over its upper half', () => {
@@ -79,7 +79,7 @@ describe('the line', () => {
     world.change(view, { phase: 'Failed' });
     await pass(1100);
     expect(types()).toEqual(['added', 'opened', 'modified', 'synced']);
-    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-2-scope']);
+    expect(asked.map(({ last }) => last)).toEqual([null, `e1-2-${KNOWN}`]);
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
@@ -104,7 +104,7 @@ describe('the line', () => {
     world.held = new Promise((resolve) => (release = resolve));
     world.reset();
     await pass(2100);
-    expect(asked.at(-1)).toMatchObject({ last: 'e1-1-scope' });
+    expect(asked.at(-1)).toMatchObject({ last: `e1-1-${KNOWN}` });
     line?.forget();
     world.held = undefined;
     release();
@@ -130,7 +130,7 @@ describe('the line', () => {
       why: 'The connection is slow or blocked.',
       retryAt: asked[0]!.at + 40_000,
     });
-    // Whoever asks for another does not wait for its end.
+    // A manual retry does not wait for the end of the blocked connection.
     retryNow();
     await pass(1_100);
     expect(asked).toHaveLength(2);
@@ -142,7 +142,7 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('is not called held up where it goes on from somewhere', async () => {
+  it('is not reported as delayed when it resumes', async () => {
     await pass(100);
     world.buffering = true;
     world.reset();
@@ -151,7 +151,7 @@ describe('the line', () => {
     expect(lines.at(-1)).toMatchObject({ state: 'down', why: 'The connection was closed.' });
   });
 
-  it('waits longer and longer, and begins anew once it has stood', async () => {
+  it('increases its delay, and resets it after a lasting connection', async () => {
     await pass(100);
     world.streaming = false;
     world.reset();
@@ -185,7 +185,7 @@ describe('the line', () => {
     }
   });
 
-  it('says so while the device is offline, and tries again when it is not', async () => {
+  it('reports an offline device, and retries when it is online', async () => {
     await pass(100);
     const online = vi.spyOn(navigator, 'onLine', 'get').mockReturnValue(false);
     window.dispatchEvent(new Event('offline'));
@@ -197,7 +197,7 @@ describe('the line', () => {
     expect(lines.at(-1)).toEqual({ state: 'live' });
   });
 
-  it('takes silence for a break', async () => {
+  it('treats silence as a lost connection', async () => {
     await pass(30_000);
     world.beat();
     await pass(30_000);
@@ -214,7 +214,7 @@ describe('the line', () => {
       state.mockReturnValue(how);
       document.dispatchEvent(new Event('visibilitychange'));
     };
-    // Whoever is back soon finds it as it was.
+    // A page that is visible again soon keeps its connection.
     look('hidden');
     await pass(9_000);
     look('visible');
@@ -230,7 +230,7 @@ describe('the line', () => {
     look('visible');
     expect(lines.at(-1)).toEqual({ state: 'live' });
     await pass(100);
-    expect(asked.map(({ last }) => last)).toEqual([null, 'e1-1-scope']);
+    expect(asked.map(({ last }) => last)).toEqual([null, `e1-1-${KNOWN}`]);
     expect(types()).toEqual(['opened', 'snapshot', 'added', 'synced', 'opened', 'added', 'synced']);
     expect(lines.slice(-2)).toMatchObject([{ state: 'down' }, { state: 'live' }]);
     state.mockRestore();
@@ -241,7 +241,7 @@ describe('the line', () => {
     ['access-changed', 1000],
     ['shutdown', 1000],
     ['unavailable', 1000],
-  ])('comes back after a reset: %s', async (reason, wait) => {
+  ])('reconnects after a reset: %s', async (reason, wait) => {
     await pass(100);
     world.reset(reason);
     await pass(wait - 10);
@@ -271,7 +271,7 @@ describe('the line', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('ends for good on a 401', async () => {
+  it('ends permanently on a 401', async () => {
     await pass(100);
     world.me = undefined;
     world.reset();

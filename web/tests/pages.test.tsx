@@ -7,7 +7,7 @@ import { World } from './world';
 const G = 'platform.acme.io';
 const ADA = `/environments/team-vision/gpudevworkspaceclaims.${G}/ada`;
 
-/** Long enough for what has been sent to be drawn. */
+/** Long enough to render the messages that were sent. */
 const settle = () => act(() => new Promise((resolve) => setTimeout(resolve, 300)));
 
 function peopled(): World {
@@ -33,7 +33,7 @@ describe('my environments', () => {
     expect(within(card).getByRole('progressbar', { name: '7 of 7 resources ready' })).toBeVisible();
     expect(within(card).getByText('ssh developer@198.51.100.27')).toBeVisible();
     expect(within(card).getByText('2 hr ago')).toHaveAttribute('title');
-    // The link covers the card: it tells whoever points at the message, which may be cut.
+    // The link covers the card. Its tooltip shows the message, which may be cut.
     expect(within(card).getByRole('link', { name: 'ada' })).toHaveAttribute(
       'title',
       'all 7 resources are ready',
@@ -56,7 +56,7 @@ describe('my environments', () => {
         .sort(),
     ).toEqual(['broken', 'grace']);
     expect(new URLSearchParams(window.location.search).get('owner')).toBe('*');
-    // Kinds are found as cards call them.
+    // The search finds kinds by their displayed titles.
     await user.type(screen.getByLabelText('Search'), 'gpu workspace grace');
     await waitFor(() => expect(screen.getByText('1 environment')).toBeVisible());
     await user.click(screen.getByLabelText('Table'));
@@ -65,7 +65,7 @@ describe('my environments', () => {
     await expectAccessible();
   });
 
-  it('tells two kinds apart that are called alike', async () => {
+  it('distinguishes two kinds with the same title', async () => {
     const world = new World();
     world.add('stock-pool', { name: 'render', namespace: 'team-vision' });
     world.others.push(kindOf('stock-pool', 'namespaced'));
@@ -112,7 +112,7 @@ describe('one environment', () => {
     expect(
       within(parts).getByText(/VcpuLimitExceeded: You have requested more vCPU capacity/),
     ).toBeVisible();
-    // The cause heads the page, and the part.
+    // The cause is shown at the top of the page and at the resource.
     expect(screen.getAllByText(/^What helps: /)).not.toHaveLength(0);
     expect(within(parts).getByText(/What helps: /)).toBeVisible();
     await expectAccessible();
@@ -180,7 +180,7 @@ describe('one environment', () => {
     await expectAccessible();
   });
 
-  it('says that SSH is closed, and leads to where it is opened', async () => {
+  it('reports that SSH is closed, and links to the field that opens it', async () => {
     const world = new World();
     const view = world.add('gpu-workspace', {
       name: 'ada',
@@ -200,7 +200,7 @@ describe('one environment', () => {
     await waitFor(() => expect(screen.queryByText(/SSH is closed/)).toBeNull());
   });
 
-  it('fetches secrets only when asked, and forgets them when hidden', async () => {
+  it('fetches secrets only on a click, and removes them when hidden', async () => {
     const { world, user } = open(ADA, peopled());
     const show = await screen.findByRole('button', { name: 'Show' });
     expect(world.asked.filter((one) => one.includes('connection'))).toEqual([]);
@@ -213,7 +213,7 @@ describe('one environment', () => {
   });
 
   it.each(['expired', 'signed-out'])(
-    'shows no secret any longer than the session lasts (%s)',
+    'shows no secret after the end of the session (%s)',
     async (reason) => {
       const { world, user } = open(ADA, peopled());
       await user.click(await screen.findByRole('button', { name: 'Show' }));
@@ -224,14 +224,14 @@ describe('one environment', () => {
     },
   );
 
-  it('says the server’s words where secrets are refused', async () => {
+  it('shows the server’s message if secrets are forbidden', async () => {
     const { world, user } = open(ADA, peopled());
     world.refuse('POST', /connection$/, { status: 403, detail: 'secrets "ada-conn" is forbidden' });
     await user.click(await screen.findByRole('button', { name: 'Show' }));
     expect(await screen.findByText('secrets "ada-conn" is forbidden')).toBeVisible();
   });
 
-  it('says that there are no secrets yet, which is no failure', async () => {
+  it('reports missing secrets without an error', async () => {
     const world = new World();
     world.add('gpu-workspace', { name: 'ada', namespace: 'team-vision', stage: 'nothing' });
     const { user } = open(ADA, world);
@@ -248,7 +248,7 @@ describe('one environment', () => {
     await expectAccessible();
   });
 
-  it('says that it is gone once it is', async () => {
+  it('reports a deletion after it is complete', async () => {
     const world = peopled();
     open(ADA, world);
     await screen.findByRole('region', { name: 'Resources' });
@@ -282,12 +282,12 @@ describe('one environment', () => {
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     world.change(view, { message: 'something new' });
     expect(await screen.findByText('something new')).toBeVisible();
-    // A line that begins anew tells of what may be listed, and of nothing else.
+    // A new snapshot contains only environments that the user may list.
     world.restart();
     world.change(view, { message: 'something newer' });
     expect(await screen.findByText('something newer')).toBeVisible();
-    // What it forgets and cannot read again it has nothing to show of. Why stays until it can:
-    // nothing blinks while it is tried.
+    // After the snapshot, the environment must be read again. If that fails, the page shows the
+    // reason until a read succeeds, without flicker.
     world.refuse('GET', /ada$/, { status: 502, detail: 'away', lasts: true });
     world.restart();
     expect(await screen.findByText('away')).toBeVisible();
@@ -296,7 +296,7 @@ describe('one environment', () => {
     world.refuse('GET', /ada$/, { status: 502, detail: 'still away', lasts: true });
     expect(await screen.findByText('still away')).toBeVisible();
     expect(told).toBeInTheDocument();
-    // A line that comes back after reads that failed tells of it no more than any.
+    // A new snapshot after failed reads does not contain the environment either.
     world.relent();
     world.restart();
     world.change(view, { message: 'the newest' });
@@ -309,7 +309,7 @@ describe('one environment', () => {
     expect(await screen.findByRole('heading', { name: 'ada was deleted' })).toBeVisible();
   });
 
-  it('is forgotten where it was only read: no list shows it as it was', async () => {
+  it('is removed after the page closes if it was only read, so that no list shows it', async () => {
     const world = peopled();
     world.unlisted.add('team-vision');
     const { user } = open(ADA, world);
@@ -328,7 +328,7 @@ describe('one environment', () => {
     expect(scrolled).toHaveBeenCalledTimes(1);
   });
 
-  it('says where there is none', async () => {
+  it('reports a missing environment', async () => {
     open(`/environments/team-vision/gpudevworkspaceclaims.${G}/nobody`, peopled());
     expect(await screen.findByText(/"nobody" not found/)).toBeVisible();
     await expectAccessible();
@@ -336,7 +336,7 @@ describe('one environment', () => {
 });
 
 describe('deleting', () => {
-  /** Asks for it; the answer is held back. */
+  /** Confirms the deletion. The response is held back. */
   const ask = async (refusal?: string) => {
     const opened = open(ADA, peopled());
     if (refusal) opened.world.refuse('DELETE', /ada$/, { status: 403, detail: refusal });
@@ -440,13 +440,13 @@ describe('deleting', () => {
     await user.click(await screen.findByRole('button', { name: 'Delete' }));
     const dialog = await screen.findByRole('dialog', { name: 'Delete ada?' });
     expect(dialog).toHaveTextContent(
-      'The environment’s resources are deleted. See its template for what is kept.',
+      'The environment’s resources are deleted. Its template lists the kept resources.',
     );
     expect(dialog).toHaveTextContent('Owner: grace@acme.io.');
     await user.click(within(dialog).getByRole('button', { name: 'Cancel' }));
     world.remove(view);
     expect(
-      await screen.findByText('Its resources were deleted. See its template for what is kept.'),
+      await screen.findByText('Its resources were deleted. Its template lists the kept resources.'),
     ).toBeVisible();
   });
 
@@ -503,7 +503,7 @@ describe('deleting', () => {
     expect(screen.getByRole('button', { name: 'Being deleted' })).toBeDisabled();
   });
 
-  it('is taken back where it is refused, in the server’s words', async () => {
+  it('is reverted after a rejection, with the server’s message', async () => {
     const { answer } = await ask(
       'gpudevworkspaceclaims "ada" is forbidden: User "ada" cannot delete',
     );
@@ -516,7 +516,7 @@ describe('deleting', () => {
     await expectAccessible();
   });
 
-  it('shows on its card too, for as long as no answer says otherwise', async () => {
+  it('is also shown on the card until a response rejects it', async () => {
     const { user, answer } = await ask('gpudevworkspaceclaims "ada" is forbidden');
     await user.click(screen.getByRole('link', { name: 'Environments', current: 'page' }));
     const card = (await screen.findByRole('link', { name: 'ada' })).closest('li')!;
@@ -584,7 +584,7 @@ describe('my keys', () => {
     );
     await user.click(screen.getByRole('button', { name: 'Add' }));
     expect(await screen.findByText('second@desk')).toBeVisible();
-    // Told once: by the region, which is polite.
+    // One live region announces it once, politely.
     expect(screen.getByText('Your key was added').closest('[role=status]')).toHaveAttribute(
       'aria-atomic',
       'false',
@@ -608,7 +608,7 @@ describe('my keys', () => {
     expect(world.keys).toEqual(['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI other@phone']);
   });
 
-  it('says that a key was not removed, and not that another one is wrong', async () => {
+  it('reports that a key was not removed, and no error of another key', async () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 403, detail: 'configmaps is forbidden' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
@@ -636,7 +636,7 @@ describe('my keys', () => {
     await expectAccessible();
   });
 
-  it('claims to know no more than was answered', async () => {
+  it('reports an unconfirmed result as unconfirmed', async () => {
     const { world, user } = open('/keys');
     world.refuse('PUT', /keys$/, { status: 502, detail: 'The Kubernetes API does not respond.' });
     await user.click(await screen.findByRole('button', { name: 'Remove ada@laptop' }));
@@ -650,7 +650,7 @@ describe('my keys', () => {
 });
 
 describe('the user of the page', () => {
-  it('is asked to sign in, and comes back to where they were', async () => {
+  it('is asked to sign in, and returns to the same page', async () => {
     const world = new World();
     world.me = undefined;
     open('/operations?x=1', world);
@@ -662,7 +662,7 @@ describe('the user of the page', () => {
   });
 
   /**
-   * What the portal writes into the page that it shows in the place of the one that was asked for.
+   * The error that the portal writes into the page that it returns instead of the requested one.
    */
   const refuseSignIn = () => {
     const told = document.createElement('script');
@@ -677,7 +677,7 @@ describe('the user of the page', () => {
     onTestFinished(() => told.remove());
   };
 
-  it('is told why signing in did not work, and may try again', async () => {
+  it('sees why sign-in failed, and can try again', async () => {
     refuseSignIn();
     const world = new World();
     world.me = undefined;
@@ -693,7 +693,7 @@ describe('the user of the page', () => {
     await expectAccessible();
   });
 
-  it('is told so where they were signed in before, and are still', async () => {
+  it('sees a failed sign-in, and stays signed in as before', async () => {
     refuseSignIn();
     open('/auth/callback?error=access_denied', peopled());
     expect(await screen.findByRole('link', { name: 'ada' })).toBeVisible();
@@ -739,14 +739,14 @@ describe('the user of the page', () => {
     await user.click(screen.getByRole('button', { name: 'Sign out' }));
     expect(await screen.findByRole('link', { name: 'Sign in' })).toBeVisible();
     await settle();
-    // Browsers keep the page as it is now, for whoever goes back to it.
+    // Browsers keep the page in this state, and show it to the next user who goes back.
     for (const theirs of ['ada@laptop', 'ada@acme.io'])
       expect(screen.queryByText(theirs)).toBeNull();
     expect(screen.queryByRole('dialog')).toBeNull();
     expect(Object.keys(sessionStorage)).toEqual([]);
   });
 
-  it('loads a page anew that the browser had kept', async () => {
+  it('reloads a page that the browser kept in memory', async () => {
     open('/keys');
     await screen.findByText('ada@laptop');
     const reload = vi.fn();
@@ -767,7 +767,7 @@ describe('the user of the page', () => {
     expect(screen.queryByRole('link', { name: 'ada' })).toBeNull();
   });
 
-  it('has signed out here where the portal cannot tell the others', async () => {
+  it('is signed out here if the portal cannot notify its other replicas', async () => {
     const { world, user } = open('/keys');
     await user.type(await screen.findByLabelText('Add a key'), 'ssh-ed25519 AAAA');
     world.refuse('POST', /sign-out$/, {
@@ -785,7 +785,7 @@ describe('the user of the page', () => {
     await expectAccessible();
   });
 
-  it('goes on where signing out did not work', async () => {
+  it('stays signed in after a failed sign-out', async () => {
     const { world, user } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.refuse('POST', /sign-out$/, {
@@ -828,7 +828,7 @@ describe('the user of the page', () => {
     expect(document.body).not.toHaveTextContent('correct-horse-battery');
   });
 
-  it('tells this browser’s other pages that they have signed out', async () => {
+  it('reports a sign-out to the browser’s other pages', async () => {
     const { user } = open('/keys');
     await screen.findByText('ada@laptop');
     const told = vi.fn();
@@ -839,7 +839,7 @@ describe('the user of the page', () => {
     await waitFor(() => expect(told).toHaveBeenCalledOnce());
   });
 
-  it('is told over the page that the session has run out', async () => {
+  it('sees a dialog over the page after the session expired', async () => {
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
     world.me = undefined;
@@ -879,7 +879,7 @@ describe('the line', () => {
   });
 
   it('does not report a short break', async () => {
-    // The shortest wait that there is before the next attempt.
+    // The shortest possible delay before the next attempt.
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
@@ -911,11 +911,11 @@ describe('the line', () => {
     expect(await screen.findByRole('link', { name: 'later' })).toBeVisible();
   });
 
-  /** How many lists were asked for. */
+  /** The number of lists requested. */
   const lists = ({ asked }: World) =>
     asked.filter((one) => one === 'GET /api/v1/environments').length;
 
-  it('is not waited for where it is held up on its way, which is said', async () => {
+  it('is replaced by a list if it is delayed, and the page reports it', async () => {
     const world = peopled();
     world.buffering = true;
     open('/', world);
@@ -928,7 +928,7 @@ describe('the line', () => {
     await waitFor(() => expect(screen.queryByText(/No live updates/)).toBeNull());
   });
 
-  it('counts for more than a list that comes after it', async () => {
+  it('has priority over a list that arrives later', async () => {
     const world = peopled();
     world.buffering = true;
     open('/', world);
@@ -980,7 +980,7 @@ it('waits for the kinds of a starting portal, and shows environments meanwhile',
 });
 
 it.each(['/new', `${ADA}?tab=change`])(
-  'says why the kinds do not come, and goes on once they do (%s)',
+  'reports why the kinds are missing, and continues when they arrive (%s)',
   async (path) => {
     const world = peopled();
     let answer = () => {};
@@ -1008,7 +1008,7 @@ it.each(['/new', `${ADA}?tab=change`])(
   },
 );
 
-it('says that the portal does not answer, and goes on once it does', async () => {
+it('reports a portal without a response, and continues when it responds', async () => {
   const world = peopled();
   world.refuse('GET', /me$/, {
     status: 502,
@@ -1029,13 +1029,15 @@ it('explains a missing right to use the portal, stops requests, and offers a sig
   world.refuse('GET', /me$/, {
     status: 403,
     detail:
-      'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+      'The portal has no permission to act for you. Ask its operator to add the user "oidc:ada" to `impersonation.users` of the chart.',
   });
   const { user } = open('/', world);
   expect(
     await screen.findByRole('heading', { level: 1, name: 'You do not have access to this portal' }),
   ).toBeVisible();
-  expect(screen.getByRole('alert')).toHaveTextContent('The portal may not act for you');
+  expect(screen.getByRole('alert')).toHaveTextContent(
+    'The portal has no permission to act for you.',
+  );
   await expectAccessible();
   await act(() => new Promise((resolve) => setTimeout(resolve, 1500)));
   expect(world.asked).toEqual(['GET /api/v1/me', 'GET /api/v1/kinds']);
@@ -1043,7 +1045,7 @@ it('explains a missing right to use the portal, stops requests, and offers a sig
   await waitFor(() => expect(world.me).toBeUndefined());
 });
 
-it('says where a path leads nowhere', async () => {
+it('reports an unknown path', async () => {
   open('/nowhere');
   expect(await screen.findByRole('heading', { name: 'Page not found' })).toBeVisible();
   await expectAccessible();

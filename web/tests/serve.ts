@@ -11,7 +11,7 @@ import { World } from './world.ts';
 
 type Next = () => void;
 
-/** The headers that the portal sends with every page: what it forbids must not be needed. */
+/** The headers that the portal sends with every page. The pages must work with them. */
 export function protective(_: IncomingMessage, response: ServerResponse, next: Next): void {
   response.setHeader(
     'content-security-policy',
@@ -21,8 +21,8 @@ export function protective(_: IncomingMessage, response: ServerResponse, next: N
 }
 
 /**
- * Built files as the portal sends them: packed, and kept for ever, since their names change with
- * them.
+ * Serves built files as the portal does: compressed, and cached permanently, because a changed file
+ * has another name.
  */
 export function packed(request: IncomingMessage, response: ServerResponse, next: Next): void {
   const name = /^\/assets\/([\w.-]+\.(js|css))$/.exec(request.url ?? '');
@@ -38,8 +38,7 @@ export function packed(request: IncomingMessage, response: ServerResponse, next:
 }
 
 /**
- * A world with people and environments in it, which lives by itself, as middleware of Vite's
- * servers.
+ * A fake portal with users and environments that change over time, as middleware of Vite's servers.
  */
 export function middleware() {
   const world = peopled();
@@ -91,7 +90,7 @@ async function pass(
   else outgoing.end();
 }
 
-/** What is shown where nobody has made anything yet. */
+/** The initial environments. */
 function peopled(): World {
   const world = new World();
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
@@ -127,9 +126,7 @@ function peopled(): World {
   return world;
 }
 
-/**
- * Half of it is gone, and its cloud keeps the rest: there is always something to be seen that goes.
- */
+/** A half-deleted environment. Its cloud blocks the rest, so that a deletion is always visible. */
 function stuck(world: World, view: Environment): void {
   const kept = view.parts.filter(({ kind }) => kind !== 'Usage').slice(0, 3);
   const parts = kept.map((part) => ({
@@ -151,7 +148,7 @@ function stuck(world: World, view: Environment): void {
   });
 }
 
-/** Time goes on: what was made becomes ready part by part, and what goes loses them. */
+/** Advances all environments. New resources become ready, and deleted resources disappear. */
 function step(world: World): void {
   for (const { api, view } of [...world.environments.values()]) {
     if (view.labels['stuck']) continue;
@@ -186,7 +183,9 @@ function grow(world: World, api: Api, view: Environment): void {
     (value) => typeof value === 'string' && /^(https?:|ssh )/.test(value),
   ) as string | undefined;
   const message = done
-    ? 'everything is ready'
+    ? parts.length === 1
+      ? 'the only resource is ready'
+      : `all ${parts.length} resources are ready`
     : `${left[0]!.slot} (${left[0]!.kind}): is being created`;
   const { phase: _, progress: __, ...status } = goal.status;
   world.change(view, {

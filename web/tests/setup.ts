@@ -2,15 +2,15 @@ import '@testing-library/jest-dom/vitest';
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
-// Pages that are loaded on demand are compiled on demand, too.
+// Pages that are loaded on demand are also compiled on demand.
 configure({ asyncUtilTimeout: 60_000 });
 afterEach(() => {
   cleanup();
-  // What was typed stays in a tab, and every test has one of its own.
+  // Drafts stay in the storage of a tab, but tests must not share them.
   if ('sessionStorage' in globalThis) sessionStorage.clear();
 });
 
-// What browsers have and jsdom has not.
+// Browser features that jsdom lacks.
 Object.assign(window, {
   matchMedia: (query: string) => ({
     matches: false,
@@ -26,8 +26,8 @@ Object.assign(window, {
   scrollTo: () => undefined,
 });
 Element.prototype.scrollIntoView = () => undefined;
-// axe asks for it to see icons in fonts, and does without.
+// axe calls this to detect icon fonts, and works without it.
 HTMLCanvasElement.prototype.getContext = () => null;
 
-// What index.html says.
+// As in index.html.
 document.documentElement.lang = 'en';

@@ -2,14 +2,14 @@ import type { Environment, OnDeletion, Part, Whole } from '../src/api/schema';
 import { diagnosisOf, infoOf, type Api, type Stage } from './data.ts';
 import { goldenOf } from './golden.ts';
 
-/** An environment in the world: what the portal says of it, and its spec. */
+/** An environment of the fake portal: its view in the API and its spec. */
 export interface Stored {
   api: Api;
   view: Environment;
   spec: Record<string, unknown>;
 }
 
-/** An environment whose parts are as far as a golden file has them. */
+/** An environment with resources in the state of a golden file. */
 export function staged(
   api: Api,
   stage: Stage,
@@ -51,13 +51,13 @@ export function staged(
   };
 }
 
-/** How many parts are ready, as the portal writes it. */
+/** The number of ready resources, as the portal writes it. */
 export function progressOf(parts: Part[]): string {
   const counted = parts.filter(({ kind }) => !['Usage', 'ProviderConfig'].includes(kind));
   return `${counted.filter(({ ready }) => ready).length}/${counted.length}`;
 }
 
-/** What it is called in the world. */
+/** The key of an environment in the fake portal. */
 export function place({
   kind,
   namespace,
@@ -66,12 +66,12 @@ export function place({
   return `${kind}/${namespace}/${name}`;
 }
 
-/** The Secret with its connection details, where it names one. */
+/** The name of the Secret for connection details, if the spec has one. */
 export function secretOf({ spec }: Pick<Stored, 'view' | 'spec'>): string | undefined {
   return (spec['writeConnectionSecretToRef'] as { name?: string } | undefined)?.name;
 }
 
-/** Everything of it, as one environment is answered. */
+/** An environment with its object, as the API returns it. */
 export function whole({ view, spec }: Stored): Whole {
   const { name, namespace, labels, uid, resourceVersion, createdAt: creationTimestamp } = view;
   const annotations = { 'paved-road.fn.crossplane.io/owner': view.owner };

@@ -1,7 +1,7 @@
 import type { EventId, Message } from '../src/api/live';
 import type { Environment } from '../src/api/schema';
 
-/** An environment of which nothing matters but which and how new it is. */
+/** An environment. Only its name, version and uid matter. */
 export const env = (name: string, resourceVersion: number, uid = 'u1'): Environment => ({
   apiVersion: 'platform.acme.io/v1alpha1',
   kind: 'StockPool',
@@ -21,7 +21,7 @@ export const env = (name: string, resourceVersion: number, uid = 'u1'): Environm
   status: {},
 });
 
-/** Numbers that look random and are the same in every run. */
+/** Pseudo-random numbers, the same in every run. */
 export function random(seed: number): () => number {
   return () => {
     seed = (seed * 1664525 + 1013904223) % 4294967296;
@@ -29,7 +29,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** A portal whose environments change at random: the truth, and the messages that tell it. */
+/** A portal with random changes of its environments. `truth` has the current state. */
 class Portal {
   readonly truth = new Map<string, Environment>();
   private sequence = 0;
@@ -82,7 +82,8 @@ function shuffle<T>(items: T[], next: () => number): T[] {
 }
 
 /**
- * Ten thousand changes, late, doubled and with breaks amid; answers how things stand in the end.
+ * Sends ten thousand changes, some late or repeated, with interruptions. Returns the portal in its
+ * final state.
  */
 export function storm(next: () => number, apply: (messages: Message[]) => void): Portal {
   const portal = new Portal(next);
@@ -90,17 +91,17 @@ export function storm(next: () => number, apply: (messages: Message[]) => void):
   let late: Message[] = [];
   for (let round = 0; round < 100; round++) {
     const changes = Array.from({ length: 100 }, () => portal.happen());
-    // Of a round some come twice, all in any order, and some only with the next one.
+    // Some changes of a round are repeated, all are shuffled, and some arrive in the next round.
     const all = shuffle([...late, ...changes, ...changes.filter(() => next() < 0.5)], next);
     late = all.splice(0, 20);
     if (round % 10 === 3) {
-      // The line breaks amid a snapshot, and the next one begins anew.
+      // The connection ends during a snapshot, and the next one starts again.
       apply(portal.snapshot().slice(0, 40));
       apply(portal.snapshot().slice(0, 2));
       apply(all);
       apply(portal.snapshot());
     } else if (round % 10 === 6) {
-      // Another process answers: what is still on its way from the last one says nothing.
+      // Another process responds. Late messages of the previous process have no effect.
       portal.restart();
       apply(portal.snapshot());
       apply(all);

@@ -14,13 +14,13 @@ import { APIS, exampleOf, kindOf, type Api, type Stage } from './data.ts';
 import { goldenOf } from './golden.ts';
 import { place, secretOf, staged, whole, type Stored } from './stored.ts';
 
-/** What the portal says of a machine that no network may reach. */
-const CLOSED = 'Nobody can connect by SSH: no network is allowed.';
+/** The last part of an event's id: 32 hexadecimal digits, which no page reads. */
+export const KNOWN = '0'.repeat(32);
 
-/**
- * Test equipment: a portal that lives in memory, with the repository's own schemas and golden files
- * behind it.
- */
+/** The portal's message about a machine without any allowed network. */
+const CLOSED = 'SSH is closed: no network is allowed.';
+
+/** Test equipment: a fake portal in memory, based on the repository's schemas and golden files. */
 export class World {
   readonly kinds = new Map<Api, Kind>(APIS.map((api) => [api, kindOf(api)]));
   /** Further kinds that the portal lists. */
@@ -40,19 +40,19 @@ export class World {
   };
   /** Every request, as `METHOD path`. */
   readonly asked: string[] = [];
-  /** Whether the stream answers at all. */
+  /** Whether the stream responds. */
   streaming = true;
-  /** Whether a proxy keeps to itself what streams say. */
+  /** Whether a proxy holds back the events of streams. */
   buffering = false;
-  /** Until when nothing is answered. */
+  /** No request gets a response before this is resolved. */
   held: Promise<void> | undefined;
-  /** Names that the replica which answers lists has not heard of yet. */
+  /** Names that the replica which responds to lists does not know yet. */
   readonly behind = new Set<string>();
-  /** Namespaces that this person may not create in. */
+  /** Namespaces in which the user may not create environments. */
   readonly closed = new Set<string>();
-  /** Namespaces whose environments this person may look at, and not list. */
+  /** Namespaces whose environments the user may read but not list. */
   readonly unlisted = new Set<string>();
-  /** Whether the cluster has said yet what kinds there are. */
+  /** Whether the portal knows the kinds of the cluster yet. */
   knows = true;
   private epoch = 'e1';
   private sequence = 0;
@@ -61,7 +61,7 @@ export class World {
   private readonly lines = new Set<Line>();
   private refusals: { method: string; path: RegExp; problem: Refusal; lasts: boolean }[] = [];
 
-  /** Puts an environment there. */
+  /** Adds an environment. */
   add(
     api: Api,
     over: Partial<Environment> & { stage?: Stage; name: string; namespace: string },
@@ -89,7 +89,7 @@ export class World {
     return view;
   }
 
-  /** Changes an environment, and tells everybody. */
+  /** Changes an environment, and sends the change to all streams. */
   change(view: Environment, over: Partial<Environment>): Environment {
     const stored = this.environments.get(place(view))!;
     stored.view = { ...stored.view, resourceVersion: String(++this.version), ...over };
@@ -97,7 +97,7 @@ export class World {
     return stored.view;
   }
 
-  /** Takes an environment away. */
+  /** Deletes an environment. */
   remove(view: Environment): void {
     const stored = this.environments.get(place(view));
     if (!stored) return;
@@ -106,8 +106,8 @@ export class World {
   }
 
   /**
-   * Answers the next fitting request with a problem; where that `lasts`, every one until the world
-   * relents.
+   * Responds to the next matching request with an error. With `lasts`, to all matching requests
+   * until `relent`.
    */
   refuse(
     method: string,
@@ -122,12 +122,12 @@ export class World {
     this.refusals.push({ method, path, problem: new Refusal(status, detail, errors), lasts });
   }
 
-  /** Refuses nothing any more. */
+  /** Stops all error responses. */
   relent(): void {
     this.refusals = [];
   }
 
-  /** Ends all streams with a reset, or by breaking them. */
+  /** Ends all streams, with a reset event or without. */
   reset(reason?: string): void {
     for (const line of [...this.lines]) {
       if (reason) line.send('reset', { reason });
@@ -135,31 +135,31 @@ export class World {
     }
   }
 
-  /** Another process of the portal: nothing can be gone on with. */
+  /** Simulates a new process of the portal, so that no stream can resume. */
   restart(): void {
-    this.epoch += 'x';
+    this.epoch += 'f';
     this.backlog.length = 0;
     this.reset();
   }
 
-  /** Says on every stream that it still stands. */
+  /** Sends a heartbeat on every stream. */
   beat(): void {
     this.lines.forEach((line) => line.send('heartbeat', {}, this.id()));
   }
 
-  /** Lets through what was kept of the streams, and all that follows. */
+  /** Sends the events that were held back. From now on, none is held back. */
   flush(): void {
     this.buffering = false;
     this.lines.forEach((line) => line.flush());
   }
 
-  /** How many streams are open. */
+  /** The number of open streams. */
   get open(): number {
     return this.lines.size;
   }
 
   private id(): string {
-    return `${this.epoch}-${this.sequence}-scope`;
+    return `${this.epoch}-${this.sequence}-${KNOWN}`;
   }
 
   private tell(type: string, view: Environment): void {
@@ -170,7 +170,7 @@ export class World {
     this.lines.forEach((line) => line.send(type, view, sent.id));
   }
 
-  /** Answers a request as the portal would. */
+  /** Responds to a request like the portal. */
   readonly fetch = async (request: Request): Promise<Response> => {
     const url = new URL(request.url);
     const path = decodeURIComponent(url.pathname);
@@ -197,7 +197,7 @@ export class World {
     if (refusal) {
       const { problem, lasts } = refusal;
       if (!lasts) this.refusals = this.refusals.filter((one) => one !== refusal);
-      // Who signs out has signed out of this browser, also where the other replicas cannot be told.
+      // The portal deletes the browser's cookie even if it cannot notify its other replicas.
       if (out && problem.status === 503) this.me = undefined;
       throw problem;
     }
@@ -205,7 +205,7 @@ export class World {
     return this.route(request, url, path, body);
   }
 
-  /** Ends every stream, and only then answers. */
+  /** Ends every stream, and then responds. */
   private signOut(): Response {
     if (this.me?.credential === 'kubeconfig')
       throw new Refusal(404, 'This portal has no sign-in: it acts as the user of the kubeconfig.');
@@ -247,10 +247,7 @@ export class World {
     }
   }
 
-  /**
-   * Where somebody's new environments go: what they have chosen, or the first of theirs where they
-   * may create them.
-   */
+  /** The namespace of a new environment: the chosen one, or the user's first one that allows it. */
   private goesTo(chosen: string | undefined): string | undefined {
     return (chosen === undefined ? (this.me?.namespaces ?? []) : [chosen]).find(
       (one) => !this.closed.has(one),
@@ -283,14 +280,14 @@ export class World {
     return found;
   }
 
-  /** The keys of what this person may list, in order. */
+  /** The keys of environments that the user may list, sorted. */
   private listed(): string[] {
     return [...this.environments.keys()]
       .filter((key) => !this.unlisted.has(this.environments.get(key)!.view.namespace))
       .sort();
   }
 
-  /** A page of what there is, sorted by kind, namespace and name. */
+  /** A page of the list, sorted by kind, namespace and name. */
   private page(query: URLSearchParams): Page {
     const limit = Number(query.get('limit') ?? 100);
     if (!(limit >= 1 && limit <= 500))
@@ -389,7 +386,7 @@ export class World {
     return json(whole(stored), 201);
   }
 
-  /** What a document means, before the API server has seen it. */
+  /** The parts of a document, checked without its schema. */
   private draft({ kind: called, metadata }: Document): {
     api: Api;
     kind: Kind;
@@ -420,7 +417,7 @@ export class World {
     return { api, kind, name, namespace };
   }
 
-  /** What the API server refuses, in its words. */
+  /** Throws the errors of the API server, in its words. */
   private admit(kind: Kind, document: Document): void {
     const { name, namespace = '' } = document.metadata as { name: string; namespace?: string };
     if (this.closed.has(namespace))
@@ -459,7 +456,7 @@ export class World {
     return json(previewed);
   }
 
-  /** What the function rejects, as the cluster does not. */
+  /** Values that the function rejects and the cluster accepts. */
   readonly unknownTypes = new Set<string>();
 
   private previewChange(kind: Kind, { api, spec }: Stored, document: Document): Response {
@@ -549,7 +546,7 @@ interface Sent {
   id: string;
 }
 
-/** The name of a kind's resource, as Kubernetes' messages have it. */
+/** The name of a kind's resource in messages of Kubernetes. */
 function resourceOf({ plural, apiVersion }: Kind): string {
   return `${plural}.${apiVersion.split('/')[0]}`;
 }

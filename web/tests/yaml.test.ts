@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readYaml, writeYaml } from '../src/kinds/yaml';
 
-/** What kubectl gives: a scalar, its JSON type and value, and what becomes of it as a key. */
+/** The results of kubectl: a scalar, its JSON type and value, and its text as a key. */
 const TABLE = readFileSync(join(import.meta.dirname, '../../paved/tests/yaml-scalars.tsv'), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('scalar\t'))
@@ -55,7 +55,7 @@ describe('YAML', () => {
     expect(() => readYaml(text)).toThrow(error);
   });
 
-  it('says which number is too large', () => {
+  it('names a number that is too large', () => {
     expect(() => readYaml('id: 987654321098765433')).toThrow('Put 987654321098765433 in quotes');
   });
 });

@@ -1,8 +1,8 @@
 //! `cargo xtask behaviour`: the slice of the facts about providers that the simulator uses.
 //!
-//! `provider-behaviour.json` has every fact with its source. The slice has what a fake provider
-//! needs of the kinds that we compose: which fields cannot change, which the provider fills in and
-//! with what, how a change takes effect, and the words of clouds.
+//! `provider-behaviour.json` has every fact with its source. The slice has the facts that a fake
+//! provider needs about our kinds. These are immutable fields, late-initialized fields with their
+//! values, the effects of changes, and messages of clouds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,8 @@ const SLICE: &str = "crates/simulator/behaviour.json";
 /// The file of the facts.
 const FACTS: &str = "provider-behaviour.json";
 
-/// Changes that need no words: they take effect at once, or are refused as the field is immutable.
+/// Changes that need no explanation: they take effect at once, or are rejected because the field is
+/// immutable.
 const ORDINARY: [&str; 3] = ["in_place", "in place", "refused"];
 
 /// Flags of `cargo xtask behaviour`.
@@ -44,13 +45,13 @@ pub fn run(args: &Args) -> Result<()> {
     if args.check {
         let present = fs::read_to_string(&file).with_context(|| format!("reading {SLICE}"))?;
         ensure!(present == slice, "run `cargo xtask behaviour --facts DIR`: {SLICE} drifted");
-        println!("{SLICE} is true to its facts");
+        println!("{SLICE} matches its facts");
         return Ok(());
     }
     fs::write(&file, slice).with_context(|| format!("writing {SLICE}"))
 }
 
-/// The facts, as far as the slice is cut from them.
+/// The fields of the facts that the slice uses.
 #[derive(Deserialize)]
 struct Facts {
     about: About,
@@ -86,7 +87,7 @@ struct Field {
     update: Option<String>,
 }
 
-/// What the simulator reads. The fields are in alphabetical order, as the file is.
+/// The input of the simulator. The fields are in alphabetical order, as in the file.
 #[derive(Serialize)]
 struct Slice {
     kinds: BTreeMap<String, KindSlice>,
@@ -98,16 +99,17 @@ struct Slice {
 #[serde(rename_all = "camelCase")]
 struct KindSlice {
     asynchronous: bool,
-    /// Paths that can change in some ways only.
+    /// Paths that can only change in some ways.
     conditional: Vec<String>,
     errors: BTreeMap<String, String>,
-    /// Paths that cannot change: also those that no example sets, as Settings may set them.
+    /// Paths that cannot change. They include paths that no example sets, because Settings may set
+    /// them.
     immutable: Vec<String>,
-    /// Paths that the provider fills in where the spec has none.
+    /// Paths that the provider fills in if the spec does not set them.
     late_initialized: Vec<String>,
-    /// What it fills in for what we compose.
+    /// The values that it fills in for our resources.
     late_values: Value,
-    /// Paths whose changes have conditions or effects, in words.
+    /// Paths whose changes have conditions or effects, with an explanation.
     updates: BTreeMap<String, String>,
 }
 
@@ -160,8 +162,8 @@ fn is_copied(field: &Field) -> bool {
     field.late_init == "copied"
 }
 
-/// An example's values, without those that depend on more than the field being unset: a note in
-/// parentheses says on what. A value of which only `...` is known is left out too.
+/// An example's values, without those that depend on other fields. A note in parentheses names such
+/// a dependency. Unknown values (`...`) are left out too.
 fn unconditional(example: &Value) -> Option<Value> {
     match example {
         Value::Object(fields) => {

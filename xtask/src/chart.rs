@@ -34,11 +34,11 @@ type Check = fn(&Case) -> Result<()>;
 
 /// The checks, in the order of their lines.
 const CHECKS: [(&str, Check); 5] = [
-    ("objects that Kubernetes knows to the last field", shapes::check),
-    ("pods without rights, watched and spread", pods::check),
-    ("who reaches whom", network::check),
-    ("the portal's own configuration, and no secret", config::check),
-    ("rights that follow from what is composed", rights::check),
+    ("objects have only known fields", shapes::check),
+    ("pods are restricted, probed and spread over nodes", pods::check),
+    ("connections are limited", network::check),
+    ("the configuration is complete, and has no secret", config::check),
+    ("rights cover the composed resources only", rights::check),
 ];
 
 /// A rendered chart and its values.
@@ -78,9 +78,9 @@ fn check(helm: &Helm) -> Result<()> {
         }
     }
     let switched = switches::check(helm, &values("minimal"))?;
-    println!("{switched} switches do what they say");
+    println!("{switched} options have only their documented effect");
     let refused = refusals::check(helm, &values("minimal"))?;
-    println!("{refused} bad values are refused, each by its name");
+    println!("{refused} invalid values are rejected with the name of their field");
     println!("{:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask cloud-check`: creates and deletes environments in real clouds, with Chainsaw.
+//! `cargo xtask cloud-check`: creates and deletes an environment of each API and cloud, with Chainsaw.
 //!
 //! The suite is in `e2e/cloud-check`, one folder for each check. The task refuses checks above a
 //! price, deletes environments that a failed check leaves, and lists resources in the clouds that
@@ -19,13 +19,13 @@ use crate::{tools, workspace};
 /// The key of the tag in Settings by which the clouds are searched.
 pub const TAG: &str = "cloud-check";
 
-/// A check, and the cloud that its environment uses.
+/// A check.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     /// The folder in `e2e/cloud-check`.
     pub name: &'static str,
-    /// The cloud.
-    pub cloud: Cloud,
+    /// The cloud of the environment. `None` is the cluster of the control plane.
+    pub cloud: Option<Cloud>,
     /// List price in US dollars per hour, rounded up. Sources: the public price lists of August
     /// 2026, for us-east-1, us-central1 and eastus, without traffic and disks.
     pub usd_per_hour: f64,
@@ -45,17 +45,20 @@ pub enum Cloud {
 /// All checks.
 pub const CHECKS: &[Check] = &[
     // g4dn.xlarge
-    Check { name: "gpu-workspace", cloud: Cloud::Aws, usd_per_hour: 0.6 },
+    Check { name: "gpu-workspace", cloud: Some(Cloud::Aws), usd_per_hour: 0.6 },
     // GKE, three e2-small, db-g1-small
-    Check { name: "application-environment", cloud: Cloud::Gcp, usd_per_hour: 0.2 },
+    Check { name: "application-environment", cloud: Some(Cloud::Gcp), usd_per_hour: 0.2 },
     // CloudFront and S3 cost by request, db.t4g.micro
-    Check { name: "unified-environment", cloud: Cloud::Aws, usd_per_hour: 0.1 },
+    Check { name: "unified-environment", cloud: Some(Cloud::Aws), usd_per_hour: 0.1 },
     // EKS, two m6i.large
-    Check { name: "virtual-environment-eks", cloud: Cloud::Aws, usd_per_hour: 0.3 },
+    Check { name: "virtual-environment-eks", cloud: Some(Cloud::Aws), usd_per_hour: 0.3 },
     // GKE, three e2-standard-2
-    Check { name: "virtual-environment-gke", cloud: Cloud::Gcp, usd_per_hour: 0.4 },
+    Check { name: "virtual-environment-gke", cloud: Some(Cloud::Gcp), usd_per_hour: 0.4 },
     // AKS, two Standard_D2s_v5
-    Check { name: "virtual-environment-aks", cloud: Cloud::Azure, usd_per_hour: 0.3 },
+    Check { name: "virtual-environment-aks", cloud: Some(Cloud::Azure), usd_per_hour: 0.3 },
+    // Pods on nodes that exist
+    Check { name: "virtual-environment-vcluster", cloud: None, usd_per_hour: 0.0 },
+    Check { name: "stock-pool", cloud: None, usd_per_hour: 0.0 },
 ];
 
 /// Flags of `cargo xtask cloud-check`.
@@ -125,7 +128,7 @@ fn chosen(names: &[String]) -> Result<Vec<Check>> {
     if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|check| check.name != **name))
     {
         let known: Vec<_> = CHECKS.iter().map(|check| check.name).collect();
-        bail!("no check is called {unknown:?}; there are: {}", known.join(", "));
+        bail!("unknown checks: {unknown:?}; allowed: {}", known.join(", "));
     }
     let is_chosen =
         |check: &&Check| names.is_empty() || names.iter().any(|name| name == check.name);
@@ -150,7 +153,7 @@ impl Args {
         let output = kubectl.output().context("could not run kubectl")?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "kubectl {}: {}", args.join(" "), error.trim());
-        String::from_utf8(output.stdout).context("kubectl printed no text")
+        String::from_utf8(output.stdout).context("the output of kubectl is not UTF-8")
     }
 
     /// The environments in the namespace.

@@ -1,7 +1,7 @@
-//! What each API composes, found out by composing: every example and every variant of one, until
-//! nothing changes.
+//! The objects that each API composes. They are found by composing every example and its variants
+//! until no object changes.
 //!
-//! Dependencies of packages and rights in clusters follow from this, so that they stay true.
+//! Dependencies of packages and rights in clusters are derived from them, so they stay correct.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,25 +26,25 @@ use crate::{workspace, yaml};
 /// More calls than any environment needs.
 const LIMIT: usize = 12;
 
-/// What an API composes in one flavour.
+/// The objects that an API composes, in the claims API or the namespaced API.
 pub struct Composed {
     /// The API.
     pub api: &'static dyn AnyApi,
-    /// The flavour.
+    /// Claims API or namespaced API.
     pub flavour: Flavour,
-    /// What its example composes: what everybody gets.
+    /// The objects of the example, which every environment has.
     pub always: Vec<Value>,
-    /// What only some of its variants compose: a matter of Settings, or of a claim's choice. Also
-    /// what a stop of the example composes.
+    /// The objects of variants, which depend on Settings or on the claim, and of a stop of the
+    /// example.
     pub sometimes: Vec<Value>,
 }
 
-/// Everything that is composed, API by API and flavour by flavour.
+/// The composed objects of all APIs, in both the claims API and the namespaced API.
 pub fn all() -> Result<&'static [Composed]> {
     for_root(workspace::root())
 }
 
-/// Everything that is composed from the examples below a root. Each root is composed once.
+/// The same for the examples below a root. Each root is composed once.
 pub fn for_root(root: &Path) -> Result<&'static [Composed]> {
     static FOUND: Mutex<BTreeMap<PathBuf, &'static [Composed]>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,12 +59,12 @@ pub fn for_root(root: &Path) -> Result<&'static [Composed]> {
     Ok(all)
 }
 
-/// What an API composes in a flavour.
+/// The composed objects of an API, in the claims API or the namespaced API.
 pub fn by(api: &dyn AnyApi, flavour: Flavour) -> Result<&'static Composed> {
     among(all()?, api, flavour)
 }
 
-/// What an API composes in a flavour, among all that is composed.
+/// The same among all composed objects.
 pub fn among<'a>(all: &'a [Composed], api: &dyn AnyApi, flavour: Flavour) -> Result<&'a Composed> {
     let found = all.iter().find(|composed| {
         composed.api.info().name == api.info().name && composed.flavour == flavour
@@ -91,17 +91,17 @@ impl Composed {
         Ok(Self { api, flavour, always, sometimes })
     }
 
-    /// Every object, of the example and of variants.
+    /// All objects of the example and its variants.
     pub fn objects(&self) -> impl Iterator<Item = &Value> {
         self.always.iter().chain(&self.sometimes)
     }
 
-    /// The providers without which the API does nothing for anybody.
+    /// The providers that every environment of the API needs.
     pub fn needed(&self) -> BTreeSet<Package> {
         providers(&self.always)
     }
 
-    /// The providers that only some choices need.
+    /// The providers that only some options need.
     pub fn optional(&self) -> BTreeSet<Package> {
         let needed = self.needed();
         providers(&self.sometimes).into_iter().filter(|package| !needed.contains(package)).collect()
@@ -124,8 +124,7 @@ fn variants(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// An environment that somebody could ask for: an XR, and the Settings that are laid over those of
-/// the example.
+/// An XR, and Settings that are merged over those of the example.
 struct Case<'a> {
     api: &'static dyn AnyApi,
     flavour: Flavour,
@@ -134,9 +133,9 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Every object that was desired in any call until nothing changed any more, and then every
-    /// object that was desired while the environment was stopped. An environment that cannot be
-    /// stopped has none of the latter.
+    /// All objects that were desired in any call, until no object changed. The second list has all
+    /// objects that were desired while the environment was stopped. It is empty for an environment
+    /// that cannot be stopped.
     fn objects(&self) -> Result<(Vec<Value>, Vec<Value>)> {
         let composition = self.folder.join("composition.yaml");
         let composition =

@@ -117,8 +117,8 @@ impl Imports {
         }
     }
 
-    /// Adds the paths of a `use`. The path of each group is added, too: it leads to a parent of
-    /// what the group imports.
+    /// Adds the paths of a `use`. The path of each group is added, too. It leads to a parent of the
+    /// group's imports.
     fn add_tree(&mut self, module: &Module, tree: &[&str]) {
         let (mut groups, mut path, mut tokens) = (vec![0], Module::new(), tree.iter());
         while let Some(token) = tokens.next() {

@@ -130,13 +130,13 @@ pub const FACTS: &[Fact] = &[
     },
 ];
 
-/// Charts whose version a claim chooses, which are the example's own.
+/// Charts with a version from the claim, which are the example's own.
 const CHOSEN_BY_CLAIMS: &[&str] = &["podinfo"];
 
 /// A product and its default version.
 type Version = (&'static str, String);
 
-/// Prints the defaults whose support ends soon.
+/// Prints the defaults with an end of support soon.
 ///
 /// # Errors
 /// The support of a default ends soon, or a default has no fact.
@@ -178,7 +178,7 @@ fn ending(
     for (product, version) in versions {
         let fact = fact(facts, product, version).with_context(|| {
             format!(
-                "{product} {version}: when its support ends is not known; add it to FACTS in xtask/src/eol.rs"
+                "{product} {version}: the end of its support is unknown. Add it to FACTS in xtask/src/eol.rs"
             )
         })?;
         let (year, month, day) = fact.ends;

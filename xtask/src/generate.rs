@@ -1,4 +1,5 @@
-//! `generate`: writes everything that follows from the types, or checks that it is up to date.
+//! `generate`: writes all files that are generated from the types, or checks that they are up to
+//! date.
 
 pub mod reference;
 mod registry;
@@ -98,7 +99,7 @@ fn files() -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// A YAML stream that says where it comes from.
+/// A YAML stream with a header that names its source.
 fn yaml(documents: &[Value]) -> Result<String> {
     let mut text = String::from("# Generated from the types by `cargo xtask generate`.\n");
     for (index, document) in documents.iter().enumerate() {

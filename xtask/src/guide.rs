@@ -1,5 +1,5 @@
-//! The operator's guide: the how-to files whose commands the scenarios run, in the order in which
-//! an operator follows them.
+//! The operator's guide: the how-to files with the commands that the scenarios run, in the order
+//! that an operator follows.
 
 use std::fs;
 
@@ -23,8 +23,7 @@ pub const OPERATIONS: &[&str] = &[
     "docs/how-to/uninstall.md",
 ];
 
-/// How to build the packages and install one API, and how to build packages for a group of your
-/// own.
+/// How to build the packages and install one API, and how to build packages for another API group.
 pub const INSTALLATION: &[&str] =
     &["docs/how-to/install.md", "docs/how-to/use-your-own-api-group.md"];
 

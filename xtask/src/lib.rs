@@ -1,4 +1,4 @@
-//! Developer's tasks, and what they share with the tests of the whole: where things are, tools,
+//! Developer tasks, and code that they share with the tests of the workspace: paths, tools and
 //! packages.
 
 pub mod behaviour;

@@ -9,7 +9,7 @@ use xtask::{
 };
 
 /// The program `e2e` and the programs that it starts.
-const E2E: [&str; 4] = ["e2e", "function", "function-later", "paved"];
+const E2E: [&str; 4] = ["e2e", "function", "function-next-release", "paved"];
 
 /// Run a developer task of Paved Road.
 #[derive(Parser)]

@@ -8,16 +8,16 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace;
 
-/// What Vite and ESLint run on; `.ci/run` asks for the same.
+/// The versions that Vite and ESLint support. `.ci/run` checks for the same versions.
 const WANTED: &str = "Node.js 20.19, 22.13, or 24 and later";
 
-/// Installs what a folder's package-lock.json names into its `node_modules`, where that is not
-/// there yet; whoever wants it meanwhile waits.
+/// Installs the packages of a folder's package-lock.json into its `node_modules`, if they are not
+/// installed yet. Other callers wait until this is done.
 pub fn install(folder: &Path) -> Result<()> {
     let _lock = lock()?;
     let wanted = fs::read(folder.join("package-lock.json"))
         .with_context(|| format!("reading {}", folder.join("package-lock.json").display()))?;
-    // A copy of what was installed lies beside it.
+    // A copy of the lock file of the last installation.
     let installed = folder.join("node_modules/.installed");
     if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
@@ -31,7 +31,7 @@ pub fn install(folder: &Path) -> Result<()> {
     fs::write(installed, wanted).context("marking packages as installed")
 }
 
-/// An error unless the Node.js on the PATH can build the pages.
+/// Fails unless the Node.js on the PATH can build the pages.
 fn check_version() -> Result<()> {
     let found = Command::new("node").arg("--version").output();
     let found = found.with_context(|| format!("could not start node. Install {WANTED}"))?;
@@ -40,7 +40,7 @@ fn check_version() -> Result<()> {
     Ok(())
 }
 
-/// Whether Node.js calls itself by a version that will do: `v20.19.0`.
+/// Whether the pages can be built with this version of Node.js: `v20.19.0`.
 fn is_wanted(version: &str) -> bool {
     let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -51,7 +51,7 @@ fn is_wanted(version: &str) -> bool {
     }
 }
 
-/// The turn to use npm, for as long as it is held.
+/// A lock for the use of npm. Dropping it releases the lock.
 pub(crate) fn lock() -> Result<File> {
     let all = workspace::target().join("tmp");
     fs::create_dir_all(&all).with_context(|| format!("making {}", all.display()))?;

@@ -1,7 +1,7 @@
-//! `cargo xtask opencv`: the table of OpenCV releases against PyPI.
+//! `cargo xtask opencv`: compares the table of OpenCV releases with PyPI.
 //!
-//! A release's newest Python is the last for which both its wheel and a wheel of its NumPy exist.
-//! pip decides that, for another Python than its own and without installing anything.
+//! The newest Python of a release is the last one with wheels of both the release and its NumPy.
+//! pip finds this out, also for another Python than its own, without an installation.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use function_paved_road::catalog::opencv::{RELEASES, Release, requirement};
 
 use crate::workspace;
 
-/// The newest Python that machine images have: releases without a bound work with it.
+/// The newest Python of machine images. Releases without a limit work with it.
 const NEWEST: &str = "3.14";
 
 /// The platforms of the wheels, oldest first.
@@ -21,7 +21,7 @@ const PLATFORMS: [&str; 4] = [
     "manylinux_2_28_x86_64",
 ];
 
-/// Compares every release with PyPI; a release whose bound is wrong is named.
+/// Compares every release with PyPI, and fails for releases with a wrong limit.
 pub fn run() -> Result<()> {
     let mut wrong = Vec::new();
     for release in RELEASES {
@@ -42,7 +42,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Whether pip finds wheels of a release and of its NumPy for a Python.
+/// Whether pip finds wheels of a release and of its NumPy for a version of Python.
 fn installs(release: &Release, python: &str) -> Result<bool> {
     let asked = requirement(release.version).map_err(anyhow::Error::msg)?;
     let mut command = Command::new("python3");
@@ -69,7 +69,7 @@ fn installs(release: &Release, python: &str) -> Result<bool> {
     Ok(done.status.success())
 }
 
-/// The Python after this one: `3.13` after `3.12`.
+/// The next version of Python: `3.13` after `3.12`.
 fn next(python: &str) -> Result<String> {
     let minor = python.strip_prefix("3.").and_then(|minor| minor.parse::<u32>().ok());
     Ok(format!(

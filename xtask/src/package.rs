@@ -162,8 +162,8 @@ fn again(args: &Args, built: &[PathBuf]) -> Result<()> {
     fs::create_dir(&second)?;
     let again = build(&Args { place: Place::copy(folder.path())?, ..args.clone() }, &second)?;
     let differing = sums::differing(built, &again)?;
-    ensure!(differing.is_empty(), "built twice, these differ: {}", differing.join(", "));
-    println!("built twice, every file is the same");
+    ensure!(differing.is_empty(), "two builds differ: {}", differing.join(", "));
+    println!("two builds are identical");
     Ok(())
 }
 
@@ -243,7 +243,7 @@ impl Architecture {
         }
     }
 
-    /// This machine's.
+    /// The architecture of this machine.
     pub fn host() -> Self {
         if cfg!(target_arch = "aarch64") { Self::Arm64 } else { Self::Amd64 }
     }
@@ -260,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// Otherwise `--twice` would compare files that come from one place.
+    /// Otherwise `--twice` would compare files of the same folder.
     #[test]
     fn packed_files_come_from_the_sources_of_the_build() {
         let folder = tempfile::tempdir().unwrap();

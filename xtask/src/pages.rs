@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{node, workspace};
 
-/// What the pages are made of, in `web/`.
+/// The sources of the pages, in `web/`.
 const SOURCES: [&str; 7] = [
     "index.html",
     "package-lock.json",
@@ -20,24 +20,24 @@ const SOURCES: [&str; 7] = [
     "vite.config.ts",
 ];
 
-/// Builds the pages, and installs what drives them in a browser.
+/// Builds the pages, and installs the programs that test them in a browser.
 pub fn run() -> Result<()> {
     build()?;
     node::install(&workspace::root().join("e2e/browser"))
 }
 
-/// Builds the pages into `web/dist` where their sources are newer than they; whoever wants them
-/// meanwhile waits.
+/// Builds the pages into `web/dist` if their sources are newer. Other callers wait until this is
+/// done.
 pub fn build() -> Result<()> {
     build_in(workspace::root())
 }
 
-/// The same for the sources in a folder.
+/// The same for the sources below another root.
 pub fn build_in(root: &Path) -> Result<()> {
     let home = root.join("web");
     node::install(&home)?;
     let _lock = node::lock()?;
-    // Written when all of it was built: a build that was interrupted left something too.
+    // Written after a complete build, because an interrupted build also leaves files.
     let built = home.join("node_modules/.built");
     let is_built = home.join("dist/index.html").is_file();
     let since = fs::metadata(&built).and_then(|stamp| stamp.modified()).ok().filter(|_| is_built);
@@ -53,7 +53,7 @@ pub fn build_in(root: &Path) -> Result<()> {
     File::create(built).context("marking the pages as built").map(drop)
 }
 
-/// When the last of the sources was changed.
+/// The time of the last change of a source.
 fn newest(home: &Path) -> Result<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
     let mut left: Vec<_> = SOURCES.iter().map(|source| home.join(source)).collect();

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn record_takes_new_folders_and_lower_densities_only() {
+    fn record_accepts_only_new_folders_and_lower_densities() {
         let densities = |all: &[(&str, f64)]| -> BTreeMap<String, f64> {
             all.iter().map(|(folder, density)| ((*folder).to_owned(), *density)).collect()
         };

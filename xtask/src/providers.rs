@@ -1,11 +1,11 @@
-//! The providers that serve what we compose: which package, and since which version.
+//! The providers of the kinds that we compose: the package and its oldest version for each.
 
 use function_paved_road::models::{KINDS, Provider, Scope};
 
-/// Where the providers' packages are.
+/// The registry of the providers' packages.
 const REGISTRY: &str = "xpkg.crossplane.io/crossplane-contrib";
 
-/// The oldest versions of the clouds' packages that will do.
+/// The oldest supported versions of the clouds' packages.
 const AWS: &str = "2.6";
 const GCP: &str = "3.0";
 const AZURE: &str = "2.7";
@@ -15,13 +15,13 @@ const AZURE: &str = "2.7";
 pub struct Package {
     /// `provider-aws-ec2`
     pub name: String,
-    /// The oldest version that has all that we set and read: major and minor.
+    /// The oldest version with all fields that we set and read: major and minor.
     pub since: &'static str,
 }
 
 impl Package {
-    /// The package that serves an API group; `None` where none has to be installed: the group is
-    /// Kubernetes' or Crossplane's own, or ours.
+    /// The package that serves an API group. `None` if no package is needed, because the group
+    /// belongs to Kubernetes, to Crossplane or to us.
     pub fn serving(group: &str) -> Option<Self> {
         let of_group = |kind: &&function_paved_road::models::KindInfo| {
             [Scope::LegacyCluster, Scope::Namespaced]
@@ -40,8 +40,8 @@ impl Package {
         Some(Self { name, since })
     }
 
-    /// The package that a cloud's others depend on: it has the kinds of their provider configs.
-    /// `None` where the provider is one package.
+    /// The package on which all other packages of a cloud depend. It has the kinds of their
+    /// provider configs. `None` if the provider is one package.
     pub fn family(cloud: &str) -> Option<Self> {
         let since = match cloud {
             "aws" => AWS,
@@ -52,23 +52,22 @@ impl Package {
         Some(Self { name: format!("provider-family-{cloud}"), since })
     }
 
-    /// The cloud in its name: `aws` of `provider-aws-ec2`.
+    /// The cloud in the name of the package: `aws` for `provider-aws-ec2`.
     pub fn cloud(&self) -> &str {
         self.name.split('-').nth(1).unwrap_or_default()
     }
 
-    /// The reference, without a version.
+    /// The reference without a version.
     pub fn reference(&self) -> String {
         format!("{REGISTRY}/{}", self.name)
     }
 
-    /// The versions that will do, as Crossplane has constraints. The next major version may have
-    /// dropped API versions that we compose. Before 1.0 any minor one may, by the rules of
-    /// versions; provider-sql's have kept them so far, and are trusted.
+    /// The allowed versions, in Crossplane's syntax of constraints. The next major version may drop
+    /// API versions that we compose. Before 1.0, semantic versioning allows this in minor versions
+    /// too. So far, provider-sql has kept its API versions, so they are allowed.
     pub fn versions(&self) -> String {
         let (major, _) = self.since.split_once('.').unwrap_or((self.since, ""));
-        // A version that is none gives a constraint that takes nothing, which tests of all of them
-        // would see.
+        // An invalid version gives a constraint that no version satisfies, so tests would fail.
         let next = major.parse::<u32>().map_or(0, |major| major + 1);
         format!(">=v{}.0, <v{next}.0.0", self.since)
     }

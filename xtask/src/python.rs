@@ -1,4 +1,4 @@
-//! Programs from PyPI, each in a virtual environment that is made once and kept in the target
+//! Programs from PyPI. Each has a virtual environment, which is created once and kept in the target
 //! folder.
 
 use std::fs::{self, File};
@@ -11,24 +11,24 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace;
 
-/// moto: AWS's APIs on loopback.
+/// moto: a fake of AWS's APIs on loopback.
 pub const MOTO: &str = "moto[server]==5.2.5";
 
-/// schemathesis: requests that are made up from the description of an API.
+/// schemathesis: generates requests from the description of an API.
 pub const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 
-/// parliament: a linter of IAM policies. It imports a module of setuptools, and does not require
-/// setuptools.
+/// parliament: a linter of IAM policies. It imports a module of setuptools, but does not declare
+/// this dependency.
 pub const PARLIAMENT: &str = "parliament==1.6.4 setuptools==80.9.0";
 
-/// Between one try to install something and the next.
+/// The pauses between attempts to install a package.
 const PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(45)];
 
-/// A program of the virtual environment that has `requirement`, as in `moto[server]==5.2.5`, or
-/// several of them with spaces between:
-/// another version has another one. It is made where it is not there yet; whoever wants it
-/// meanwhile waits.
+/// The path of a program in the virtual environment of `requirement`, for example
+/// `moto[server]==5.2.5`, or several requirements separated by spaces. Each requirement has its own
+/// environment. Creates the environment if it does not exist. Other callers wait until this is
+/// done.
 pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     let kept: String =
         requirement.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -41,13 +41,13 @@ pub fn program(requirement: &str, name: &str) -> Result<PathBuf> {
     if !whole.exists() {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
         install(&home, requirement)?;
-        fs::write(whole, "").context("marking a virtual environment as whole")?;
+        fs::write(whole, "").context("marking a virtual environment as complete")?;
     }
     Ok(home.join("bin").join(name))
 }
 
-/// By pip. An index that does not answer for a while has failed nothing yet: pip's own retries are
-/// over within seconds.
+/// Installs with pip, and retries after pauses if the index does not respond. pip's own retries end
+/// within seconds.
 fn install(home: &Path, requirement: &str) -> Result<()> {
     let pip = || {
         let mut pip = Command::new(home.join("bin/python"));
@@ -55,7 +55,7 @@ fn install(home: &Path, requirement: &str) -> Result<()> {
     };
     for pause in PAUSES {
         match pip() {
-            Err(error) => eprintln!("{error:#}; once more in {} s", pause.as_secs()),
+            Err(error) => eprintln!("{error:#}; retrying in {} s", pause.as_secs()),
             done => return done,
         }
         sleep(pause);

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
     } else {
         ensure!(
             !args.registry.host().ends_with("example.org"),
-            "{} is no real registry: set REGISTRY in src/manifests.rs, or use --registry",
+            "{} is not a real registry. Set REGISTRY in src/manifests.rs, or use --registry",
             args.registry
         );
         provenance::ensure_committed()?;

@@ -109,3 +109,21 @@ fn succeed(command: &mut Command) -> Result<()> {
     ensure!(status.success(), "{command:?}: {status}");
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A package of today's source with the version of a release would replace that release.
+    #[test]
+    fn version_is_later_than_the_first_release() {
+        let numbers = |version: &str| -> Vec<u64> {
+            version
+                .trim_start_matches('v')
+                .split('.')
+                .filter_map(|part| part.parse().ok())
+                .collect()
+        };
+        assert!(numbers(env!("CARGO_PKG_VERSION")) > numbers(FIRST.version));
+    }
+}

@@ -375,7 +375,7 @@ pub fn run(args: &Args) -> Result<()> {
         args.names.iter().find(|name| TOOLS.iter().all(|tool| tool.name != *name))
     {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
-        bail!("no tool is called {unknown:?}; there are: {}", names.join(", "));
+        bail!("unknown tools: {unknown:?}; allowed: {}", names.join(", "));
     }
     let wanted =
         |tool: &&&Tool| args.names.is_empty() || args.names.iter().any(|name| name == tool.name);
@@ -503,7 +503,7 @@ impl Tool {
             let source =
                 fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
             if !source.contains(edit.from) {
-                bail!("{} does not say {:?}", file.display(), edit.from);
+                bail!("{} lacks {:?}", file.display(), edit.from);
             }
             fs::write(&file, source.replace(edit.from, edit.to))?;
             go(
@@ -540,7 +540,7 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
         .output()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow::anyhow!(
-                "no `go` on the PATH: Crossplane's tools are built from source, install Go 1.26 or newer"
+                "no `go` on the PATH. Crossplane's tools are built from source. Install Go 1.26 or newer"
             ),
             _ => error.into(),
         })?;
@@ -552,7 +552,7 @@ fn go(folder: &Path, args: &[&str]) -> Result<String> {
             String::from_utf8_lossy(&answer.stderr)
         );
     }
-    String::from_utf8(answer.stdout).context("what go printed is no text")
+    String::from_utf8(answer.stdout).context("the output of go is not UTF-8")
 }
 
 #[cfg(test)]
@@ -562,7 +562,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_name_leads_to_the_program_of_todays_recipe() {
+    fn plain_name_links_to_the_program_of_the_current_recipe() {
         let folder = tempfile::tempdir().unwrap();
         for tool in [Tool { ldflags: "-s", ..CORE }, CORE, CORE] {
             fs::write(folder.path().join(tool.key()), tool.key()).unwrap();

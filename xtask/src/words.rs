@@ -118,7 +118,7 @@ fn is_text(path: &str) -> bool {
 fn is_same(path: &str, before: &str, after: &str) -> Result<bool> {
     Ok(match extension(path) {
         _ if is_text(path) => true,
-        // Templates of Helm look like YAML, and are none.
+        // Helm templates look like YAML, but are not valid YAML.
         _ if path.contains("/templates/") => lines(before).eq(lines(after)),
         "rs" => rust(before)? == rust(after)?,
         "yaml" | "yml" => values(before)? == values(after)?,
@@ -202,7 +202,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim_end).filter(move |line| !line.is_empty() && !is_comment(line))
 }
 
-/// Returns the files whose tokens changed, by TypeScript's scanner.
+/// Returns the files with changed tokens, by TypeScript's scanner.
 fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
     if scripts.is_empty() {
         return Ok(Vec::new());
@@ -219,7 +219,7 @@ fn changed_scripts(scripts: &[Value]) -> Result<Vec<String>> {
     child
         .stdin
         .take()
-        .context("node reads nothing")?
+        .context("node has no standard input")?
         .write_all(json!(scripts).to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "scripts/words.mjs: {}", output.status);

@@ -1,4 +1,4 @@
-//! Where things are.
+//! Folders and programs of the workspace.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-/// The variable with the folder of programs that are built already.
+/// The variable with the folder of prebuilt programs.
 pub const PROGRAMS: &str = "PAVED_ROAD_PROGRAMS";
 
 /// The workspace's folder: this crate's parent.
@@ -17,14 +17,14 @@ pub fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// Cargo's target folder, `CARGO_TARGET_DIR` respected.
+/// Cargo's target folder, or `CARGO_TARGET_DIR`.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// A program of the workspace that was built with this one, and lies beside it.
+/// A program of the workspace that was built together with this one, in the same folder.
 pub fn built(program: &str) -> Result<PathBuf> {
-    let own = env::current_exe().context("where this program is")?;
+    let own = env::current_exe().context("finding this program")?;
     let path = own.with_file_name(program);
     ensure!(
         path.is_file(),

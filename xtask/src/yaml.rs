@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// The documents of a text; empty ones are left out.
+/// The documents of a text, without empty ones.
 pub fn documents(text: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::workspace;
 
-/// A crate, and the crates of ours that it may depend on.
+/// A crate, and our crates that it may depend on.
 const EDGES: [(&str, &[&str]); 10] = [
     ("crossplane", &[]),
     ("fake-kube", &["crossplane", "k8s-schema"]),
@@ -36,8 +36,8 @@ const EDGES: [(&str, &[&str]); 10] = [
     ),
 ];
 
-/// Developers' programs. They may depend on all crates. No other crate may depend on them, or on
-/// test equipment such as fake-kube.
+/// Programs for developers. They may depend on all crates. No other crate may depend on them, or on
+/// test equipment like fake-kube.
 const PROGRAMS: [&str; 3] = ["demo", "e2e", "xtask"];
 
 /// Crates for flags and terminals.

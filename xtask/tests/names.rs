@@ -1,5 +1,5 @@
-//! Names of the command line, and names in the sources: what scripts, browsers and clusters store
-//! or use. A release may add a name. It never changes or removes one.
+//! Names of the command line and in the sources, which scripts, browsers and clusters store or use.
+//! A release may add a name. It never changes or removes one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use clap::Command;
 use xtask::workspace;
 
-/// The product's sources, with what is deployed.
+/// The product's sources, including the deployed files.
 const SOURCES: [&str; 6] = ["src", "crates", "paved/src", "web/src", "deploy", "package"];
 
 fn assert_golden(name: &str, names: &BTreeSet<String>) {
@@ -81,7 +81,8 @@ fn add_sources(folder: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Names with the product's own, as labels, cookies, metrics and roles have, outside of tests.
+/// Collects names with the product's prefix, outside of tests. They are names of labels, cookies,
+/// metrics and roles.
 fn add_names(text: &str, names: &mut BTreeSet<String>) {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);

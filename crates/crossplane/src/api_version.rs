@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-/// The group and the version; the group is empty for the core.
+/// The group and the version. The group of the core API is empty.
 pub fn split(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
-/// The group; empty for the core.
+/// The group. It is empty for the core API.
 pub fn group(api_version: &str) -> &str {
     split(api_version).0
 }
 
-/// The group of an object or a reference; empty for the core, and without an apiVersion.
+/// The group of an object or a reference. It is empty for the core API and without an apiVersion.
 pub fn group_of(object: &Value) -> &str {
     group(object["apiVersion"].as_str().unwrap_or_default())
 }

@@ -12,7 +12,7 @@ pub fn find<'o>(object: &'o Value, kind: &str) -> Option<&'o Value> {
         .find(|condition| condition["type"] == kind)
 }
 
-/// The condition of this type; null if there is none.
+/// The condition of this type, or null if the object lacks it.
 pub fn get<'o>(object: &'o Value, kind: &str) -> &'o Value {
     find(object, kind).unwrap_or(&Value::Null)
 }

@@ -4,17 +4,17 @@ use serde_json::{Map, Value};
 
 use crate::object;
 
-/// The value below `path`, whose segments are object keys.
+/// The value at `path`. Its segments are object keys.
 pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, key| value.get(key))
 }
 
-/// The text below `path`; empty text counts as none, as it does for Kubernetes' metadata.
+/// The text at `path`. An empty text counts as absent, as in Kubernetes' metadata.
 pub fn text<'a>(value: &'a Value, path: &[&str]) -> Option<&'a str> {
     at(value, path)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// Writes `new` below `path`; whatever stands in the way and is no object is replaced by one.
+/// Sets the value at `path`. An object replaces every other value on the path.
 pub fn set(value: &mut Value, path: &[&str], new: Value) {
     if path.is_empty() {
         return;
@@ -27,14 +27,15 @@ pub fn set(value: &mut Value, path: &[&str], new: Value) {
     }
 }
 
-/// Removes what stands below `path`.
+/// Removes and returns the value at `path`.
 pub fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let parent = parents.iter().try_fold(value, |value, key| value.get_mut(key))?;
     parent.as_object_mut()?.remove(*last)
 }
 
-/// Lays `top` over `base`: objects merge deeply, everything else replaces. A null replaces too.
+/// Merges `top` into `base`. Objects merge deeply, and all other values replace. A null replaces
+/// too.
 pub fn overlay(base: &mut Value, top: &Value) {
     match (base, top) {
         (Value::Object(base), Value::Object(top)) => object::merge(base, top.clone()),
@@ -42,8 +43,8 @@ pub fn overlay(base: &mut Value, top: &Value) {
     }
 }
 
-/// Applies a JSON merge patch (RFC 7386): objects merge deeply, a null removes, everything else
-/// replaces.
+/// Applies a JSON merge patch (RFC 7386). Objects merge deeply, a null removes a field, and all
+/// other values replace.
 pub fn merge_patch(target: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else {
         *target = patch;
@@ -62,7 +63,7 @@ pub fn merge_patch(target: &mut Value, patch: Value) {
     }
 }
 
-/// A value as a message quotes it: JSON, cut after 80 characters.
+/// A value as quoted in a message: JSON, cut after 80 characters.
 pub fn quote(value: &Value) -> String {
     let text = match value {
         Value::Object(map) if map.is_empty() => "an empty object".to_owned(),

@@ -1,5 +1,5 @@
-//! The leaf of the workspace: facts about Kubernetes and Crossplane that several crates need, and
-//! helpers for JSON values.
+//! The crate without dependencies on other crates of the workspace: facts about Kubernetes and
+//! Crossplane that several crates need, and helpers for JSON values.
 
 pub mod api_version;
 pub mod conditions;

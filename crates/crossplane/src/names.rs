@@ -1,7 +1,7 @@
 //! Labels and annotations that Crossplane sets or reads. Source: `apis/common` and `pkg/meta` of
 //! crossplane-runtime v2.3.3, and `internal/xcrd` of Crossplane v2.3.4.
 
-/// Annotation: the name of the external resource, such as an id of the cloud.
+/// Annotation: the name of the external resource, for example its ID in the cloud.
 pub const EXTERNAL_NAME: &str = "crossplane.io/external-name";
 
 /// Annotation: the slot that a composed resource fills in its composite.

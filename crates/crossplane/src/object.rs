@@ -42,7 +42,8 @@ pub fn put(target: &mut Object, path: &[&str], value: Option<Value>) {
     }
 }
 
-/// Lays `over` over `base`: objects merge deeply, everything else replaces. A null replaces too.
+/// Merges `over` into `base`. Objects merge deeply, and all other values replace. A null replaces
+/// too.
 pub fn merge(base: &mut Object, over: Object) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {

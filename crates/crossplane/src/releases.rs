@@ -22,12 +22,12 @@ pub struct Problem {
     pub fixed: &'static [Version],
 }
 
-/// All known problems, the gravest first.
+/// All known problems, the most severe first.
 ///
-/// - GHSA-77cv-mrm6-fr3c: until <https://github.com/crossplane/crossplane/pull/7627>, merged for
-///   2.4.0, Crossplane deletes the resources in `spec.resourceRefs` of a composite, if they have no
-///   controller and the annotation of composed resources. Any user may have written the references.
-///   <https://github.com/crossplane/crossplane/pull/5876> brought that into 1.17, and into later
+/// - GHSA-77cv-mrm6-fr3c: Crossplane deletes the resources in `spec.resourceRefs` of a composite,
+///   if they have no controller and the annotation of composed resources. Any user may have written
+///   the references. <https://github.com/crossplane/crossplane/pull/7627>, merged for 2.4.0, fixes
+///   this. <https://github.com/crossplane/crossplane/pull/5876> introduced it in 1.17, and in later
 ///   releases of 1.15 and 1.16.
 /// - v2.3.4: its release notes have the fix for composed Usages.
 /// - Issue 7859: releases 1.20.11, 2.3.4 and 2.4.0 have the code that the issue quotes.
@@ -44,8 +44,8 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         id: "Updates of Usages",
         source: "https://github.com/crossplane/crossplane/releases/tag/v2.3.4",
-        effect: "updates composed Usages again and again, until changes of an environment wait \
-                 for minutes",
+        effect: "updates composed Usages repeatedly, so that changes of an environment wait for \
+                 minutes",
         advice: "",
         since: (1, 20, 0),
         fixed: &[(2, 3, 4), (2, 2, 4), (2, 1, 8), (1, 20, 11)],
@@ -53,7 +53,7 @@ pub const PROBLEMS: &[Problem] = &[
     Problem {
         id: "Issue 7859",
         source: "https://github.com/crossplane/crossplane/issues/7859",
-        effect: "writes the label of a used resource at each look at its Usage, which costs \
+        effect: "writes the label of a used resource at each reconcile of its Usage, which costs \
                  requests",
         advice: "",
         since: (1, 20, 0),

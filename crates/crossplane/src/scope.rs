@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::json::text;
 
-/// The scope of an XRD: where its composites live, and what Crossplane adds to them.
+/// The scope of an XRD. It decides the place of composites, and the fields that Crossplane adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// An XRD of `apiextensions.crossplane.io/v1`: cluster-scoped composites, which may have a
@@ -12,13 +12,14 @@ pub enum Scope {
     LegacyCluster,
     /// Cluster-scoped composites of an XRD v2.
     Cluster,
-    /// Composites of an XRD v2 in a namespace, with all that they compose.
+    /// Composites of an XRD v2 in a namespace, like all their composed resources.
     Namespaced,
 }
 
 impl Scope {
     /// The scope of an XRD. Without `spec.scope`, an XRD v1 is LegacyCluster and an XRD v2 is
-    /// Namespaced. The API server shows every XRD in both versions, so `spec.scope` counts first.
+    /// Namespaced. The API server returns every XRD in both versions, so `spec.scope` takes
+    /// precedence.
     pub fn from_xrd(xrd: &Value) -> Self {
         let is_v1 = text(xrd, &["apiVersion"]).is_some_and(|version| version.ends_with("/v1"));
         match text(xrd, &["spec", "scope"]) {
@@ -30,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// The scope that a composite's own fields show, without its XRD.
+    /// The scope of a composite, derived from its own fields without its XRD.
     pub fn from_composite(composite: &Value) -> Self {
         if text(composite, &["metadata", "namespace"]).is_some() {
             Self::Namespaced

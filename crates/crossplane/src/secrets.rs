@@ -1,11 +1,11 @@
-//! Removes secrets from texts that others wrote.
+//! Removes secrets from texts of other programs.
 
 use std::sync::LazyLock;
 
 use regex_lite::{Captures, Regex};
 
-/// `https://user:token@host/path?key=value` as `https://…@host/path?…`, and `user:token@host:path`
-/// as `…@host:path`.
+/// Removes secrets from a URL or a Git address. `https://user:token@host/path?key=value` becomes
+/// `https://…@host/path?…`. `user:token@host:path` becomes `…@host:path`.
 pub fn struck(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -13,7 +13,7 @@ pub fn struck(value: &str) -> String {
     };
     let is_url = !scheme.is_empty();
     let (user, rest) = match rest.rsplit_once('@') {
-        // An image's digest stands behind an @ as well.
+        // An image's digest also follows an @.
         Some((user, rest)) if is_url || (user.contains(':') && !rest.starts_with("sha256:")) => {
             ("…@", rest)
         }
@@ -25,13 +25,13 @@ pub fn struck(value: &str) -> String {
     }
 }
 
-/// A text of others, which may quote any value, with that struck from every URL in it.
+/// Removes secrets from every URL in a text of another program. Such a text may quote any value.
 pub fn struck_from(text: &str) -> String {
     static VALUE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#""((?:[^"\\]|\\.)*)"|[^\s"]+"#).ok());
     let shown = |found: &Captures<'_>| match found.get(1) {
         Some(quoted) => format!("\"{}\"", struck(quoted.as_str())),
-        // What a value should look like holds no secret.
+        // A quoted pattern has no secrets.
         None if found[0].starts_with("'^") => found[0].to_owned(),
         None => struck(&found[0]),
     };

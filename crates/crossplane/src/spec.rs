@@ -1,8 +1,8 @@
-//! Fields of `spec` that are Crossplane's own. Source: `pkg/xcrd` of crossplane-runtime v2.3.3; the
-//! fields `environmentConfigRefs` and `publishConnectionDetailsTo` are of Crossplane v1.
+//! Crossplane's own fields of `spec`. Source: `pkg/xcrd` of crossplane-runtime v2.3.3. The fields
+//! `environmentConfigRefs` and `publishConnectionDetailsTo` are from Crossplane v1.
 
 /// All fields that Crossplane adds to a claim or a composite, sorted. Composites of XRDs v2 have
-/// theirs below `crossplane`.
+/// these fields below `crossplane`.
 pub const FIELDS: [&str; 13] = [
     "claimRef",
     "compositeDeletePolicy",
@@ -31,7 +31,7 @@ pub const OF_CLAIMS: [&str; 8] = [
     "writeConnectionSecretToRef",
 ];
 
-/// The fields of claims that Crossplane does not copy to the composite: those of
+/// The fields of claims that Crossplane does not copy to the composite: the fields of
 /// `CompositeResourceClaimSpecProps` without the propagated ones.
 pub const KEPT_BY_CLAIMS: [&str; 4] = [
     "compositeDeletePolicy",
@@ -40,8 +40,8 @@ pub const KEPT_BY_CLAIMS: [&str; 4] = [
     "writeConnectionSecretToRef",
 ];
 
-/// The fields that Crossplane writes itself: how it binds claims, composites and resources, and the
-/// Composition that it has chosen.
+/// The fields that Crossplane itself writes: the references between claims, composites and
+/// resources, and the selected Composition.
 pub const WRITTEN: [&str; 6] = [
     "claimRef",
     "compositionRef",

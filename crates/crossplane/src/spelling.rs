@@ -3,10 +3,10 @@
 /// Returns the name that `wanted` misspells. The two differ only in case, or in at most a third of
 /// the letters.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // The distance takes time and memory in proportion to the length, and no name of ours is
-    // longer.
-    const LONGEST: usize = 100;
-    if wanted.len() > LONGEST {
+    // Computing the distance takes time and memory in proportion to the length. All our names are
+    // shorter.
+    const MAX_LEN: usize = 100;
+    if wanted.len() > MAX_LEN {
         return None;
     }
     let lower = wanted.to_lowercase();
@@ -15,8 +15,8 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     (distance <= wanted.chars().count().max(3) / 3).then_some(name)
 }
 
-/// The names that are like `wanted`, the most similar one first, at most `count`. More names are
-/// similar than are [`nearest`]: names that begin alike are.
+/// The names similar to `wanted`, at most `count`, the most similar one first. This is less strict
+/// than [`nearest`]: a common beginning is enough.
 pub fn similar<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -24,8 +24,7 @@ pub fn similar<'a>(
 ) -> Vec<&'a str> {
     /// The least similarity (0 to 1) of a suggested name.
     const ALIKE: f64 = 0.75;
-    /// How much of a name is compared, in characters. The longest name of a catalogue is far
-    /// shorter.
+    /// The number of characters that are compared. The longest name of a catalogue is far shorter.
     const COMPARED: usize = 64;
     let wanted: String = wanted.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
     let mut alike: Vec<(f64, &str)> = names
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelled_name_has_a_nearest_one() {
+    fn misspelled_name_has_a_nearest_name() {
         assert_eq!(nearest("g4dn.xlrge", ["g5.xlarge", "g4dn.xlarge"]), Some("g4dn.xlarge"));
         assert_eq!(nearest("banana", ["g5.xlarge", "g4dn.xlarge"]), None);
     }

@@ -1,6 +1,6 @@
 //! Suggestions for unknown names.
 
-/// Says that a name of `what` is unknown, with the nearest name and all known names.
+/// An error message for an unknown name. It lists the nearest name and all known names.
 pub fn names(what: &str, found: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return format!("unknown {what} {found:?}; none exists");

@@ -1,7 +1,7 @@
-//! Texts that other people or programs wrote, fit for a terminal.
+//! Makes texts of other people or programs safe for a terminal.
 
-/// Whether a terminal could obey a character: a control character, or one that changes the
-/// direction of text or ends a line. Line feeds are not harmful by themselves.
+/// Whether a terminal could interpret a character. Control characters and characters that change
+/// the direction of text or end a line are harmful. A line feed alone is not harmful.
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' => false,
@@ -12,7 +12,7 @@ pub fn is_harmful(c: char) -> bool {
     }
 }
 
-/// A text without harmful characters. Line feeds stay.
+/// A text without harmful characters. Line feeds remain.
 pub fn harmless(text: &str) -> String {
     text.chars().filter(|c| !is_harmful(*c)).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Refused;
 
-/// The verbs that a review of rules names.
+/// The verbs that a rules review lists.
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 /// A user of the API.
@@ -51,7 +51,7 @@ pub struct Access {
 struct Inner {
     /// The last rule that matches decides.
     rules: Vec<Rule>,
-    /// Users with an authorization webhook beside the rules.
+    /// Users with an authorization webhook in addition to the rules.
     webhooks: BTreeSet<String>,
 }
 
@@ -63,13 +63,14 @@ impl Access {
         access
     }
 
-    /// Only these users are known, each by the bearer token `token-NAME`. They have no rights yet.
+    /// Only these users are known, each by the bearer token `token-NAME`. Initially they have no
+    /// rights.
     pub fn closed(users: Vec<User>) -> Self {
         Self { anonymous: None, users, inner: Mutex::default() }
     }
 
-    /// Allows or denies a verb to a user. The last rule counts. `*` stands for every user, verb or
-    /// place. A place is one of:
+    /// Allows or denies a verb to a user. The last matching rule decides. `*` matches every user,
+    /// verb or place. A place is one of:
     /// - a namespace. It is empty for objects without a namespace and for all namespaces at once.
     /// - the whole path of a collection or an object.
     /// - `users/NAME` or `groups/NAME` for the verb `impersonate`.
@@ -78,8 +79,8 @@ impl Access {
         self.inner().rules.push(Rule { user, verb, place, allowed });
     }
 
-    /// Adds an authorization webhook for a user: reviews of the user's rules say that they are
-    /// incomplete, and name rights to read that the user does not have.
+    /// Adds an authorization webhook for a user. Reviews of the user's rules are then marked
+    /// incomplete, and list read rights that the user does not have.
     pub fn add_webhook(&self, user: &str) {
         self.inner().webhooks.insert(user.to_owned());
     }
@@ -88,7 +89,7 @@ impl Access {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a user may do this in one of these places.
+    /// Whether a user may use a verb in one of these places.
     pub(crate) fn may(&self, user: &str, verb: &str, places: &[&str]) -> bool {
         let is = |own: &str, asked: &str| own == "*" || own == asked;
         let inner = self.inner();
@@ -155,7 +156,7 @@ impl Access {
         json!({"resourceRules": rules, "nonResourceRules": [], "incomplete": is_partial})
     }
 
-    /// The rule by which a user may impersonate groups: all of them, or the known groups that are
+    /// The rule that allows a user to impersonate groups: all groups, or the known groups that are
     /// not denied.
     fn impersonation(&self, user: &str) -> Option<Value> {
         if !self.may(user, "impersonate", &[]) {
@@ -184,7 +185,7 @@ fn texts<'h>(headers: &'h HeaderMap, name: &str) -> Vec<&'h str> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    #![expect(clippy::unwrap_used, reason = "a failed test panics")]
     use super::*;
 
     fn access() -> Access {
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn user_is_the_one_of_the_token_or_the_impersonated_one() {
+    fn user_comes_from_the_token_or_the_impersonation() {
         let access = access();
         let (ada, portal) =
             (("authorization", "Bearer token-ada"), ("authorization", "Bearer token-portal"));

@@ -1,4 +1,4 @@
-//! Answers in JSON, and refusals in Kubernetes' shape.
+//! JSON responses, and errors in Kubernetes' format.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::fields::Conflict;
 use crate::kinds::Kind;
 
-/// An answer in JSON.
+/// A JSON response.
 pub fn respond(status: StatusCode, value: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
 }
 
-/// A refusal.
+/// An error response.
 #[derive(Debug)]
 pub struct Refused {
     code: u16,
@@ -24,12 +24,12 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// With this code and reason.
+    /// An error with this code and reason.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: json!({}) }
     }
 
-    /// There is no such path.
+    /// The path does not exist.
     pub fn unknown(path: &str) -> Self {
         Self::new(
             404,
@@ -38,7 +38,7 @@ impl Refused {
         )
     }
 
-    /// There is no such object.
+    /// The object does not exist.
     pub fn absent(kind: &Kind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} {name:?} not found", full(kind))).about(
             kind,
@@ -47,7 +47,7 @@ impl Refused {
         )
     }
 
-    /// The user may not do this.
+    /// The user lacks the permission.
     pub fn forbidden(user: &str, verb: &str, kind: &Kind, namespace: &str, name: &str) -> Self {
         let place = if namespace.is_empty() {
             "at the cluster scope".to_owned()
@@ -71,12 +71,12 @@ impl Refused {
         Self::new(409, "Conflict", message).about(kind, name, &[])
     }
 
-    /// The version is older than the changes that are kept.
+    /// The version is older than the retained changes.
     pub fn expired(version: u64) -> Self {
         Self::new(410, "Expired", format!("too old resource version: {version}"))
     }
 
-    /// The schema takes it not.
+    /// The object violates its schema.
     pub fn invalid(kind: &Kind, name: &str, violations: &[Violation]) -> Self {
         let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
         let title = format!("{}.{}", kind.name, kind.group);
@@ -97,7 +97,7 @@ impl Refused {
         Self::new(422, "Invalid", message).about(kind, name, &[])
     }
 
-    /// Fields that others have set.
+    /// Other field managers own the fields.
     pub fn conflicts(kind: &Kind, name: &str, conflicts: &[Conflict]) -> Self {
         let version = kind.api_version();
         let told = |one: &Conflict| format!("conflict with {:?} using {version}", one.manager);
@@ -124,7 +124,7 @@ impl Refused {
         self
     }
 
-    /// As the API shows it.
+    /// The `Status` object of the Kubernetes API.
     pub fn status(&self) -> Value {
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": self.code,
             "reason": self.reason, "message": self.message, "details": self.details})

@@ -1,5 +1,5 @@
-//! The Kubernetes API over HTTP, as far as the portal, `paved` and `kubectl` use it: discovery,
-//! reads and watches, writes, and reviews of access.
+//! The subset of the Kubernetes API over HTTP that the portal, `paved` and `kubectl` use:
+//! discovery, reads and watches, writes, and reviews of access.
 
 mod admit;
 mod discovery;
@@ -30,7 +30,7 @@ pub fn router(cluster: Arc<Cluster>) -> Router {
 /// A request for objects of a kind.
 struct Request<'a> {
     kind: &'a Kind,
-    /// Empty for all namespaces, or where the kind lives in none.
+    /// Empty for all namespaces, or for a kind without namespaces.
     namespace: &'a str,
     /// Empty for the collection.
     name: &'a str,
@@ -117,7 +117,7 @@ async fn answer(
 }
 
 impl Request<'_> {
-    /// The verb of Kubernetes' authorization.
+    /// The verb in Kubernetes' authorization.
     fn verb(&self, method: &Method) -> Option<&'static str> {
         match (method.as_str(), self.name.is_empty()) {
             ("GET", true) if self.query.is("watch") => Some("watch"),
@@ -154,7 +154,7 @@ impl Request<'_> {
     }
 }
 
-/// An object under the version that was asked for.
+/// An object with the requested API version.
 fn versioned(object: &Value, kind: &Kind) -> Value {
     let mut object = object.clone();
     object["apiVersion"] = json!(kind.api_version());

@@ -1,14 +1,14 @@
-//! Faults of the API server that tests turn on.
+//! Faults of the API server that tests can inject.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Faults. There are none at first.
+/// Injected faults. Initially there are none.
 pub struct Faults {
     inner: Mutex<Inner>,
-    /// How often watches were cut.
+    /// The number of times that watches were cut.
     cuts: watch::Sender<u64>,
 }
 
@@ -32,7 +32,8 @@ impl Faults {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers every request with 503 and ends all watches, or answers again.
+    /// `true` answers every request with 503 and ends all watches. `false` restores normal
+    /// operation.
     pub fn set_down(&self, down: bool) {
         self.inner().down = down;
         if down {
@@ -44,7 +45,7 @@ impl Faults {
         self.inner().down
     }
 
-    /// Accepts requests and answers none of them. Watches that are open continue.
+    /// Accepts requests without ever answering them. Open watches continue.
     pub fn fall_silent(&self) {
         self.inner().silent = true;
     }
@@ -53,13 +54,13 @@ impl Faults {
         self.inner().silent
     }
 
-    /// Leaves a group out of discovery, as an API server does that has just started. The group is
-    /// still served.
+    /// Omits a group from discovery, like an API server that has just started. The group is still
+    /// served.
     pub fn unlist(&self, group: &str) {
         self.inner().unlisted.insert(group.to_owned());
     }
 
-    /// Serves a group no longer.
+    /// Stops serving a group.
     pub fn withdraw(&self, group: &str) {
         self.inner().withdrawn.insert(group.to_owned());
     }
@@ -73,7 +74,7 @@ impl Faults {
         !(inner.unlisted.contains(group) || inner.withdrawn.contains(group))
     }
 
-    /// Rejects new objects whose name begins with `prefix`, with the message of a quota.
+    /// Rejects new objects with a name that starts with `prefix`, with the message of a quota.
     pub fn exceed_quota(&self, prefix: &str, message: &str) {
         self.inner().quotas.push((prefix.to_owned(), message.to_owned()));
     }
@@ -89,7 +90,7 @@ impl Faults {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Changes when watches are cut.
+    /// Changes whenever watches are cut.
     pub(crate) fn cuts(&self) -> watch::Receiver<u64> {
         self.cuts.subscribe()
     }

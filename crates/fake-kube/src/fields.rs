@@ -69,8 +69,8 @@ pub fn note(before: Option<&Value>, after: &mut Value, writer: &Writer<'_>, now:
     write(after, entries);
 }
 
-/// Merges an applied object into the live one. A field that the writer applied before and leaves
-/// out now is removed, unless another manager owns it too.
+/// Merges an applied object into the live one. A field that the writer applied earlier and now
+/// omits is removed, unless another manager owns it too.
 pub fn apply(
     live: &Value,
     intent: &Value,
@@ -80,7 +80,7 @@ pub fn apply(
 ) -> Result<Value, Vec<Conflict>> {
     let wanted = leaves(intent);
     let mut entries = read(live);
-    // An empty map asks for no field in it.
+    // An empty map does not claim any field below it.
     let differs = |path: &[String]| {
         let (own, found) = (at(intent, path), at(live, path));
         let is_empty = own.is_some_and(|own| own.as_object().is_some_and(Map::is_empty));
@@ -169,7 +169,7 @@ fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
 
 fn put(value: &mut Value, path: &[String], new: Value) {
     let Some((key, rest)) = path.split_first() else {
-        // An empty map removes no field of the present map.
+        // An empty map keeps all fields of the existing map.
         if !(new.as_object().is_some_and(Map::is_empty) && value.is_object()) {
             *value = new;
         }
@@ -181,7 +181,7 @@ fn put(value: &mut Value, path: &[String], new: Value) {
     put(&mut value[key], rest, new);
 }
 
-/// Removes a field, and the maps around it that are empty then.
+/// Removes a field, and then the maps around it that became empty.
 fn take_away(value: &mut Value, path: &[String]) {
     let Some((key, rest)) = path.split_first() else { return };
     if !rest.is_empty()
@@ -244,7 +244,7 @@ fn decode(fields: &Value, path: &mut Vec<String>, all: &mut Set) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by it")]
+    #![expect(clippy::unwrap_used, reason = "a failed test panics")]
     use super::*;
 
     fn laid(

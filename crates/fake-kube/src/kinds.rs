@@ -1,5 +1,5 @@
-//! The kinds that a cluster serves: Kubernetes' and Crossplane's own, as far as tests need them,
-//! and kinds of CRDs and XRDs.
+//! The kinds that a cluster serves: the built-in kinds of Kubernetes and Crossplane that tests
+//! need, and kinds of CRDs and XRDs.
 
 use k8s_schema::Schemas;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::json::{list, text};
 use crate::store::Key;
 
-/// Group, version, kind, plural, and whether its objects live in a namespace.
+/// Group, version, kind, plural, and whether the kind is namespaced.
 const BUILT_IN: [(&str, &str, &str, &str, bool); 21] = [
     ("", "v1", "Namespace", "namespaces", false),
     ("", "v1", "ConfigMap", "configmaps", true),
@@ -44,10 +44,10 @@ const BUILT_IN: [(&str, &str, &str, &str, bool); 21] = [
     ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false),
 ];
 
-/// A kind that is served.
+/// A served kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Its group, empty for the core.
+    /// Its group. Empty for the core group.
     pub group: String,
     /// Its version.
     pub version: String,
@@ -57,19 +57,19 @@ pub struct Kind {
     pub plural: String,
     singular: String,
     short: Vec<String>,
-    /// The categories that it is in.
+    /// Its categories.
     pub categories: Vec<String>,
-    /// Whether its objects live in a namespace.
+    /// Whether its objects have a namespace.
     pub namespaced: bool,
-    /// Whether a controller behind the API finishes deletions in the foreground. Other objects are
-    /// deleted at once.
+    /// Whether a controller behind the API completes foreground deletions. Other objects are
+    /// deleted immediately.
     pub foreground: bool,
 }
 
-/// The objects that a path names.
+/// The object or collection at a path.
 #[derive(Clone, Copy)]
 pub struct Place<'k, 'p> {
-    /// Their kind.
+    /// The kind of the objects.
     pub kind: &'k Kind,
     /// Empty for all namespaces, and for kinds without a namespace.
     pub namespace: &'p str,
@@ -77,7 +77,7 @@ pub struct Place<'k, 'p> {
     pub name: &'p str,
 }
 
-/// All kinds, and the checks of writes.
+/// All kinds, and the schemas and policies that validate writes.
 pub struct Kinds {
     all: Vec<Kind>,
     schemas: Schemas,
@@ -85,7 +85,7 @@ pub struct Kinds {
 }
 
 impl Kind {
-    /// `group/version`, or the version alone for the core.
+    /// `group/version`, or only the version for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -94,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// Where an object of it is.
+    /// The key of an object of this kind.
     pub fn key(&self, namespace: &str, name: &str) -> Key {
         let namespace = if self.namespaced { namespace } else { "" };
         Key { resource: self.resource(), namespace: namespace.to_owned(), name: name.to_owned() }
@@ -105,21 +105,20 @@ impl Kind {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// Its entry in the discovery of one group and version.
+    /// Its entry in the discovery document of one group and version.
     pub fn line(&self) -> Value {
         json!({"name": self.plural, "singularName": self.singular, "namespaced": self.namespaced, "kind": self.name,
             "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
     }
 
-    /// Its entry in the discovery of all groups.
+    /// Its entry in the discovery document of all groups.
     pub fn aggregated(&self) -> Value {
         json!({"resource": self.plural, "responseKind": {"group": self.group, "version": self.version, "kind": self.name},
             "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "singularResource": self.singular,
             "verbs": VERBS, "shortNames": self.short, "categories": self.categories})
     }
 
-    /// A kind with the names that a CRD or an XRD gives it: `kind`, `plural`, `shortNames`,
-    /// `categories`.
+    /// A kind with the names in a CRD or an XRD: `kind`, `plural`, `shortNames`, `categories`.
     pub fn from_names(group: &str, version: &str, names: &Value, namespaced: bool) -> Self {
         let texts = |pointer| {
             list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -138,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// The kinds that a CRD defines, one for each version.
+    /// The kinds of a CRD, one for each version.
     pub fn from_crd(crd: &Value) -> Vec<Self> {
         let namespaced = crd["spec"]["scope"] == "Namespaced";
         let kind = |version: &Value| {
@@ -156,8 +155,8 @@ impl Kind {
 const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
 impl Kinds {
-    /// Kubernetes' and Crossplane's own kinds, and these. Objects whose kind has a schema are
-    /// checked by it, and all objects by the policies.
+    /// The built-in kinds of Kubernetes and Crossplane, and the kinds in `more`. Objects of a kind
+    /// with a schema are validated by it. The policies validate all objects.
     pub fn new(
         more: impl IntoIterator<Item = Kind>,
         schemas: Schemas,
@@ -169,29 +168,29 @@ impl Kinds {
         Self { all: built_in.chain(more).collect(), schemas, policies }
     }
 
-    /// All of them.
+    /// All kinds.
     pub fn all(&self) -> &[Kind] {
         &self.all
     }
 
-    /// The schemas by which objects are checked.
+    /// The schemas that validate objects.
     pub fn schemas(&self) -> &Schemas {
         &self.schemas
     }
 
-    /// The admission policies that are installed.
+    /// The installed admission policies.
     pub fn policies(&self) -> &[Value] {
         &self.policies
     }
 
-    /// The kind that a path means.
+    /// The kind with this group, version and plural.
     pub fn called(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
         self.all
             .iter()
             .find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
-    /// The objects that a path names: `/api/v1/namespaces/default/secrets/a`.
+    /// The object or collection at a path: `/api/v1/namespaces/default/secrets/a`.
     pub fn locate<'p>(&self, path: &'p str) -> Option<Place<'_, 'p>> {
         let path: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match path.as_slice() {

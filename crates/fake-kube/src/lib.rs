@@ -1,7 +1,7 @@
 //! A Kubernetes API in memory, for the demo and for tests: discovery, reads, watches, server-side
-//! apply and other writes, and reviews of access. Tests can let it fail and read its request log.
+//! apply and other writes, and reviews of access. Tests can inject faults and read the request log.
 //!
-//! It is test equipment: no product crate depends on it.
+//! This crate is test equipment. No product crate depends on it.
 
 pub mod access;
 pub mod answer;
@@ -26,10 +26,10 @@ use faults::Faults;
 use kinds::Kinds;
 use store::Store;
 
-/// How many requests the log keeps.
+/// The maximum number of requests in the log.
 const LOGGED: usize = 10_000;
 
-/// A cluster, as far as its API shows it.
+/// A cluster as seen through its API.
 pub struct Cluster {
     /// All objects.
     pub store: Arc<Store>,
@@ -43,16 +43,16 @@ pub struct Cluster {
     requests: Mutex<VecDeque<Request>>,
 }
 
-/// A request as the log keeps it.
+/// A request in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The user for whom it was made, after impersonation. `None` if the caller was not identified.
+    /// The user of the request, after impersonation. `None` if the caller was not identified.
     pub user: Option<String>,
     /// The HTTP method.
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// The query: `dryRun=All&fieldManager=paved`. Empty if there is none.
+    /// The query: `dryRun=All&fieldManager=paved`. It is empty if the request has none.
     pub query: String,
 }
 
@@ -69,7 +69,7 @@ impl Cluster {
         }
     }
 
-    /// Takes the times of writes from this clock.
+    /// Sets the clock for the times of writes.
     pub fn with_clock(mut self, clock: fn() -> Timestamp) -> Self {
         self.clock = clock;
         self
@@ -80,7 +80,7 @@ impl Cluster {
         (self.clock)()
     }
 
-    /// Ends all watches and forgets all changes: a watch from an earlier version gets `410
+    /// Ends all watches and forgets all changes. A watch from an earlier version then gets `410
     /// Expired`.
     pub fn cut_watches(&self) {
         self.store.forget();
@@ -105,7 +105,7 @@ impl Cluster {
     }
 }
 
-/// The API of a cluster on a free port of loopback. Dropping it stops the server.
+/// The API of a cluster on a free port of the loopback address. Dropping it stops the server.
 pub struct Server {
     /// The address of the API.
     pub address: SocketAddr,
@@ -122,7 +122,7 @@ impl Server {
         let address = listener.local_addr()?;
         let router = api::router(cluster);
         let task = tokio::spawn(async move {
-            // It serves until the task is aborted.
+            // The server runs until the task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { address, task })

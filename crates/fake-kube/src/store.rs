@@ -1,5 +1,5 @@
-//! Objects, as etcd and the API server keep them: each write is a version of the whole, and a watch
-//! sees all of them in order.
+//! Objects, stored as in etcd and the API server. Each write creates a version of the whole store,
+//! and a watch sees all versions in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,30 +10,30 @@ use tokio::sync::watch;
 
 use crate::json::{list, remove, seconds, text};
 
-/// How many events watches can catch up with.
+/// The maximum number of past events that a watch can still receive.
 const BACKLOG: usize = 10_000;
 
-/// Where an object is.
+/// The key of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its resource: `plural.group`.
     pub resource: String,
-    /// Empty where the kind lives in no namespace.
+    /// The namespace. Empty if the kind has no namespaces.
     pub namespace: String,
     /// Its name.
     pub name: String,
 }
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The version that it made.
+    /// The version that the change created.
     pub version: u64,
-    /// In the words of a watch: ADDED, MODIFIED, DELETED.
+    /// The type of the watch event: ADDED, MODIFIED or DELETED.
     pub verb: &'static str,
-    /// Where the object is, or was.
+    /// The key of the object.
     pub key: Key,
-    /// The object as it is since, or was last.
+    /// The object after the change. For a deletion, its last state.
     pub object: Arc<Value>,
 }
 
@@ -53,9 +53,9 @@ struct Inner {
 
 /// The result of a change.
 pub struct Changed {
-    /// The object as it is now, or was last.
+    /// The object after the change. For a deletion, its last state.
     pub object: Arc<Value>,
-    /// Whether it is gone.
+    /// Whether the object was deleted.
     pub gone: bool,
 }
 
@@ -75,7 +75,7 @@ impl Store {
         self.inner().objects.get(key).cloned()
     }
 
-    /// The objects of a resource, in a namespace or in all, and the version that they are of.
+    /// The objects of a resource in one namespace or in all, and the version of the list.
     pub fn list(&self, resource: &str, namespace: Option<&str>) -> (u64, Vec<(Key, Arc<Value>)>) {
         let inner = self.inner();
         let is_one = |key: &Key| {
@@ -85,8 +85,8 @@ impl Store {
         (inner.version, found.map(|(key, object)| (key.clone(), Arc::clone(object))).collect())
     }
 
-    /// The objects of a resource as they were at a version. `None` where changes since then, or
-    /// before it, are forgotten.
+    /// The objects of a resource at a version. `None` if the store does not have all changes up to
+    /// that version.
     pub fn list_at(&self, resource: &str, version: u64) -> Option<Vec<(Key, Arc<Value>)>> {
         let inner = self.inner();
         let oldest = inner.events.front().map_or(inner.version + 1, |event| event.version);
@@ -104,17 +104,17 @@ impl Store {
         Some(objects.into_iter().collect())
     }
 
-    /// Where all objects are.
+    /// The keys of all objects.
     pub fn keys(&self) -> Vec<Key> {
         self.inner().objects.keys().cloned().collect()
     }
 
-    /// Forgets all changes: only watches from the newest version can continue.
+    /// Forgets all changes. Only watches from the newest version can continue.
     pub fn forget(&self) {
         self.inner().events.clear();
     }
 
-    /// The changes since a version. `None` if some of them are forgotten.
+    /// The changes since a version. `None` if the store has forgotten some of them.
     pub fn since(&self, version: u64) -> Option<Vec<Event>> {
         let inner = self.inner();
         let oldest = inner.events.front().map_or(inner.version + 1, |event| event.version);
@@ -123,14 +123,14 @@ impl Store {
         known.then(|| inner.events.range(begin..).cloned().collect())
     }
 
-    /// Tells the newest version whenever there is another.
+    /// A receiver of the newest version.
     pub fn follow(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
 
-    /// Creates, changes or removes an object: `change` gets the present object and returns the new
-    /// one. No other write happens meanwhile. The store sets the metadata that an API server sets,
-    /// and removes an object that is being deleted with its last finalizer.
+    /// Creates, changes or removes an object. `change` gets the current object and returns the new
+    /// one. It runs without concurrent writes. Like an API server, the store sets the metadata, and
+    /// it removes a deleted object after its last finalizer.
     pub fn change<E>(
         &self,
         key: &Key,
@@ -176,7 +176,7 @@ impl Store {
         Ok(Some(Changed { object, gone: verb == "DELETED" }))
     }
 
-    /// The same for a change that cannot fail.
+    /// Like [`change`](Self::change), for a change that cannot fail.
     pub fn put(
         &self,
         key: &Key,
@@ -189,7 +189,7 @@ impl Store {
     }
 }
 
-/// An object with the metadata that the API server gives it.
+/// An object with the metadata that the API server sets.
 pub fn kept(mut object: Value, before: Option<&Value>, now: Timestamp) -> Value {
     let generation = before.and_then(|before| before["metadata"]["generation"].as_i64());
     let changed = before.is_none_or(|before| wanted(before) != wanted(&object));
@@ -212,7 +212,7 @@ pub fn kept(mut object: Value, before: Option<&Value>, now: Timestamp) -> Value 
     object
 }
 
-/// The part of an object whose change makes a new generation.
+/// The fields of an object that change its generation.
 fn wanted(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, "metadata");
@@ -222,7 +222,7 @@ fn wanted(object: &Value) -> Value {
 
 fn unique() -> String {
     let mut bytes = [0; 16];
-    // Without random numbers all uids are equal, and no test or demo could continue.
+    // Without random numbers all UIDs are equal, and no test or demo could continue.
     let _ = getrandom::fill(&mut bytes);
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }

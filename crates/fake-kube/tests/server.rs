@@ -1,6 +1,6 @@
-//! Faults and the request log, as a client of the API sees them.
+//! Tests faults and the request log with a client of the API.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+#![expect(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ async fn start() -> (Arc<Cluster>, Server, Api<ConfigMap>) {
     let cluster = Arc::new(Cluster::new(kinds, Access::open(User::new("ada", &[]))));
     let server = Server::start(Arc::clone(&cluster)).await.unwrap();
     let mut config = Config::new(format!("http://{}", server.address).parse().unwrap());
-    // By default the client repeats a request for minutes that is answered with 503.
+    // By default the client repeats a request that is answered with 503 for minutes.
     config.default_retry = false;
     let maps = Api::namespaced(Client::try_from(config).unwrap(), "default");
     (cluster, server, maps)
@@ -62,7 +62,7 @@ async fn list_of_an_exact_version_has_the_objects_of_that_time() {
 }
 
 #[tokio::test]
-async fn server_that_is_down_answers_503_until_it_is_back() {
+async fn unavailable_server_returns_503_until_it_recovers() {
     let (cluster, _server, maps) = start().await;
     cluster.faults.set_down(true);
     let refused = maps.list(&ListParams::default()).await.unwrap_err();

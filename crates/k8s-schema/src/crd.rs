@@ -1,8 +1,8 @@
-//! From documents to definitions: CRDs as they stand, XRDs with the fields that Crossplane core
+//! Reads definitions from documents. CRDs are used unchanged. XRDs get the fields that Crossplane
 //! adds.
 //!
-//! The additions are those of `pkg/xcrd` of crossplane-runtime v2.3.3, which core 2.3.4 makes its
-//! CRDs with.
+//! The added fields are those of `pkg/xcrd` of crossplane-runtime v2.3.3. Crossplane 2.3.4 creates
+//! its CRDs with that package.
 
 use crossplane::Scope;
 use crossplane::json::{at, text};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Definition, Role, SchemaError};
 
-/// The definitions one document gives, one per served version (and per role, for an XRD).
+/// The definitions in a document: one for each served version, and for an XRD also for each role.
 pub(super) fn definitions(document: &Value) -> Result<Vec<Definition>, SchemaError> {
     let name = text(document, &["metadata", "name"]).unwrap_or_default().to_owned();
     let api_version = text(document, &["apiVersion"]).unwrap_or_default();
@@ -110,8 +110,8 @@ impl Reader<'_> {
     }
 }
 
-/// What core adds to a composite's spec: directly below it for legacy ones, else below
-/// `spec.crossplane`.
+/// The fields that Crossplane adds to a composite's spec. They are directly in the spec of a legacy
+/// composite, and below `spec.crossplane` of all others.
 fn composite_spec(scope: Scope, update_policy: Option<&Value>) -> Value {
     let mut fields = composition_fields();
     let mut policy = enumeration(&["Automatic", "Manual"]);
@@ -154,7 +154,7 @@ fn status(scope: Scope) -> Value {
     fields
 }
 
-/// What core adds to a claim's spec.
+/// The fields that Crossplane adds to a claim's spec.
 fn claim_spec(delete_policy: Option<&Value>) -> Value {
     let mut fields = composition_fields();
     fields["compositionUpdatePolicy"] = enumeration(&["Automatic", "Manual"]);
@@ -182,8 +182,8 @@ fn composition_fields() -> Value {
     })
 }
 
-/// The XRD's schema as core makes a CRD's of it: only what core copies survives, and its own fields
-/// win.
+/// The schema of the CRD that Crossplane creates from an XRD's schema. Crossplane copies only some
+/// fields of the schema, and its own fields take precedence.
 fn with_machinery(schema: &Value, spec: Value, status: Value) -> Value {
     let mut name = json!({"type": "string", "maxLength": 63});
     if let Some(shorter) =
@@ -223,7 +223,7 @@ fn section(schema: &Value, name: &str, machinery: Value) -> Value {
         ("properties".to_owned(), json!(properties)),
     ]);
     let copied = ["required", "x-kubernetes-validations", "oneOf", "description"];
-    // Core drops preserve-unknown-fields on status.
+    // Crossplane drops preserve-unknown-fields on status.
     let preserved = (name == "spec").then_some("x-kubernetes-preserve-unknown-fields");
     for key in copied.into_iter().chain(preserved) {
         if let Some(value) = given.get(key) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Drops nulls where none are allowed, then fills in defaults.
+/// Drops nulls where the schema does not allow them, then sets defaults.
 pub(super) fn apply(object: &mut Value, schema: &Value) {
     prune_nulls(object, schema);
     fill(object, schema);
@@ -60,7 +60,7 @@ fn fill(value: &mut Value, schema: &Value) {
     }
 }
 
-/// The schema of an object's field: a property's, else the one for additional properties.
+/// The schema of an object's field: the schema of the property, or else of additional properties.
 pub(super) fn field<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let property = schema.get("properties").and_then(|properties| properties.get(key));
     property

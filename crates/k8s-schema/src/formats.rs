@@ -1,11 +1,12 @@
-//! The formats of strings and numbers that an API server checks, each with what it allows in words.
+//! The formats of strings and numbers that an API server checks, each with a description of its
+//! values.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base64::Engine;
 
-/// What a format allows, if `text` is not of it. A format that is not known here is not checked, as
-/// in an API server.
+/// A description of a format's values, if `text` does not have the format. Like an API server, this
+/// does not check an unknown format.
 pub(super) fn refused_text(format: &str, text: &str) -> Option<&'static str> {
     let (holds, allowed) = match format {
         "date-time" => {
@@ -30,7 +31,7 @@ pub(super) fn refused_text(format: &str, text: &str) -> Option<&'static str> {
     (!holds).then_some(allowed)
 }
 
-/// The range of an integer format, if `number` lies outside it.
+/// The range of an integer format, if `number` is outside it.
 pub(super) fn refused_number(format: &str, number: f64) -> Option<&'static str> {
     let fits_32 = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
     (format == "int32" && !fits_32).then_some("a 32-bit integer")
@@ -65,7 +66,7 @@ fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// Go's form: numbers with units, one after the other.
+/// Go's form: numbers with units, without spaces.
 fn is_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['+', '-']);
     if rest == "0" {

@@ -1,6 +1,5 @@
-//! An API server's checks, offline: defaults, structure and CEL rules of CRDs and of the CRDs that
-//! XRDs become; and
-//! [admission policies](policy).
+//! An API server's checks, offline: defaults, structure and CEL rules of CRDs, including the CRDs
+//! that Crossplane creates from XRDs, and [admission policies](policy).
 
 mod crd;
 mod defaults;
@@ -18,7 +17,7 @@ use serde_json::Value;
 
 pub use structure::child;
 
-/// The kinds an API server would serve, by apiVersion and kind.
+/// The kinds that an API server would serve, by apiVersion and kind.
 #[derive(Debug, Default)]
 pub struct Schemas {
     definitions: BTreeMap<(String, String), Definition>,
@@ -35,10 +34,10 @@ pub struct Definition {
     compiled: OnceLock<CompiledSchema>,
 }
 
-/// What a kind is to Crossplane.
+/// The role of a kind in Crossplane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A kind of its own CRD: a managed resource, or anything else.
+    /// A kind with its own CRD: a managed resource or any other resource.
     Resource,
     /// A composite resource (XR), defined by an XRD.
     Composite,
@@ -46,12 +45,13 @@ pub enum Role {
     Claim,
 }
 
-/// One thing an API server would refuse.
+/// A field or rule that an API server would reject.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Where: `spec.parameters.diskGB`, `spec.rules[2].port`; empty for the object itself.
+    /// The path of the field: `spec.parameters.diskGB`, `spec.rules[2].port`. It is empty for the
+    /// object itself.
     pub path: String,
-    /// What was found and what is allowed.
+    /// The found value and the allowed values.
     pub message: String,
 }
 
@@ -70,7 +70,7 @@ impl std::fmt::Display for Violation {
 pub enum SchemaError {
     /// Neither a CustomResourceDefinition nor a CompositeResourceDefinition.
     #[error(
-        "{kind} {name:?} is no definition: expected a CustomResourceDefinition or a CompositeResourceDefinition"
+        "{kind} {name:?} is not a definition: expected a CustomResourceDefinition or a CompositeResourceDefinition"
     )]
     NotADefinition {
         /// The document's kind, empty if it has none.
@@ -78,7 +78,7 @@ pub enum SchemaError {
         /// The document's metadata.name, empty if it has none.
         name: String,
     },
-    /// A field that every definition has is missing or of another type.
+    /// A required field of every definition is missing or has another type.
     #[error("definition {name:?}: {path} is missing or malformed")]
     Malformed {
         /// The document's metadata.name.
@@ -89,8 +89,8 @@ pub enum SchemaError {
 }
 
 impl Schemas {
-    /// Reads CRDs (`apiextensions.k8s.io`) and XRDs (`apiextensions.crossplane.io`, v1 and v2); an
-    /// XRD gives its composite and, where it is LegacyCluster and names one, its claim.
+    /// Reads CRDs (`apiextensions.k8s.io`) and XRDs (`apiextensions.crossplane.io`, v1 and v2). An
+    /// XRD defines its composite. A LegacyCluster XRD with claim names also defines its claim.
     pub fn new<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Result<Self, SchemaError> {
         let mut definitions = BTreeMap::new();
         for document in documents {
@@ -133,29 +133,29 @@ impl Definition {
         &self.kind
     }
 
-    /// What the kind is to Crossplane.
+    /// The role of the kind in Crossplane.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Whether objects of the kind live in a namespace.
+    /// Whether objects of the kind have a namespace.
     pub fn namespaced(&self) -> bool {
         self.namespaced
     }
 
-    /// The OpenAPI schema, with the fields Crossplane adds.
+    /// The OpenAPI schema, with the fields that Crossplane adds.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// Does what an API server does before it validates: a null where none is allowed is dropped,
-    /// and what is absent gets its default, nested.
+    /// Drops nulls where the schema does not allow them, and sets missing fields to their defaults,
+    /// at all levels. An API server does the same before it validates.
     pub fn apply_defaults(&self, object: &mut Value) {
         defaults::apply(object, &self.schema);
     }
 
-    /// Everything an API server would refuse in `object`, sorted by path; `old` is the stored
-    /// object that it would replace, for transition rules. Defaults are not applied here.
+    /// All violations for which an API server would reject `object`, sorted by path. Transition
+    /// rules compare it with `old`, the stored object. This does not apply defaults.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<Violation> {
         let mut violations = structure::validate(object, &self.schema);
         violations.extend(self.broken_rules(object, old, violations.is_empty()));
@@ -164,8 +164,8 @@ impl Definition {
         violations
     }
 
-    /// CEL rules that are not met. A rule that cannot be evaluated tells nothing new while the
-    /// structure is broken.
+    /// Violated CEL rules. A rule that fails to evaluate is ignored while the structure is invalid,
+    /// because the structure's violations are the cause.
     fn broken_rules(&self, object: &Value, old: Option<&Value>, sound: bool) -> Vec<Violation> {
         let compiled = self.compiled.get_or_init(|| kube_cel::compile_schema(&self.schema));
         let root = RootContext {
@@ -184,7 +184,7 @@ impl Definition {
     }
 }
 
-/// A broken rule as a violation; where it stands on a plain value, that value is quoted.
+/// A violated rule as a violation. If the rule is on a plain value, the message quotes the value.
 fn violation_of(object: &Value, path: String, message: &str) -> Violation {
     let keys: Vec<&str> = path.split('.').collect();
     let message = match at(object, &keys) {

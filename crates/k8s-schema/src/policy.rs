@@ -1,22 +1,22 @@
-//! ValidatingAdmissionPolicies, as an API server holds a write against them.
+//! Evaluates ValidatingAdmissionPolicies as an API server does for a write.
 
 use kube_cel::{AdmissionRequest, VapEvaluator, VapExpression};
 use serde_json::Value;
 
 use crossplane::json::text;
 
-/// A write of an object: what is to be stored, what is stored, and who writes.
+/// A write of an object: the new object, the stored object and the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
-    /// The object as it would be stored.
+    /// The object that would be stored.
     pub object: &'a Value,
-    /// The object as it is stored; `None` where it is created.
+    /// The stored object. `None` for a create.
     pub before: Option<&'a Value>,
     /// API group of the object's kind.
     pub group: &'a str,
-    /// The object's resource: `environmentclaims`.
+    /// The plural name of the object's resource: `environmentclaims`.
     pub resource: &'a str,
-    /// The user who writes.
+    /// The name of the writing user.
     pub user: &'a str,
 }
 
@@ -26,9 +26,9 @@ impl Write<'_> {
     }
 }
 
-/// The messages with which policies reject a write; none where they allow it. Bindings are taken to
-/// be there. Of the match conditions those that ask for the user's rights (`authorizer`) count as
-/// met: the user has no right that exempts.
+/// The messages of the policies that reject a write. The list is empty if all policies allow the
+/// write. Every policy counts as bound. A match condition about the user's rights (`authorizer`)
+/// counts as met: the user has no right to an exemption.
 pub fn rejections(policies: &[Value], write: Write<'_>) -> Vec<String> {
     let matching = policies.iter().filter(|policy| policy["kind"] == "ValidatingAdmissionPolicy");
     matching
@@ -37,7 +37,7 @@ pub fn rejections(policies: &[Value], write: Write<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Whether a policy is about the resource that is written.
+/// Whether a policy covers the written resource.
 fn covers(policy: &Value, write: &Write<'_>) -> bool {
     let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
     let names = |rule: &Value, key: &str, wanted: &str| {

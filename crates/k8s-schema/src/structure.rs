@@ -1,7 +1,7 @@
 //! Structural validation: types, bounds, enums, patterns, required and unknown fields.
 //!
-//! A walker of our own, because what counts here is the message: the field's path, what was found,
-//! what is allowed.
+//! The walker is our own, because its messages must name the field's path, the found value and the
+//! allowed values.
 
 mod bounds;
 mod metadata;
@@ -14,16 +14,16 @@ use super::Violation;
 use super::defaults::field;
 use crossplane::json::quote;
 
-/// How many violations are collected: whoever sends an object decides how many there could be.
-const MOST: usize = 200;
+/// The maximum number of collected violations. Without it, a client could cause any number of them.
+const MAX_VIOLATIONS: usize = 200;
 
 /// Why a name may arrive as a boolean.
 const BOOLEANS: &str = "YAML reads on, off, yes and no as booleans";
 
-/// The longest path that a violation names, in characters.
-const LONGEST: usize = 400;
+/// The maximum length of a violation's path, in characters.
+const MAX_PATH_LEN: usize = 400;
 
-/// What the structure of `schema` rejects in `object`: the first [`MOST`] violations.
+/// The first [`MAX_VIOLATIONS`] violations of the structure of `schema` in `object`.
 pub(super) fn validate(object: &Value, schema: &Value) -> Vec<Violation> {
     let mut walk = Walk { violations: Vec::new(), closed: true };
     walk.value("", object, schema, Place::Root);
@@ -33,11 +33,12 @@ pub(super) fn validate(object: &Value, schema: &Value) -> Vec<Violation> {
 
 struct Walk {
     violations: Vec<Violation>,
-    /// Whether fields that no schema names are refused; not so inside `anyOf` and its like.
+    /// Whether fields that the schema does not define are rejected. Inside `allOf`, `anyOf`,
+    /// `oneOf` and `not`, they are allowed.
     closed: bool,
 }
 
-/// Whether apiVersion, kind and metadata belong to an object without its schema saying so.
+/// Whether apiVersion, kind and metadata belong to an object without a schema for them.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Root,
@@ -47,7 +48,7 @@ enum Place {
 impl Walk {
     fn refuse(&mut self, path: &str, message: impl Into<String>) {
         if !self.is_full() {
-            let path = path.chars().take(LONGEST).collect();
+            let path = path.chars().take(MAX_PATH_LEN).collect();
             self.violations.push(Violation { path, message: message.into() });
         }
     }
@@ -59,7 +60,7 @@ impl Walk {
     }
 
     fn is_full(&self) -> bool {
-        self.violations.len() >= MOST
+        self.violations.len() >= MAX_VIOLATIONS
     }
 
     fn value(&mut self, path: &str, value: &Value, schema: &Value, place: Place) {
@@ -125,7 +126,7 @@ impl Walk {
         self.duplicates(path, items, schema);
     }
 
-    /// A list that is a map or a set holds each key once.
+    /// Rejects duplicate keys in a list of type map or set.
     fn duplicates(&mut self, path: &str, items: &[Value], schema: &Value) {
         let keys: Vec<&str> = strings(schema, "x-kubernetes-list-map-keys").collect();
         let is_map = schema.get("x-kubernetes-list-type").is_some_and(|kind| kind == "map");
@@ -202,7 +203,8 @@ fn holds(value: &Value, schema: &Value) -> bool {
     walk.violations.is_empty()
 }
 
-/// What the branches of a combination ask for, where they ask for fields.
+/// The fields required by each branch of a combination. If a branch requires no fields, the text
+/// only mentions the schema's forms.
 fn forms<'a>(how_many: &str, branches: impl Iterator<Item = &'a Value>) -> String {
     let names: Vec<String> =
         branches.map(|branch| required(branch).collect::<Vec<_>>().join(" and ")).collect();
@@ -262,7 +264,7 @@ fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// What a schema asks for, in words.
+/// A description of the values that a schema allows.
 fn expected(schema: &Value) -> String {
     if let Some(allowed) = schema.get("enum").and_then(Value::as_array) {
         return list_of(allowed);
@@ -299,14 +301,14 @@ fn unknown(name: &str, schema: &Value) -> String {
     }
 }
 
-/// Whether fields that the schema does not name may stand in an object.
+/// Whether an object may have fields that its schema does not define.
 fn is_open(schema: &Value) -> bool {
     flag(schema, "x-kubernetes-preserve-unknown-fields")
         || schema.get("additionalProperties").is_some_and(|value| value == &Value::Bool(true))
 }
 
-/// The path of a field, as messages have it: `spec.replicas`, or `metadata.labels[a.b]` where the
-/// name has more than letters, digits, `_` and `-`.
+/// The path of a field in messages: `spec.replicas`, or `metadata.labels[a.b]` if the name contains
+/// other characters than letters, digits, `_` and `-`.
 pub fn child(path: &str, name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     match (path.is_empty(), plain) {

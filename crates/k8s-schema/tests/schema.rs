@@ -1,4 +1,4 @@
-//! What an API server would say, on small schemas of our own.
+//! Checks an API server's messages, on small schemas of our own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use crossplane::spec::{FIELDS, OF_CLAIMS};
@@ -215,7 +215,7 @@ fn a_v2_definition_keeps_cores_fields_below_crossplane() {
 }
 
 #[test]
-fn a_document_that_is_no_definition_is_named() {
+fn document_other_than_a_definition_is_named() {
     let error = Schemas::new([&json!({"kind": "Pod", "metadata": {"name": "x"}})]).unwrap_err();
-    assert!(error.to_string().starts_with(r#"Pod "x" is no definition"#), "{error}");
+    assert!(error.to_string().starts_with(r#"Pod "x" is not a definition"#), "{error}");
 }

@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, Kind, lacks_rights, refusal};
 /// The field manager of the command line.
 pub const MANAGER: &str = "paved";
 
-/// How often a write is tried again that met another write.
+/// The maximum number of retries after a conflict with another write.
 const TRIES: usize = 5;
 
 /// An environment to apply.
@@ -26,7 +26,7 @@ pub struct Request<'a> {
     pub object: &'a Value,
     /// The object in the cluster, if it exists.
     pub live: Option<&'a DynamicObject>,
-    /// File, kind, namespace and name, for errors.
+    /// The file, kind, namespace and name in errors.
     pub what: &'a str,
     /// Takes over fields of other managers.
     pub force: bool,
@@ -35,7 +35,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Applies the document, and returns the object as the API server has it then.
+    /// Applies the document, and returns the object from the API server's response.
     pub async fn send(&self, cluster: &Cluster) -> Result<DynamicObject, Failure> {
         let api = self.kind.api(&cluster.client, Some(self.namespace));
         let params = PatchParams {

@@ -1,9 +1,10 @@
-//! The cluster: how it is reached, what kinds of environment it makes, and which of them a name
-//! means.
+//! The cluster: its connection, the kinds of environment that it serves, and the environments that
+//! a name selects.
 
 mod client;
 mod composition;
-mod contact;
+mod connectivity;
+mod error;
 mod kinds;
 mod path;
 mod pod;
@@ -13,7 +14,6 @@ mod reference;
 pub(crate) mod samples;
 mod search;
 mod served;
-mod trouble;
 mod watch;
 
 use std::fs::File;
@@ -25,53 +25,54 @@ use kube::config::{ExecInteractiveMode, KubeConfigOptions, Kubeconfig, Kubeconfi
 use kube::{Client, Config};
 
 pub use composition::{Composition, compositions};
-pub use contact::Contact;
-pub use kinds::{Kind, Kinds, MARK, group_name};
+pub use connectivity::Contact;
+pub use error::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
+pub use kinds::{CATEGORY, Kind, Kinds, group_name};
 pub use path::{Api, Segment, invalid_name};
 pub use reference::Reference;
 pub use search::{Found, find, find_each, pages};
 pub use served::Served;
-pub use trouble::{ASK, explain, is_denied, lacks_rights, one_line, refusal};
-pub use watch::{Seen, anew, cause, watch, watch_since, while_allowed};
+pub use watch::{WatchItem, anew, cause, watch, watch_since, while_allowed};
 
 use crate::Failure;
 use crate::names::{A_NAME, is_name};
 use pod::Pod;
 
-/// How long a cluster may take to take the call.
+/// The maximum duration of connecting to a cluster.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The longest pause between two bytes of a response. A watch is restarted before. The pause is
-/// shorter than the patience with a rejected resource, because the state before a silent break of
-/// the connection must not decide a wait.
+/// The longest pause between two bytes of a response. A longer pause restarts a watch. The pause is
+/// shorter than the patience with a rejected resource: stale state after a silent break of the
+/// connection must not decide a wait.
 const SILENCE: Duration = Duration::from_mins(2);
 
 /// The cluster and the user of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Kubeconfig; by default `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod.
+    /// Kubeconfig. The default is `$KUBECONFIG`, `~/.kube/config`, or the service account of the
+    /// pod.
     pub kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig; by default the current context.
+    /// Context of the kubeconfig. The default is the current context.
     pub context: Option<String>,
-    /// Namespace; by default the context's namespace.
+    /// Namespace. The default is the context's namespace.
     pub namespace: Option<String>,
     /// User to impersonate.
     pub impersonate: Option<String>,
 }
 
-/// A cluster, in somebody's hands.
+/// A cluster, accessed as a user.
 #[derive(Clone)]
 pub struct Cluster {
     /// Sends requests as the user.
     pub client: Client,
-    /// The namespace that is meant where none is named.
+    /// The default namespace.
     pub namespace: String,
-    /// Its address, for messages.
+    /// The server's address, for messages.
     pub server: String,
 }
 
 impl Cluster {
-    /// The cluster that the flags mean. Nothing is sent yet, but a credential plugin may run.
+    /// The cluster that the flags select. This sends no request, but may run a credential plugin.
     pub async fn connect(access: &Access) -> Result<Self, Failure> {
         Self::from_config(configure(access).await?, access)
     }
@@ -88,23 +89,24 @@ impl Cluster {
         }
         let client = client::client(config).map_err(|error| match error {
             kube::Error::Auth(_) => explain(&error, &server, "connect"),
-            other => trouble::unusable(&other),
+            other => error::unusable(&other),
         })?;
         Ok(Self { client, namespace, server })
     }
 
-    /// Whether this runs in a pod of that very cluster: there the names of Services mean something.
+    /// Whether this process runs in a pod of the cluster. Names of Services resolve only there.
     pub fn is_around(&self) -> bool {
         Pod::here().is_some_and(|pod| pod.is_in(&self.server))
     }
 
-    /// What an error of the API server means for whoever wanted to `act`, as in `list StockPool`.
+    /// Explains an error of the API server after the attempt to `act`, for example `list
+    /// StockPool`.
     pub fn explain(&self, error: &kube::Error, act: &str) -> Failure {
         explain(error, &self.server, act)
     }
 }
 
-/// How the cluster is reached that the flags mean.
+/// The client configuration for the flags.
 pub async fn configure(access: &Access) -> Result<Config, Failure> {
     let mut config = configuration(access).await?;
     let user = &mut config.auth_info;
@@ -135,7 +137,7 @@ pub async fn configure(access: &Access) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// The kubeconfig's words where there is one, else those of the pod's service account.
+/// The configuration of the kubeconfig, or else of the pod's service account.
 async fn configuration(access: &Access) -> Result<Config, Failure> {
     let options =
         KubeConfigOptions { context: access.context.clone(), ..KubeConfigOptions::default() };
@@ -192,7 +194,7 @@ fn kubeconfig_from_env() -> Result<Kubeconfig, KubeconfigError> {
         .try_fold(Kubeconfig::default(), |all, path| all.merge(Kubeconfig::read_from(path)?))
 }
 
-/// Whether there is no kubeconfig. A file in `$KUBECONFIG` counts even if it cannot be read.
+/// Whether the kubeconfig is missing. A file in `$KUBECONFIG` counts even if it is unreadable.
 fn is_nowhere(error: &KubeconfigError) -> bool {
     let is_named = || std::env::var_os("KUBECONFIG").is_some_and(|named| !named.is_empty());
     match error {

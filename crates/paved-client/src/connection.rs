@@ -3,8 +3,8 @@
 use function_paved_road::apis::APIS;
 use kube::api::DynamicObject;
 
-/// The Secret of an environment's connection details: the one that it names; a composite in a
-/// namespace has one that is called after it and its API.
+/// The Secret with an environment's connection details. The environment's spec names it. A
+/// namespaced composite without this field has a Secret named after the composite and its API.
 pub fn secret_of(object: &DynamicObject, kind: &str, name: &str) -> Option<String> {
     let spec = object.data.get("spec")?;
     if let Some(name) = spec["writeConnectionSecretToRef"]["name"].as_str() {

@@ -1,4 +1,4 @@
-//! Deleting environments, and the resources that are left of a deleted one.
+//! Deletes environments, and lists the remaining resources of a deleted one.
 
 mod parts;
 
@@ -7,10 +7,10 @@ use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use crate::Failure;
 use crate::cluster::{Cluster, Found};
 use crate::environment::Environment;
-pub use parts::{Left, Parts, composite};
+pub use parts::{Parts, Remaining, composite};
 
-/// Deletes this very one, not another of the same name that was made meanwhile. It stays until all
-/// that it made is gone.
+/// Deletes this object only, not a newer one with the same name. The object remains until all its
+/// resources are deleted.
 pub async fn delete(cluster: &Cluster, found: &Found) -> Result<(), Failure> {
     let metadata = &found.object.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();

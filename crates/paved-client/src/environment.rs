@@ -1,5 +1,5 @@
-//! An environment as its owner sees it: what the claim, or the composite in a namespace, says of
-//! itself. No rights beyond it are needed.
+//! An environment from its owner's view: the information on the claim or on the namespaced
+//! composite. Reading it needs no other rights.
 
 mod age;
 mod diagnosis;
@@ -29,16 +29,16 @@ pub use lifecycle::{Lifecycle, Price, power_word};
 /// Status fields of some APIs that change only because another field changes.
 const BOOKKEEPING: [&str; 2] = ["observedGeneration", "lastSyncTime"];
 
-/// The label with the owner, as far as a label can hold one.
+/// The label with the owner, or with a hash if a label cannot contain the login.
 pub const OWNER_LABEL: &str = "owner";
 
 /// The annotation with the owner's login.
 pub const OWNER: &str = "paved-road.fn.crossplane.io/owner";
 
-/// The managers that write to an environment on Crossplane's behalf begin so.
+/// The prefixes of the field managers that write to an environment for Crossplane.
 const CROSSPLANES: [&str; 2] = ["apiextensions.crossplane.io", "crossplane"];
 
-/// The state of an environment or of a resource, in one sign.
+/// The state of an environment or of a resource, as one symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Ready.
@@ -49,38 +49,38 @@ pub enum Mark {
     Bad,
 }
 
-/// An environment, as it stood when it was read.
+/// An environment, as last read.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct Environment {
     /// The kind of the object.
     pub kind: String,
     /// The group of the kind.
     pub group: String,
-    /// The namespace; empty if unknown.
+    /// The namespace. It is empty if unknown.
     pub namespace: String,
-    /// The name; empty if unknown.
+    /// The name. It is empty if unknown.
     pub name: String,
-    /// The UID; empty if unknown.
+    /// The UID. It is empty if unknown.
     pub uid: String,
-    /// When it was created.
+    /// The creation time.
     pub created: Option<Timestamp>,
-    /// When its deletion began.
+    /// The time when its deletion began.
     pub deleted: Option<Timestamp>,
-    /// When somebody other than Crossplane wrote to it last.
+    /// The time of the last write by a manager other than Crossplane.
     pub edited: Option<Timestamp>,
-    /// The owner, as the annotation, the spec or the label names them.
+    /// The owner from the annotation, the spec or the label.
     pub owner: Option<String>,
-    /// The Composition that it was given.
+    /// The Composition that Crossplane selected.
     pub composition: Option<String>,
-    /// The function's word for where it stands: Pending, Provisioning, Ready, Failed, or an API's
-    /// own.
+    /// The phase that the function reports: Pending, Provisioning, Ready, Failed, or an API's own
+    /// phase.
     phase: String,
-    /// How many parts are ready, of how many: `4/6`.
+    /// The number of ready resources and of all resources: `4/6`.
     pub progress: String,
     /// The resources, as the status lists them.
     pub parts: Vec<ResourceStatus>,
-    /// What a deletion deletes and keeps; schema revisions before 2 do not say it.
+    /// The resources that a deletion deletes and keeps. Schema revisions before 2 lack this field.
     pub on_deletion: Option<OnDeletion>,
     /// The power state; `None` in schema revisions before 3.
     pub power: Option<PowerState>,
@@ -92,15 +92,14 @@ pub struct Environment {
     /// The API's own status fields.
     pub fields: BTreeMap<String, Value>,
     paused: bool,
-    /// Whether status is that of another spec, by what the function noted of the one that it
-    /// composed.
+    /// Whether the status is for another spec. The function records a hash of the composed spec.
     is_overdue: bool,
     generation: i64,
-    /// Whether this program has just edited it.
+    /// Whether this process has just edited the environment.
     was_edited: bool,
 }
 
-/// A condition of its status.
+/// A condition of an environment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
@@ -174,25 +173,25 @@ impl Environment {
         }
     }
 
-    /// What came of applying it, and what was there before: where that had another spec it was
-    /// edited, even if it was made within the same second.
+    /// The result of an apply, compared with the object before. The environment counts as edited if
+    /// its generation changed, even within the same second.
     pub fn applied(object: &DynamicObject, before: Option<&DynamicObject>) -> Self {
         let was_edited =
             before.is_some_and(|before| before.metadata.generation != object.metadata.generation);
         Self { was_edited, ..Self::from_object(object) }
     }
 
-    /// The same environment, as it stands now.
+    /// The same environment with its current state.
     pub fn now(&self, object: &DynamicObject) -> Self {
         Self { was_edited: self.was_edited, ..Self::from_object(object) }
     }
 
-    /// Kind, namespace and name, for messages.
+    /// The kind, namespace and name, for messages.
     pub fn title(&self) -> String {
         format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
 
-    /// Its condition of this type.
+    /// The condition of this type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
@@ -201,14 +200,15 @@ impl Environment {
         self.condition(kind).is_some_and(|condition| condition.status == "True")
     }
 
-    /// What the function refused to compose, and why: the spec or the settings must change.
+    /// The condition with which the function rejects the spec or the Settings.
     pub fn refused(&self) -> Option<&Condition> {
         self.condition(CONDITION)
             .filter(|ours| ours.status == "False" && Code::rejection(&ours.reason).is_some())
     }
 
-    /// Whether Crossplane says so, and the function too, of this very spec: a claim is synced as
-    /// soon as its composite has the spec, whether or not that could be composed.
+    /// Whether Crossplane and the function both report ready for this spec. Crossplane alone is not
+    /// enough: a claim is synced as soon as its composite has the spec, even if that cannot be
+    /// composed.
     pub fn is_ready(&self) -> bool {
         let all = ["Ready", "Synced", CONDITION].iter().all(|kind| self.holds(kind));
         all && self.deleted.is_none() && !self.paused && !self.is_overdue
@@ -230,21 +230,21 @@ impl Environment {
         !self.phase.is_empty()
     }
 
-    /// Whether Crossplane has seen the newest spec: until then status speaks of an older one.
+    /// Whether Crossplane has observed the newest spec. Otherwise the status is for an older one.
     pub fn is_current(&self) -> bool {
         self.condition("Synced").is_some_and(|synced| {
             synced.observed_generation.is_none_or(|observed| observed >= self.generation)
         })
     }
 
-    /// Whether its status may still be that of an older spec although Crossplane has seen the
-    /// newest: a claim's status is that of its composite, which comes after, and an edit that meets
-    /// a composite's reconcile is marked as seen at its end. `now` is this machine's clock, which
-    /// may differ from the cluster's by some seconds.
+    /// Whether the status may still be for an older spec although Crossplane has observed the
+    /// newest. A claim's status is copied from its composite with a delay. An edit during a
+    /// composite's reconcile counts as observed when that reconcile ends. `now` is this machine's
+    /// clock, which may differ from the cluster's by some seconds.
     pub fn may_lag(&self, now: Timestamp) -> bool {
         const RECENT: i64 = 60;
-        // Crossplane writes into a composite on its own account too: a refusal of the older spec is
-        // repeated then, under a new date.
+        // Crossplane also writes to a composite without an edit. That repeats a refusal of the
+        // older spec with a new date.
         const REPEATED: i64 = 5;
         let is_edit = |edited: &Timestamp| self.was_edited || self.created != Some(*edited);
         let Some(edited) = self.edited.filter(is_edit) else { return false };
@@ -254,7 +254,7 @@ impl Environment {
             && refused_since.is_none_or(|since| since.as_second() <= edited.as_second() + REPEATED)
     }
 
-    /// One word for where it stands.
+    /// The state in one word.
     pub fn word(&self) -> &str {
         if self.deleted.is_some() {
             return "Deleting";
@@ -267,7 +267,7 @@ impl Environment {
         }
         match self.phase.as_str() {
             "" => "Pending",
-            // It works as it did, and is not what it is asked to be.
+            // The environment still works, but does not match its spec.
             "Ready" | "ScaledToZero" | "Stopped"
                 if !self.is_ready() && self.hindrance().is_some() =>
             {
@@ -277,7 +277,7 @@ impl Environment {
         }
     }
 
-    /// How it fares.
+    /// The state as one symbol.
     pub fn mark(&self) -> Mark {
         match self.word() {
             "Failed" => Mark::Bad,
@@ -287,7 +287,7 @@ impl Environment {
         }
     }
 
-    /// Why Crossplane cannot compose it, where it says so.
+    /// The condition with the reason why Crossplane cannot compose it, if any.
     fn hindrance(&self) -> Option<&Condition> {
         let conditions =
             ["Synced", "Responsive"].into_iter().filter_map(|kind| self.condition(kind));
@@ -296,14 +296,14 @@ impl Environment {
             .find(|condition| condition.status == "False" && !condition.message.is_empty())
     }
 
-    /// What there is to say of it in one sentence: what it waits for, what failed, or what
-    /// Crossplane cannot do.
+    /// The state in one sentence: the resources that it waits for, a failure, or a problem of
+    /// Crossplane.
     pub fn sentence(&self) -> &str {
         if self.deleted.is_some() {
             return "is being deleted";
         }
         if self.paused {
-            return "its reconciling is paused by the annotation crossplane.io/paused";
+            return "reconciliation is paused by the annotation crossplane.io/paused";
         }
         let told = self
             .hindrance()
@@ -312,18 +312,19 @@ impl Environment {
         told.map_or("", |condition| &condition.message)
     }
 
-    /// What its API says of itself.
+    /// The static information on its API.
     pub(crate) fn api(&self) -> Option<&'static Info> {
         apis::for_environment_kind(&self.kind).map(function_paved_road::apis::AnyApi::info)
     }
 
-    /// Where people reach it.
+    /// The address at which users reach it.
     pub fn endpoint(&self) -> Option<String> {
         let fields = self.api()?.endpoints;
         fields.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
     }
 
-    /// The command that connects from here, where the endpoint is an address inside the cluster.
+    /// The command that connects from this machine, if the endpoint is an address inside the
+    /// cluster.
     pub fn connect(&self) -> Option<String> {
         let endpoint = self.endpoint()?;
         let host = endpoint.split_once("://").map_or(endpoint.as_str(), |(_, rest)| rest);
@@ -334,7 +335,8 @@ impl Environment {
         (is_inside && self.kind == "Environment").then(command)
     }
 
-    /// How many parts are ready, and how many exist: neither falls while something is made.
+    /// The number of ready resources, and of existing ones. Neither number decreases during a
+    /// creation.
     pub fn made(&self) -> (usize, usize) {
         let ready = self.parts.iter().filter(|part| part.ready).count();
         let exist = self
@@ -346,14 +348,14 @@ impl Environment {
     }
 }
 
-/// Whether a part was refused: by its provider, or by the API server.
+/// Whether the provider or the API server rejected a resource.
 pub fn is_refused(part: &ResourceStatus) -> bool {
     part.reason.as_deref().is_some_and(|why| ["Failed", "NotAccepted"].contains(&why))
 }
 
-/// An object without what only the API server's bookkeeping needs.
+/// An object without its managed fields.
 pub fn tidy(object: &DynamicObject) -> Value {
-    // A DynamicObject came out of JSON: it goes back.
+    // A DynamicObject was parsed from JSON, so serializing it cannot fail.
     let mut value = serde_json::to_value(object).unwrap_or_default();
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -361,7 +363,7 @@ pub fn tidy(object: &DynamicObject) -> Value {
     value
 }
 
-/// The entries of a list that can be read.
+/// The readable entries of a list.
 fn lenient<'v, T: Deserialize<'v>>(data: &'v Value, path: &str) -> impl Iterator<Item = T> {
     let list = data.pointer(path).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(|entry| T::deserialize(entry).ok())

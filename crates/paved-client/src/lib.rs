@@ -1,5 +1,5 @@
-//! Environments in a cluster, for the command line, the portal and controllers. This crate writes
-//! nothing to a terminal.
+//! Environments in a cluster, for the command line, the portal and controllers. This crate does not
+//! write to a terminal.
 
 pub mod apply;
 pub mod cluster;

@@ -2,10 +2,10 @@
 
 pub use crossplane::names::{IN_USE, PAUSED, SLOT};
 
-/// What Kubernetes takes for a name.
+/// A description of valid Kubernetes names.
 pub const A_NAME: &str = "a name with lowercase letters, digits, - and .";
 
-/// Whether Kubernetes takes this for a name; then it can stand in a URL too.
+/// Whether a text is a valid Kubernetes name. A valid name is safe in a URL.
 pub fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let begins = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());

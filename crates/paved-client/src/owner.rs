@@ -1,5 +1,5 @@
-//! Whose an environment is, as it is written on the object: a filter for people's own lists, and
-//! never a right.
+//! The owner of an environment, as recorded on the object. It filters users' own lists, and never
+//! grants a right.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 
 use crate::environment::{OWNER as ANNOTATION, OWNER_LABEL as LABEL};
 
-/// Who says who people are where no OpenID provider does.
+/// The issuer of users that no OpenID provider authenticates.
 pub const KUBERNETES: &str = "kubernetes";
 
 /// The longest value of a label.
-const LONGEST: usize = 63;
+const MAX_LABEL_LEN: usize = 63;
 
 /// An owner.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner with this login. `issuer` says who vouches for `username`: the URL of an OpenID
+    /// The owner with this login. `issuer` is the authority for `username`: the URL of an OpenID
     /// provider, or `kubernetes`.
     pub fn new(login: &str, issuer: &str, username: &str) -> Self {
         Self { login: login.to_owned(), issuer: issuer.to_owned(), username: username.to_owned() }
@@ -36,8 +36,9 @@ impl Owner {
         Self::new(username, KUBERNETES, username)
     }
 
-    /// Whether a text means this owner: the login, or its short form without a provider's prefix
-    /// and without what follows the `@`. A workspace's owner has a dash for what it cannot hold.
+    /// Whether a text names this owner: the login, or its short form without a provider's prefix
+    /// and without the `@` and its domain. A workspace's owner has dashes in place of characters
+    /// that it cannot contain.
     pub fn is_called(&self, text: &str) -> bool {
         let plain =
             |text: &str| text.to_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -46,23 +47,24 @@ impl Owner {
         [self.login.as_str(), short, bare].map(plain).contains(&plain(text))
     }
 
-    /// What tells an owner from every other one.
+    /// A unique identifier of the owner.
     pub fn hash(&self) -> String {
         hash(&[&self.issuer, &self.username], 16)
     }
 
-    /// The label's value: the login where a label can hold it, else a hash.
+    /// The label's value: the login if it is a valid label value, or else a hash.
     pub fn label(&self) -> String {
         let edge =
             |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
         let inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let login = &self.login;
-        let fits =
-            edge(login.chars().next()) && edge(login.chars().last()) && login.len() <= LONGEST;
+        let fits = edge(login.chars().next())
+            && edge(login.chars().last())
+            && login.len() <= MAX_LABEL_LEN;
         if fits && login.chars().all(inner) { login.clone() } else { format!("u-{}", self.hash()) }
     }
 
-    /// Writes the owner on an object's metadata.
+    /// Sets the owner in an object's metadata.
     pub fn mark(&self, metadata: &mut Map<String, Value>) {
         for (place, key, value) in
             [("labels", LABEL, self.label()), ("annotations", ANNOTATION, self.login.clone())]
@@ -75,7 +77,8 @@ impl Owner {
     }
 }
 
-/// The first bytes of a hash of several texts, in hexadecimal. No text can reach into the next.
+/// The first bytes of a hash of several texts, in hexadecimal. The length of each text is part of
+/// the hash, so different splits of the same text differ.
 pub fn hash(texts: &[&str], bytes: usize) -> String {
     let mut hash = Sha256::new();
     for text in texts {

@@ -1,15 +1,15 @@
-//! Waiting for environments: the watches that show them, and the judgement of their states.
+//! Waits for environments: watches them, and judges their states.
 
-mod advice;
-mod course;
-mod courses;
-mod watched;
+mod remediation;
+mod tracker;
+mod trackers;
+mod watch_set;
 
 use std::str::FromStr;
 
-pub use course::Ending;
-pub use courses::Courses;
-pub use watched::{Seen, Watched};
+pub use tracker::Ending;
+pub use trackers::Trackers;
+pub use watch_set::{WatchSet, Watched};
 
 /// Goal of a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]

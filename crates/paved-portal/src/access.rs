@@ -1,4 +1,5 @@
-//! The rights of a user. The API server decides them, and the portal asks again every few seconds.
+//! The rights of a user. The API server decides them, and the portal reviews them again every few
+//! seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,42 +16,42 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answers::Answers;
+use super::cache::TtlCache;
 use super::clients::Clients;
+use super::identity::{Credential, Naming, Person};
 use super::kinds::Catalog;
 use super::limits::Limits;
 use super::problem::Problem;
-use super::who::{Credential, Naming, Person};
 
-/// How many answers are kept.
-const MANY: usize = 200_000;
+/// The maximum number of cached answers.
+const CACHE_CAPACITY: usize = 200_000;
 
-/// How many reviews run at once.
-const AT_ONCE: usize = 16;
+/// The maximum number of concurrent reviews.
+const CONCURRENCY: usize = 16;
 
-/// How many of them one look may use. Other looks need the rest.
-const SIDE_BY_SIDE: usize = AT_ONCE / 2;
+/// The maximum number of concurrent reviews for one call. The rest is for other calls.
+const NAMESPACE_CONCURRENCY: usize = CONCURRENCY / 2;
 
-/// How many reviews of the portal's own right to impersonate run at once. They have their own
-/// queue, because a provider decides the number of a user's groups.
+/// The maximum number of concurrent reviews of the portal's own right to impersonate. They have
+/// their own queue, because a provider decides the number of a user's groups.
 const ACTING: usize = 4;
 
-/// Asks the API server, and caches its answers briefly, for each user.
+/// Reviews rights with the API server, and briefly caches its answers for each user.
 pub(super) struct Access {
     clients: Clients,
     /// The portal's own account.
     own: Person,
     catalog: Arc<Catalog>,
-    answers: Answers<Question, bool>,
+    answers: TtlCache<Question, bool>,
     /// Users with incomplete rules, by their key and the namespace.
-    partial: Answers<([u8; 32], String), ()>,
+    partial: TtlCache<([u8; 32], String), ()>,
     open: Semaphore,
     acting: Semaphore,
     /// The groups that the portal may act for.
-    groups: Answers<(), Groups>,
+    groups: TtlCache<(), Groups>,
     /// Time limit for an answer, and for the wait before the request.
     patience: Duration,
-    /// Reviews that reached the API server.
+    /// The number of reviews sent to the API server.
     pub(super) asked: Counter,
 }
 
@@ -81,17 +82,17 @@ impl Access {
             clients,
             own: Person::from_kubernetes(&Naming::default(), "", Vec::new(), Credential::Own),
             catalog,
-            answers: Answers::new(limits.access, patience, MANY),
-            partial: Answers::new(limits.access, patience, MANY),
-            open: Semaphore::new(AT_ONCE),
+            answers: TtlCache::new(limits.access, patience, CACHE_CAPACITY),
+            partial: TtlCache::new(limits.access, patience, CACHE_CAPACITY),
+            open: Semaphore::new(CONCURRENCY),
             acting: Semaphore::new(ACTING),
-            groups: Answers::new(limits.access, patience, 1),
+            groups: TtlCache::new(limits.access, patience, 1),
             patience,
             asked: Counter::default(),
         }
     }
 
-    /// Whether a person may list a kind, and so sees all of them, in a namespace.
+    /// Whether a user may list a kind in a namespace. Such a user sees all its objects there.
     pub(super) async fn sees(
         &self,
         person: &Person,
@@ -108,8 +109,8 @@ impl Access {
         self.answers.get_or_ask(&here, self.rules(person, kind, &here)).await
     }
 
-    /// Asks for the user's rights on all these, a few namespaces at a time. A later question about
-    /// one of them needs no review.
+    /// Reviews the user's rights on all these, a few namespaces at a time. Later checks of them
+    /// need no review.
     pub(super) async fn ask_ahead(
         &self,
         person: &Person,
@@ -121,10 +122,13 @@ impl Access {
         }
         let asked =
             namespaces.into_iter().map(|(namespace, kinds)| self.look_at(person, namespace, kinds));
-        stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect().await
+        stream::iter(asked.collect::<Vec<_>>())
+            .buffer_unordered(NAMESPACE_CONCURRENCY)
+            .try_collect()
+            .await
     }
 
-    /// The kinds of one namespace are answered together.
+    /// All kinds of one namespace share a review.
     async fn look_at(
         &self,
         person: &Person,
@@ -137,7 +141,7 @@ impl Access {
         Ok(())
     }
 
-    /// Whether a person may create a kind in a namespace; where that is empty, in every one.
+    /// Whether a user may create a kind in a namespace. An empty namespace means all namespaces.
     pub(super) async fn may_create(
         &self,
         person: &Person,
@@ -147,7 +151,7 @@ impl Access {
         self.may(person, question(person, "create", kind, namespace)).await
     }
 
-    /// Whether a person may change a kind in a namespace.
+    /// Whether a user may change a kind in a namespace.
     pub(super) async fn may_change(
         &self,
         person: &Person,
@@ -157,7 +161,7 @@ impl Access {
         self.may(person, question(person, "update", kind, namespace)).await
     }
 
-    /// Whether a user may act for another one: Kubernetes calls this impersonation.
+    /// Whether a user may act for another one, which Kubernetes calls impersonation.
     pub(super) async fn may_act_for(&self, person: &Person, user: &str) -> Result<bool, Problem> {
         self.may(person, impersonation(person, "users", user)).await
     }
@@ -216,8 +220,8 @@ impl Access {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// The same for a namespace. One answer has all rules of the namespace, and counts if it is
-    /// complete. Reviews of each kind in each namespace would be many.
+    /// Reviews the rules in a namespace. One answer has all rules of the namespace, and is used if
+    /// it is complete. Separate reviews of each kind in each namespace would be too many.
     async fn rules(&self, person: &Person, kind: &Kind, here: &Question) -> Result<bool, Problem> {
         let is_partial = self.partial.known(&(here.person, here.namespace.clone())).is_some();
         if !is_partial {
@@ -244,7 +248,7 @@ impl Access {
         self.ask(person, here).await
     }
 
-    /// A permit to ask. An unresponsive API server does not block callers without end.
+    /// A permit for a request. An unresponsive API server does not block callers without limit.
     async fn turn<'s>(&self, open: &'s Semaphore) -> Result<SemaphorePermit<'s>, Problem> {
         let turn = timeout(self.patience, open.acquire()).await.map_err(|_| Problem::silent())?;
         turn.map_err(|_| {
@@ -278,7 +282,7 @@ fn impersonation(person: &Person, resource: &str, name: &str) -> Question {
     }
 }
 
-/// The answer of the API server, if it comes in time.
+/// The answer of the API server within the time limit.
 pub(super) async fn answered<T>(
     patience: Duration,
     question: impl Future<Output = kube::Result<T>>,
@@ -309,7 +313,7 @@ fn impersonated(rules: &[ResourceRule]) -> Groups {
     Groups::Named(Arc::new(all))
 }
 
-/// Whether a rule lets somebody list all objects of a kind.
+/// Whether a rule allows listing all objects of a kind.
 fn lists(rule: &ResourceRule, kind: &Kind) -> bool {
     has(&rule.verbs, "list")
         && has(rule.api_groups.as_deref().unwrap_or_default(), &kind.resource.group)
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_remembered_for_one_person_only() {
+    fn answer_is_cached_for_a_single_user() {
         let (ada, bob) = (Person::for_tests("ada", &[]), Person::for_tests("bob", &[]));
         let again = Person::for_tests("ada", &["ops"]);
         let kind = kinds().called("gpuws").unwrap().remove(0);

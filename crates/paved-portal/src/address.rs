@@ -1,15 +1,15 @@
-//! The address that a request comes from.
+//! The source address of a request.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
 use ipnet::IpNet;
 
-/// The address that a request comes from, where it is one of the internet's.
+/// The source address of a request, if it is public.
 #[derive(Clone, Copy)]
 pub(super) struct PublicAddress(pub(super) IpAddr);
 
-/// Whether an address is one of the internet's: others mean nothing elsewhere.
+/// Whether an address is public, and so has a meaning outside its network.
 pub(super) fn is_public(address: &IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
@@ -51,7 +51,7 @@ pub(super) fn client(trusted: &[IpNet], request: &Request) -> Option<IpAddr> {
     said.find(|address| !is_trusted(address)).or(Some(peer))
 }
 
-/// An address, which some proxies write with its port.
+/// Parses an address. Some proxies add a port.
 fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: SocketAddr| address.ip()))
 }

@@ -1,6 +1,5 @@
-//! JSON that the portal answers with. What is read or composed decides how long it becomes, so it
-//! has a bound: a handler answers with [`Answer`], and a test keeps other JSON bodies and unbounded
-//! streams out.
+//! JSON responses of the portal. Their length depends on the data, so it has a limit. Handlers
+//! respond with [`Answer`], and a test rejects other JSON bodies and unlimited streams.
 
 use std::io;
 
@@ -11,10 +10,10 @@ use serde::Serialize;
 
 use super::problem::{MEDIA_TYPE, Problem};
 
-/// The longest answer, in bytes. A page of 500 environments takes a few megabytes.
+/// The maximum length of a response, in bytes. A page of 500 environments takes a few megabytes.
 const LARGEST: usize = 32 << 20;
 
-/// An answer as JSON.
+/// A JSON response.
 pub(super) struct Answer<T>(pub(super) T);
 
 impl<T: Serialize> IntoResponse for Answer<T> {
@@ -32,7 +31,7 @@ impl<T: Serialize> IntoResponse for Answer<T> {
 }
 
 impl Problem {
-    /// The whole answer.
+    /// The complete response.
     pub(super) fn answer(&self) -> Response<Body> {
         let mut response = (self.status(), Answer(self)).into_response();
         let headers = response.headers_mut();
@@ -53,7 +52,7 @@ impl Problem {
     }
 }
 
-/// JSON of at most so many bytes.
+/// Serializes to JSON of at most `largest` bytes.
 fn written(value: &impl Serialize, largest: usize) -> Result<Vec<u8>, serde_json::Error> {
     let mut writer = Bounded { bytes: Vec::with_capacity(256), left: largest };
     serde_json::to_writer(&mut writer, value)?;
@@ -104,13 +103,13 @@ mod tests {
         }
     }
 
-    /// The guard: a new answer or stream without a bound fails here.
+    /// This test fails for a new response or stream without a limit.
     #[test]
     fn every_answer_and_stream_has_a_bound() {
-        // The files that may use each of them take a place in `Streams` first.
+        // The allowed files first take a permit from `Streams`.
         let allowed = [
             ("Sse::new(", "api/watch.rs"),
-            ("on_upgrade(", "shapes/status.rs"),
+            ("on_upgrade(", "legacy_api/status.rs"),
             ("from_stream(", "none"),
             ("axum::Json", "none"),
             ("axum::extract::Json", "none"),

@@ -1,4 +1,4 @@
-//! Ways to the API server: the portal's own, and one for each person that goes over the same
+//! Clients of the API server: the portal's own, and one for each user. All share the same
 //! connections.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
@@ -8,8 +8,8 @@ use kube::{Client, Config};
 use paved_client::cluster::Cluster;
 use tower::service_fn;
 
+use super::identity::{Credential, Person};
 use super::problem::Problem;
-use super::who::{Credential, Person};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
@@ -19,14 +19,14 @@ const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 pub(super) struct Clients {
     /// With the portal's own credentials.
     own: Client,
-    /// Without any: for tokens that people bring themselves.
+    /// Without credentials, for users' own tokens.
     bare: Client,
     server: String,
     namespace: String,
 }
 
 impl Clients {
-    /// From the portal's own configuration.
+    /// Clients with the portal's own configuration.
     pub(super) fn new(cluster: &Cluster, config: Config) -> kube::Result<Self> {
         let mut bare = config;
         bare.auth_info = AuthInfo::default();
@@ -38,7 +38,7 @@ impl Clients {
         })
     }
 
-    /// The portal's own.
+    /// The portal's own client.
     pub(super) fn own(&self) -> Cluster {
         self.cluster(self.own.clone())
     }
@@ -52,7 +52,7 @@ impl Clients {
         Cluster { client, namespace: self.namespace.clone(), server: self.server.clone() }
     }
 
-    /// By a credential; the name and the groups count where somebody is impersonated.
+    /// A client with a credential. The username and the groups are used for impersonation.
     pub(super) fn by(
         &self,
         credential: &Credential,
@@ -79,7 +79,7 @@ impl Clients {
         let namespace = self.namespace.clone();
         let service = service_fn(move |mut request: Request<Body>| {
             let client = client.clone();
-            // Whatever stood there before is replaced: nobody is impersonated twice.
+            // Earlier values are replaced, so that a request never impersonates two users.
             let named: Vec<HeaderName> = headers.keys().cloned().collect();
             for name in named {
                 request.headers_mut().remove(&name);

@@ -12,15 +12,15 @@ use jiff::SignedDuration;
 use tracing::Level;
 use url::{Origin, Url};
 
+use super::identity::Naming;
 use super::template::Template;
-use super::who::Naming;
 use crate::Failure;
 use crate::Flags;
 
-/// The shortest key that sessions may be encrypted with, in bytes.
+/// The minimum length of a session key, in bytes.
 const KEY: usize = 32;
 
-/// The bounds of a session's length, in seconds: a minute and a day.
+/// The limits of a session's lifetime, in seconds: a minute and a day.
 const TTL: std::ops::RangeInclusive<i64> = 60..=86_400;
 
 /// The whole configuration.
@@ -138,8 +138,9 @@ impl Config {
         if oidc.username_claim != "email" && !oidc.prefix_is_chosen {
             tracing::warn!(
                 claim = oidc.username_claim,
-                "--oidc-username-prefix is not set: people choose such names at the provider, and one of them may \
-                 be a name that this cluster gives rights to; set the API server's own prefix, or - for none"
+                "--oidc-username-prefix is not set. Users choose their names at the provider, and a \
+                 chosen name may have rights in this cluster. Set the prefix of the API server, or \
+                 - for no prefix"
             );
         }
     }
@@ -157,7 +158,7 @@ fn file(path: &Path) -> Result<Flags, Failure> {
     })
 }
 
-/// Flags win over the file.
+/// Flags take precedence over the file.
 fn over(flags: Flags, file: Flags) -> Flags {
     let many = |own: Vec<String>, other: Vec<String>| if own.is_empty() { other } else { own };
     Flags {

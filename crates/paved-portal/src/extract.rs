@@ -1,4 +1,4 @@
-//! Reading requests: whatever is wrong with one is told as a problem that names the field.
+//! Reads requests. Each error is a problem that names the field.
 
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -10,13 +10,13 @@ use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
 
-/// The largest body, in bytes.
+/// The maximum length of a body, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
 
-/// A body of JSON.
+/// A JSON body.
 pub(super) struct Json<T>(pub(super) T);
 
-/// What stands in the URL after the question mark.
+/// The query of the URL.
 pub(super) struct Query<T>(pub(super) T);
 
 /// The variable parts of a path.
@@ -25,8 +25,8 @@ pub(super) struct Path<T>(pub(super) T);
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
-    /// Other media types are refused: a form of another site can only send those without being
-    /// asked first.
+    /// Rejects other media types. A form on another site could send those without a preflight
+    /// request.
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE);
         let media_type = media_type
@@ -46,8 +46,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     }
 }
 
-/// A message of serde's from where it says what was expected, if it does: before that it says what
-/// was found. The last such words are its own, as what was found may hold some too.
+/// The part of serde's message about the expected value. The part about the found value comes
+/// before it and could contain the same words, so the last occurrence counts.
 fn without_value(message: &str) -> String {
     let names_value = message.starts_with("invalid ") || message.starts_with("unknown variant ");
     let expected = message.rsplit_once(", expected ").filter(|_| names_value);
@@ -61,7 +61,7 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
     Problem::new(StatusCode::BAD_REQUEST, "The body is incomplete.")
 }
 
-/// The body is larger than anything that the portal reads.
+/// The body is larger than the portal's limit.
 pub(super) fn too_large() -> Problem {
     Problem::new(
         StatusCode::PAYLOAD_TOO_LARGE,
@@ -72,12 +72,12 @@ pub(super) fn too_large() -> Problem {
     )
 }
 
-/// Reads JSON; a mistake names the field.
+/// Parses JSON. An error names the field.
 pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.into_inner());
-        // What was found may be a secret: only where it is and what is allowed are told.
+        // The found value may be a secret. The message has only the place and the allowed values.
         if cause.classify() != serde_json::error::Category::Data {
             let message =
                 format!("is not valid JSON at line {}, column {}", cause.line(), cause.column());
@@ -115,7 +115,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
-/// A path of the portal's API: `/api/v1/` with these segments below it.
+/// A path of the portal's API: these segments below `/api/v1/`.
 pub(super) fn location(segments: &[&str]) -> Result<String, Problem> {
     let checked: Result<Vec<Segment>, _> =
         segments.iter().map(|text| Segment::parse(text)).collect();
@@ -124,7 +124,7 @@ pub(super) fn location(segments: &[&str]) -> Result<String, Problem> {
     Ok(format!("/api/v1/{}", texts.join("/")))
 }
 
-/// A name of Kubernetes in a path. Anything else could reach another path of the API server.
+/// A valid Kubernetes name for a path. Any other text could reach another path of the API server.
 pub(super) fn name<'t>(field: &str, text: &'t str) -> Result<&'t str, Problem> {
     let edge = |letter: Option<char>| {
         letter.is_some_and(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_leave_its_place_in_a_path() {
+    fn name_cannot_escape_its_path_segment() {
         for text in ["a", "ada-1", "a.b"] {
             assert!(name("name", text).is_ok(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Whether the portal lives, and whether it can answer.
+//! Whether the portal is alive and ready.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::kinds::Catalog;
 use super::limits::Limits;
 use super::live::Live;
 use super::metrics::Metrics;
-use super::problem::{Problem, Refusals};
+use super::problem::{ErrorResponses, Problem};
 use super::session::{Revoked, Sessions};
 
 /// The state of the watches and of the sessions.
@@ -23,15 +23,15 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// What is missing, so that requests cannot be answered as they should.
+    /// The components that are missing for complete responses.
     fn missing(&self) -> Vec<String> {
         let mut missing: Vec<String> =
             self.live.unsynced().into_iter().map(|kind| format!("the watch of {kind}")).collect();
         if !self.catalog.seen().is_known() {
             missing.push("the cluster's kinds".to_owned());
         } else if missing.is_empty() && self.live.seen_whole().is_err() {
-            // Between two steps of the watch: it is ready when it answers.
-            missing.push("a first look at what there is".to_owned());
+            // The watch is between two steps. Requests fail until `seen_whole` succeeds.
+            missing.push("a first list of all environments".to_owned());
         }
         let away = self.limits.interrupted_portal;
         if self.live.unseen() > away {
@@ -39,7 +39,7 @@ impl Health {
         }
         let unheard = |revoked: &Revoked| !revoked.is_known() || revoked.unheard() > away;
         if self.sessions.as_ref().is_some_and(|sessions| unheard(&sessions.revoked)) {
-            missing.push("the sessions that were ended".to_owned());
+            missing.push("the list of ended sessions".to_owned());
         }
         missing
     }
@@ -54,7 +54,7 @@ pub(super) async fn alive() -> &'static str {
 
 /// Returns 200 when all kinds are loaded and the cluster is reachable.
 #[utoipa::path(get, path = "/readyz", operation_id = "isReady", tag = "operations",
-    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), Refusals))]
+    responses((status = 200, description = "The portal is ready.", body = String, content_type = "text/plain"), ErrorResponses))]
 pub(super) async fn ready(State(health): State<Health>) -> Result<&'static str, Problem> {
     let missing = health.missing();
     if missing.is_empty() {
@@ -65,10 +65,10 @@ pub(super) async fn ready(State(health): State<Health>) -> Result<&'static str, 
 
 /// Metrics for Prometheus, in OpenMetrics.
 #[utoipa::path(get, path = "/metrics", operation_id = "getMetrics", tag = "operations",
-    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), Refusals))]
+    responses((status = 200, description = "The metrics.", body = String, content_type = "application/openmetrics-text"), ErrorResponses))]
 pub(super) async fn metrics(State(metrics): State<Arc<Metrics>>) -> Result<Response, Problem> {
     let text = metrics.text().map_err(|error| {
-        tracing::error!(%error, "metrics cannot be written");
+        tracing::error!(%error, "could not write the metrics");
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The metrics could not be written.")
     })?;
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

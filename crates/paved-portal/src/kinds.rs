@@ -1,4 +1,4 @@
-//! The kinds that this cluster makes, as it says itself, and what each is described by.
+//! The kinds that this cluster serves, and their schemas.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,17 +13,17 @@ use serde_json::Value;
 use super::clients::Clients;
 use super::problem::Problem;
 
-/// What the cluster said last.
+/// The cluster's kinds, as last read.
 pub(super) struct Catalog {
     clients: Clients,
-    /// The only namespace that is looked at, where there is one.
+    /// The only watched namespace, if there is one.
     only: Option<String>,
-    seen: RwLock<Arc<Seen>>,
+    seen: RwLock<Arc<Discovered>>,
 }
 
 /// Kinds, and the schemas of their XRDs by the full name of the kind.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct Discovered {
     kinds: Option<Kinds>,
     schemas: BTreeMap<String, Value>,
 }
@@ -33,13 +33,13 @@ impl Catalog {
         Self { clients, only, seen: RwLock::default() }
     }
 
-    /// What the cluster said last.
-    pub(super) fn seen(&self) -> Arc<Seen> {
+    /// The kinds, as last read.
+    pub(super) fn seen(&self) -> Arc<Discovered> {
         Arc::clone(&self.seen.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Asks the cluster.
-    pub(super) async fn look(&self) -> Result<Arc<Seen>, Failure> {
+    /// Reads the kinds from the cluster.
+    pub(super) async fn look(&self) -> Result<Arc<Discovered>, Failure> {
         let cluster = self.clients.own();
         let kinds = Kinds::ask(&cluster).await?;
         if let Some(kind) = self.left_out(&kinds).await {
@@ -54,18 +54,18 @@ impl Catalog {
         let schemas = match definitions(&self.clients).await {
             Ok(definitions) => schemas(&kinds, &definitions),
             Err(error) => {
-                tracing::warn!(error = %error, "the XRDs cannot be read: kinds keep the schemas that were read last");
+                tracing::warn!(error = %error, "could not read the XRDs: kinds keep their previous schemas");
                 self.seen().schemas.clone()
             }
         };
-        let seen = Arc::new(Seen { kinds: Some(kinds), schemas });
+        let seen = Arc::new(Discovered { kinds: Some(kinds), schemas });
         *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&seen);
         Ok(seen)
     }
 
-    /// A kind that was there, is not in this list of the cluster's, and may be there all the same:
-    /// an API server that has just been started lists a group only once it knows it. A 404 alone
-    /// says that a kind is gone; one that the portal may not list is as good as gone to it.
+    /// A known kind that is missing in this list, but may still exist. A starting API server lists
+    /// a group only after it knows the group. Only a 404 proves that a kind was removed. A kind
+    /// that the portal may not list counts as removed.
     async fn left_out(&self, kinds: &Kinds) -> Option<String> {
         let client = self.clients.own().client;
         for kind in self.seen().all() {
@@ -87,8 +87,8 @@ impl Catalog {
     }
 }
 
-impl Seen {
-    /// Whether the cluster has said anything yet.
+impl Discovered {
+    /// Whether the kinds have been read.
     pub(super) fn is_known(&self) -> bool {
         self.kinds.is_some()
     }
@@ -98,12 +98,12 @@ impl Seen {
         self.kinds.as_ref().map_or(&[], Kinds::all)
     }
 
-    /// The schema of a kind, as its XRD has it.
+    /// The schema of a kind from its XRD.
     pub(super) fn schema(&self, kind: &Kind) -> Option<&Value> {
         self.schemas.get(&kind.full_name())
     }
 
-    /// The one kind that a text names.
+    /// The only kind with this name.
     pub(super) fn called(&self, text: &str) -> Result<Kind, Problem> {
         let kinds = self.kinds.as_ref().ok_or_else(unknown)?;
         let mut found =
@@ -142,13 +142,13 @@ impl Seen {
         kinds
     }
 
-    /// The kinds of workspace that the cluster has: claims first.
+    /// The cluster's kinds of workspaces, claims first.
     pub(super) fn workspaces(&self) -> Vec<Kind> {
         api(WORKSPACE).map(|api| self.for_api(api)).unwrap_or_default()
     }
 }
 
-/// The kind of claim that asks for a workspace.
+/// The kind of a claim for a workspace.
 const WORKSPACE: &str = "GpuDevWorkspaceClaim";
 
 fn unknown() -> Problem {
@@ -158,23 +158,23 @@ fn unknown() -> Problem {
     )
 }
 
-/// Whether people apply a kind as a claim, whose connection details go to a Secret that it names.
+/// Whether users apply the kind as a claim. A claim names the Secret for its connection details.
 pub(super) fn is_claim(kind: &Kind) -> bool {
     kind.flavour() == Flavour::Claims
 }
 
-/// The field of a claim's spec that names the Secret for its connection details. Core adds it to
-/// claims: no XRD has it.
+/// The field of a claim's spec with the name of the Secret for its connection details. Crossplane
+/// adds it to claims. XRDs do not have it.
 pub(super) const SECRET: &str = "writeConnectionSecretToRef";
 
-/// Keys of the connection details that go to a Secret which the kind's objects name: claims do, and
-/// some have no details.
+/// The keys of the connection details in the Secret that a claim names. Empty for composites, and
+/// for claims without connection details.
 pub(super) fn connection_keys(kind: &Kind) -> &'static [&'static str] {
     let api = kind.paved_api().filter(|_| is_claim(kind));
     api.map(|api| api.info().connection_keys).unwrap_or_default()
 }
 
-/// The API that has a claim of this kind.
+/// The API with this kind of claim.
 pub(super) fn api(claim: &str) -> Option<&'static dyn AnyApi> {
     APIS.iter().copied().find(|api| api.info().claim.kind == claim)
 }
@@ -191,7 +191,7 @@ async fn definitions(clients: &Clients) -> kube::Result<Vec<DynamicObject>> {
     Ok(api.list(&ListParams::default()).await?.items)
 }
 
-/// The schema that each kind's XRD gives for the version that is served.
+/// The schema of each kind's served version, from its XRD.
 fn schemas(kinds: &Kinds, definitions: &[DynamicObject]) -> BTreeMap<String, Value> {
     let of = |kind: &Kind| {
         let defines = |definition: &&DynamicObject| {

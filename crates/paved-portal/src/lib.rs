@@ -1,29 +1,30 @@
-//! The server of `paved portal`: environments for people who never write YAML. It keeps no state
-//! and holds little power of its own: it reads under its own role, shows each person what the API
-//! server says they may see, and writes under their rights.
+//! The server of `paved portal`: environments for users without YAML. It keeps no state and has few
+//! rights of its own. It reads with its own role, shows each user only environments that the API
+//! server allows, and writes with the user's rights.
 
 mod access;
-mod acting;
 mod address;
 mod answer;
-mod answers;
 mod api;
-mod bearer;
+mod cache;
 mod clients;
 mod config;
+mod csrf;
 mod extract;
 mod failure;
 mod flags;
 mod health;
+mod identity;
+mod impersonation;
 mod kinds;
-mod layers;
+mod legacy_api;
 mod limits;
 mod live;
 mod metrics;
+mod middleware;
 mod namespace;
 mod oidc;
 mod openapi;
-mod origin;
 mod owner;
 mod pages;
 mod parts;
@@ -31,12 +32,11 @@ mod problem;
 mod request;
 mod serve;
 mod session;
-mod shapes;
 mod sign_in;
 mod signed_in;
-mod streams;
+mod stream_limits;
 mod template;
-mod who;
+mod token_auth;
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
@@ -53,48 +53,48 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use url::Url;
 
 use access::Access;
-use acting::Acting;
 use api::Preview;
-use bearer::Bearers;
 use clients::Clients;
 use config::{Auth, Config};
+use csrf::Origins;
+use identity::Naming;
+use impersonation::Impersonation;
 use kinds::Catalog;
 use live::Live;
 use metrics::Metrics;
 use namespace::Namespaces;
 use oidc::Provider;
-use origin::Origins;
 use serve::{Listener, signalled};
 use session::{Revoked, Sessions};
-use streams::Streams;
-use who::Naming;
+use stream_limits::Streams;
+use token_auth::TokenAuth;
 
 pub use failure::Failure;
 pub use flags::Flags;
 pub use limits::Limits;
-/// Where a log of the caller's is written.
+/// The type of a caller's log writer.
 pub use tracing_subscriber::fmt::MakeWriter;
 
-/// Everything that requests share. What is remembered of a person is remembered under that person's
-/// key. Clones share it too; a handler takes the parts that it needs.
+/// The state shared by all requests. Data about a user is cached with that user's key. Clones share
+/// the same state, and a handler extracts the parts that it needs.
 #[derive(Clone)]
 struct Portal {
     config: Arc<Config>,
     limits: Limits,
-    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    /// The only watched namespace, if the kubeconfig's user has no rights in others.
     only: Option<String>,
     public_url: Url,
     origins: Arc<Origins>,
     clients: Clients,
     catalog: Arc<Catalog>,
     access: Arc<Access>,
-    acting: Arc<Acting>,
+    acting: Arc<Impersonation>,
     naming: Naming,
-    bearers: Arc<Bearers>,
+    bearers: Arc<TokenAuth>,
     namespaces: Namespaces,
     live: Arc<Live>,
     streams: Arc<Streams>,
-    /// The OpenID provider and the sessions, unless everybody is the kubeconfig's own user.
+    /// The OpenID provider and the sessions. `None` if every caller is the kubeconfig's own user.
     oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
     preview: Arc<Preview>,
     metrics: Arc<Metrics>,
@@ -105,24 +105,24 @@ pub fn description() -> Result<String, serde_json::Error> {
     openapi::description().to_pretty_json()
 }
 
-/// Serves until a signal comes.
+/// Serves until a signal is received.
 pub async fn run(flags: &Flags, access: &cluster::Access) -> Result<(), Failure> {
     let config = Config::from_flags(flags)?;
     log(config.level);
     Server::bind(config, access, &Limits::default()).await?.run(signalled()).await
 }
 
-/// A portal that listens on its address: what `paved portal` runs.
+/// A portal that listens on its address, as in `paved portal`.
 pub struct Server {
     listener: Listener,
     portal: Portal,
-    /// The log of this thread, for as long as the server lives.
+    /// The log of this thread. Dropping the server ends it.
     log: Option<DefaultGuard>,
 }
 
 impl Server {
-    /// A portal with the flags of `paved portal`, and with limits and a log of the caller's. The
-    /// log has the lines of this thread, so the portal has to run on one thread.
+    /// A portal with the flags of `paved portal`, and with the caller's limits and log. The log
+    /// receives only lines of this thread, so the portal must run on one thread.
     pub async fn start(
         flags: &Flags,
         access: &cluster::Access,
@@ -147,10 +147,10 @@ impl Server {
             ));
         }
         config.warn();
-        // Several crates bring a provider of their own: this one is meant.
+        // Several crates include a crypto provider, so it must be selected explicitly.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let mut kubernetes = configure(access).await?;
-        // Clients get an error at once, and may ask again. Watches retry by themselves.
+        // Clients get an error immediately, and may retry. Watches retry automatically.
         kubernetes.default_retry = false;
         if matches!(config.auth, Auth::Oidc(_)) {
             not_impersonating(&kubernetes.auth_info)?;
@@ -164,13 +164,13 @@ impl Server {
         Ok(Self { listener, portal, log: None })
     }
 
-    /// The address that it listens on.
+    /// The listen address.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// Serves until `stop` is done. Then streams and requests end. An error is what `paved portal`
-    /// prints.
+    /// Serves until `stop` completes. Then streams and requests end. The error is the message of
+    /// `paved portal`.
     pub async fn serve(
         self,
         stop: impl Future<Output = ()> + Send + 'static,
@@ -185,8 +185,8 @@ impl Server {
     }
 }
 
-/// Rejects a kubeconfig whose user impersonates somebody. The client would add those headers to the
-/// ones of the person who is signed in, and the API server would take all groups together.
+/// Rejects a kubeconfig with impersonation. The client would add those headers to the signed-in
+/// user's headers, and the API server would combine all groups.
 fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
     let fields = [
         ("as", user.impersonate.is_some()),
@@ -206,13 +206,12 @@ fn not_impersonating(user: &AuthInfo) -> Result<(), Failure> {
     )))
 }
 
-/// The log's target of what has to stand in it, whatever its level is.
+/// The log target for lines that are logged at any level.
 const AUDIT: &str = "audit";
 
 /// Logs to standard error: JSON lines, or text on a terminal.
 fn log(level: Level) {
-    // A program has one log: where a test runs the portal twice in one process, the first one's
-    // stays.
+    // A process has one log. If a test runs the portal twice in one process, the first log remains.
     let _ = if std::io::stderr().is_terminal() {
         let text = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(logged(level)).with(text).try_init()
@@ -221,7 +220,7 @@ fn log(level: Level) {
     };
 }
 
-/// A log of JSON lines. The value of a header, a query or a body is never in it.
+/// A log of JSON lines. It never contains the value of a header, a query or a body.
 fn lines(
     level: Level,
     writer: impl for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -231,8 +230,8 @@ fn lines(
     tracing_subscriber::registry().with(logged(level)).with(lines)
 }
 
-/// What is logged. The Kubernetes client logs responses that it cannot read, whatever they contain,
-/// and the portal itself logs the errors of watches.
+/// The log filter. The Kubernetes client would log unreadable responses with any contents. The
+/// portal itself logs the errors of watches.
 fn logged(level: Level) -> Targets {
     let all = Targets::new().with_default(level).with_target(AUDIT, Level::INFO);
     all.with_target("kube_client", Level::ERROR).with_target("kube_runtime", Level::ERROR)
@@ -263,13 +262,14 @@ impl Portal {
         ));
         let streams = Arc::new(Streams::new(limits));
         let naming = config.auth.naming();
-        // Where the portal's own keys lie, nobody who signs in has anything to make.
+        // With sign-in, users must not create environments in the namespace of the portal's own
+        // keys.
         let fallback = Some(own.namespace).filter(|_| matches!(config.auth, Auth::None));
         Ok(Self {
             metrics: Arc::new(Metrics::new(&access.asked, &live, &streams)),
             origins: Arc::new(Origins::new(&config, &public_url)),
             catalog,
-            bearers: Arc::new(Bearers::new(clients.clone(), naming.clone(), limits)),
+            bearers: Arc::new(TokenAuth::new(clients.clone(), naming.clone(), limits)),
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
             preview: Arc::default(),
@@ -286,7 +286,7 @@ impl Portal {
         })
     }
 
-    /// Everything that goes on beside requests, for as long as the answer is held.
+    /// Starts the background tasks. Dropping the result ends them.
     fn follow(&self) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let cluster = self.clients.own();

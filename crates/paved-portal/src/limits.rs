@@ -1,11 +1,11 @@
-//! The limits of the portal's server: how long clients, the API server and the OpenID provider may
-//! take, how often the portal asks again, and how many streams are open at once.
+//! The limits of the portal's server: timeouts of clients, of the API server and of the OpenID
+//! provider, intervals of repeated requests, and numbers of open streams.
 //!
 //! Sizes in bytes and the sizes of caches are constants of the modules that use them.
 
 use std::time::Duration;
 
-/// The limits of one portal. `paved portal` always uses the defaults; tests choose shorter ones.
+/// The limits of one portal. `paved portal` always uses the defaults. Tests use shorter ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Time for the head of a request, and the interval of HTTP/2 pings.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub first_message: Duration,
     /// Time for a client to take one event of its stream.
     pub event: Duration,
-    /// The interval of heartbeats. Answers that have expired are asked for again after a heartbeat.
+    /// The interval of heartbeats. Expired answers are renewed after a heartbeat.
     pub heartbeat: Duration,
     /// How long a stream continues with expired answers if the API server does not renew them.
     pub stale_access: Duration,
@@ -44,7 +44,7 @@ pub struct Limits {
     pub interrupted_portal: Duration,
     /// Time until a watch reports an object that the portal has just written.
     pub own_write: Duration,
-    /// How often the portal asks which kinds the cluster serves.
+    /// The interval between reads of the cluster's kinds.
     pub kinds: Duration,
     /// Lifetime of an answer about a person's rights.
     pub access: Duration,

@@ -1,15 +1,15 @@
 //! Environments as they change: one watch for each kind and process, which all readers share.
 
 mod cause;
-mod deleting;
-mod known;
+mod deletion;
 mod reader;
+mod resume_token;
 mod store;
 mod view;
-mod watching;
+mod watches;
 
-pub(super) use deleting::follow as follow_deletions;
+pub(super) use deletion::follow as follow_deletions;
 pub(super) use reader::{Feed, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
-pub(super) use view::{Left, Part, View};
-pub(super) use watching::follow;
+pub(super) use view::{DeletionProgress, Part, View};
+pub(super) use watches::follow;

@@ -11,7 +11,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use super::live::Live;
-use super::streams::{End, Streams};
+use super::stream_limits::{End, Streams};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answer {
@@ -25,7 +25,7 @@ struct Reset {
     reason: &'static str,
 }
 
-/// All figures of the process.
+/// All metrics of the process.
 pub(super) struct Metrics {
     registry: Registry,
     answers: Family<Answer, Counter>,
@@ -40,26 +40,38 @@ impl Metrics {
         let answers = Family::<Answer, Counter>::default();
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 15));
         let resets = Family::<Reset, Counter>::default();
-        registry.register("http_requests", "Answers by method, route and status", answers.clone());
+        registry.register(
+            "http_requests",
+            "HTTP responses by method, route and status",
+            answers.clone(),
+        );
         registry.register_with_unit(
             "http_request_duration",
-            "How long answers took; streams count until they begin",
+            "Time until the response; for streams, until the start",
             Unit::Seconds,
             seconds.clone(),
         );
-        registry.register("stream_resets", "Streams that the portal ended, by why", resets.clone());
-        registry.register("streams", "Streams that are open", streams.open.clone());
-        registry.register("environments", "Environments that the watches see", live.count.clone());
-        registry.register("changes", "Changes that the watches saw", live.changed.clone());
+        registry.register(
+            "stream_resets",
+            "Streams that the portal ended, by reason",
+            resets.clone(),
+        );
+        registry.register("streams", "Open streams", streams.open.clone());
+        registry.register("environments", "Environments in the watches", live.count.clone());
+        registry.register(
+            "changes",
+            "Changes of environments in the watches",
+            live.changed.clone(),
+        );
         registry.register(
             "access_reviews",
-            "Questions to the API server of what people may",
+            "Access reviews that the API server answered",
             asked.clone(),
         );
         Self { registry, answers, seconds, resets }
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub(super) fn answered(
         &self,
         method: &Method,
@@ -88,7 +100,7 @@ impl Metrics {
         self.resets.get_or_create(&Reset { reason: end.word() }).inc();
     }
 
-    /// The list.
+    /// The metrics as text.
     pub(super) fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;

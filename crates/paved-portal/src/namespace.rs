@@ -1,18 +1,17 @@
-//! Where new environments go: where the user says, or where the platform's template leads.
+//! The namespace of new environments: from the request, or from the platform's template.
 
 use paved_client::cluster::Kind;
 
 use super::access::Access;
+use super::identity::Person;
 use super::problem::Problem;
-use super::template::{LONGEST, Template, slug};
-use super::who::Person;
+use super::template::{MAX_NAMESPACE_LEN, Template, slug};
 
-/// Where a person's environments may go, as far as is known without asking for every namespace that
-/// there is.
+/// The possible namespaces of a user's environments, without a review of every existing namespace.
 #[derive(Clone)]
 pub(super) struct Namespaces {
     template: Option<Template>,
-    /// Where there is no template.
+    /// The namespace without a template.
     fallback: Option<String>,
 }
 
@@ -21,8 +20,8 @@ impl Namespaces {
         Self { template, fallback }
     }
 
-    /// The namespaces that come into question where none is chosen: an account of Kubernetes' own
-    /// has one, and no groups that lead anywhere.
+    /// The default namespaces of a user. A service account also has its own namespace, because it
+    /// has no groups for a template.
     pub(super) fn candidates(&self, person: &Person) -> Vec<String> {
         let account = person.username().strip_prefix("system:serviceaccount:");
         let own = account.and_then(|account| account.split(':').next()).map(str::to_owned);
@@ -32,8 +31,7 @@ impl Namespaces {
         }
     }
 
-    /// Whether nothing says where new environments go of somebody who chooses no namespace: there
-    /// is no template.
+    /// Whether the portal has no default namespace for the user, because a template is missing.
     pub(super) fn leads_nowhere(&self, person: &Person) -> bool {
         self.template.is_none() && self.candidates(person).is_empty()
     }
@@ -48,8 +46,8 @@ impl Namespaces {
         chosen: Option<&str>,
     ) -> Result<String, Problem> {
         if let Some(chosen) = chosen {
-            // The API server itself decides on the write: it knows more than a question in advance.
-            if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= LONGEST {
+            // The API server itself decides on the write. It knows more than a review in advance.
+            if slug(chosen) == chosen && !chosen.is_empty() && chosen.len() <= MAX_NAMESPACE_LEN {
                 return Ok(chosen.to_owned());
             }
             return Err(Problem::field(

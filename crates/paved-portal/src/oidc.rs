@@ -21,14 +21,14 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::config;
+use super::identity::may_be_named;
 use super::limits::Limits;
 use super::problem::Problem;
-use super::who::may_be_named;
 use crate::Failure;
 use http_client::HttpClient;
 
-/// Accepted signatures: only the provider can create them. Shared secrets and unsigned tokens are
-/// rejected.
+/// Accepted signature algorithms. Only the provider can create such signatures. Shared secrets and
+/// unsigned tokens are rejected.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
@@ -50,7 +50,7 @@ pub(super) struct Provider {
     known: Mutex<Option<(Arc<CoreProviderMetadata>, Instant)>>,
 }
 
-/// The values that the answer to a started sign-in must match. An encrypted cookie of the same
+/// The values that the response to a started sign-in must match. An encrypted cookie of the same
 /// browser has them.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begun {
@@ -71,7 +71,7 @@ pub(super) struct Identity {
 }
 
 impl Provider {
-    /// For a portal with this URL. The first sign-in contacts the provider.
+    /// A provider for a portal with this URL. The first sign-in contacts it.
     pub(super) fn new(
         oidc: &config::Oidc,
         public_url: &Url,
@@ -108,7 +108,7 @@ impl Provider {
         Ok(found)
     }
 
-    /// The URL for a user who signs in, and the values that the answer must match.
+    /// The URL for a user's sign-in, and the values that the response must match.
     pub(super) async fn begin(
         &self,
         oidc: &config::Oidc,
@@ -139,7 +139,8 @@ impl Provider {
         Ok((url, begun))
     }
 
-    /// Exchanges the code for the user. Only the browser that started the sign-in can use the code.
+    /// Exchanges the code for the user's identity. Only the browser that started the sign-in can
+    /// use the code.
     pub(super) async fn finish(
         &self,
         oidc: &config::Oidc,
@@ -168,7 +169,7 @@ impl Provider {
             .request_async(&self.http)
             .await;
         let answer = answer.map_err(|error| {
-            tracing::warn!(%error, "the provider does not take a code");
+            tracing::warn!(%error, "the provider rejected an authorization code");
             refused("The provider rejected the sign-in. Sign in again.")
         })?;
         let token = answer.id_token().ok_or_else(|| {
@@ -195,7 +196,7 @@ impl Provider {
                 Err(error) => Err(error),
             };
         let subject = verified.map_err(|error| {
-            tracing::warn!(%error, "an id token is refused");
+            tracing::warn!(%error, "an ID token is invalid");
             refused("The provider's ID token is invalid. Sign in again.")
         })?;
         let mut claims = payload(&token.to_string()).unwrap_or_default();
@@ -228,8 +229,8 @@ fn payload(token: &str) -> Option<Map<String, Value>> {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
 }
 
-/// Adds the claims of the userinfo endpoint. The address and its verification come from the same
-/// source: a verification in the id token is not valid for an address of the userinfo endpoint, or
+/// Adds the claims of the userinfo endpoint. The address and its verification must be from the same
+/// source. A verification in the ID token is not valid for an address of the userinfo endpoint, or
 /// the reverse.
 fn complete(claims: &mut Map<String, Value>, mut said: Map<String, Value>) {
     match claims.get("email") {
@@ -268,7 +269,7 @@ fn identity(oidc: &config::Oidc, claims: &Map<String, Value>) -> Result<Identity
         .iter()
         .filter(|group| !group.is_empty())
         .map(|group| format!("{}{group}", oidc.groups_prefix));
-    // The provider may not give groups of Kubernetes' own: one of them has all rights.
+    // The provider must not assign Kubernetes' own groups: one of them has all rights.
     let mut groups: Vec<String> = named.filter(|group| may_be_named(group)).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -280,7 +281,7 @@ fn refused(detail: &str) -> Problem {
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Problem {
-    tracing::warn!(%error, "the provider does not answer as it should");
+    tracing::warn!(%error, "the provider does not respond as expected");
     Problem::new(
         http::StatusCode::BAD_GATEWAY,
         "The sign-in provider does not respond as expected. Try again in a moment.",
@@ -329,7 +330,7 @@ mod tests {
         prefixed.groups_prefix = "oidc:".into();
         let all = json!({"email": "ada@acme.io", "groups": "system:masters"});
         let ada = identity(&prefixed, all.as_object().unwrap()).unwrap();
-        assert_eq!(ada.groups, ["oidc:system:masters"], "which is nobody's group in Kubernetes");
+        assert_eq!(ada.groups, ["oidc:system:masters"], "the prefixed group has no rights");
     }
 
     #[test]
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_verified_is_nobodys() {
+    fn unverified_address_belongs_to_no_user() {
         for (verified, fits) in
             [(json!(true), true), (json!(false), false), (json!("false"), false)]
         {

@@ -1,5 +1,4 @@
-//! The API's description, made from the very list of routes that are served: what is served is
-//! described.
+//! The API's description, generated from the list of served routes, so that both always match.
 
 use serde_json::Value;
 use tower_http::compression::CompressionLayer;
@@ -14,12 +13,12 @@ use super::Portal;
 use super::answer::Answer;
 use super::api::{changes, connection, environments, keys, kinds, me, preview, watch};
 use super::health;
+use super::legacy_api;
 use super::problem::{FieldError, ProblemDetails};
 use super::session::COOKIE;
-use super::shapes;
 use super::sign_in;
 
-/// What stands above the operations.
+/// The general part of the description.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -43,7 +42,7 @@ use super::sign_in;
 )]
 struct Head;
 
-/// How somebody says who they are. A portal with `--auth none` asks for neither.
+/// The credentials of a user. A portal with `--auth none` requires none.
 struct Credentials;
 
 impl Modify for Credentials {
@@ -66,7 +65,7 @@ impl Modify for Credentials {
     }
 }
 
-/// Every route, and the description of each.
+/// All routes, and their descriptions.
 pub(super) fn routes() -> (axum::Router<Portal>, Description) {
     OpenApiRouter::with_openapi(Head::openapi())
         .routes(routes!(health::alive))
@@ -77,7 +76,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(sign_in::finish))
         .routes(routes!(sign_in::sign_out))
         .routes(routes!(me::get))
-        // Every form waits for the schemas, and nothing in them is secret.
+        // Every form needs the schemas first. They contain no secrets, so compression is safe.
         .routes(routes!(kinds::list).layer(CompressionLayer::new()))
         .routes(routes!(kinds::get))
         .routes(routes!(environments::list, changes::create))
@@ -87,17 +86,17 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(preview::change))
         .routes(routes!(keys::get, keys::put))
         .routes(routes!(watch::watch))
-        .routes(routes!(shapes::workspaces::list, shapes::workspaces::create))
-        .routes(routes!(shapes::workspaces::delete))
-        .routes(routes!(shapes::environments::create))
-        .routes(routes!(shapes::status::status))
-        .routes(routes!(shapes::stockpools::health))
-        .routes(routes!(shapes::stockpools::list, shapes::stockpools::create))
-        .routes(routes!(shapes::stockpools::job_of))
+        .routes(routes!(legacy_api::workspaces::list, legacy_api::workspaces::create))
+        .routes(routes!(legacy_api::workspaces::delete))
+        .routes(routes!(legacy_api::environments::create))
+        .routes(routes!(legacy_api::status::status))
+        .routes(routes!(legacy_api::stockpools::health))
+        .routes(routes!(legacy_api::stockpools::list, legacy_api::stockpools::create))
+        .routes(routes!(legacy_api::stockpools::job_of))
         .split_for_parts()
 }
 
-/// The description alone.
+/// The description only.
 pub(super) fn description() -> Description {
     routes().1
 }

@@ -6,11 +6,11 @@ pub(super) use paved_client::environment::{OWNER as ANNOTATION, OWNER_LABEL as L
 pub(super) use paved_client::owner::{Owner, hash};
 
 use super::access::Access;
+use super::identity::{Naming, Person};
 use super::problem::Problem;
-use super::who::{Naming, Person};
 
-/// Whom a request names, as Kubernetes calls them or as they know themselves: whoever asks, or
-/// somebody that they may act for.
+/// The owner with a name in a request, in Kubernetes' form or as a login. It is the user, or
+/// another one that the user may act for.
 pub(super) async fn named(
     naming: &Naming,
     access: &Access,
@@ -30,11 +30,11 @@ pub(super) async fn named(
     Ok(Owner::new(login, issuer, &username))
 }
 
-/// Random letters and digits that a name can hold.
+/// Random letters and digits for a name.
 pub(super) fn unique(bytes: usize) -> Result<String, Problem> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).map_err(|error| {
-        tracing::error!(%error, "no random numbers");
+        tracing::error!(%error, "the operating system returned no random numbers");
         Problem::new(
             http::StatusCode::INTERNAL_SERVER_ERROR,
             "The operating system returned no random numbers. Try again in a moment.",

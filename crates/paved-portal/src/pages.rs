@@ -1,5 +1,5 @@
-//! The pages. A build embeds pages that were built before. Without pages all other parts work, and
-//! a text describes how to build them.
+//! The pages. A build embeds pages that were built before. Without them, the rest of the portal
+//! works, and a text describes how to build them.
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -10,7 +10,7 @@ use rust_embed::{Embed, EmbeddedFile};
 use super::problem::Problem;
 
 /// The output of `npm run build`. A debug build reads the folder for each request, so it shows the
-/// last output. A release build has the output of its own time.
+/// latest output. A release build embeds the output at its build time.
 #[derive(Embed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
@@ -48,7 +48,7 @@ pub(super) fn telling(problem: &Problem) -> Option<Response> {
 
 fn told<Pages: Embed>(problem: &Problem) -> Option<Response> {
     let page = String::from_utf8(Pages::get(PAGE)?.data.into_owned()).ok()?;
-    // Its text cannot end the element around it.
+    // The text cannot close the script element.
     let problem_text = serde_json::to_string(problem).ok()?.replace('<', "\\u003c");
     let data =
         format!("<script type=\"application/json\" id=\"problem\">{problem_text}</script></head>");
@@ -80,7 +80,7 @@ fn answer<Pages: Embed>(method: &Method, path: &str, headers: &HeaderMap) -> Res
 fn file(name: &str, found: EmbeddedFile, asked: &HeaderMap) -> Response {
     let cached =
         if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
-    // Weak, as it may be sent compressed or not.
+    // A weak tag, because the file may be sent compressed or not.
     let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&found.metadata.sha256_hash()[..16]));
     let mut response = if has(asked, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// No user's pages.
+    /// Sample pages.
     #[derive(Embed)]
     #[folder = "tests/pages"]
     struct Present;
@@ -128,7 +128,7 @@ mod tests {
     #[derive(Embed)]
     #[folder = "tests/no-pages"]
     #[allow_missing = true]
-    struct Absent;
+    struct NotFound;
 
     const SCRIPT: &str = "/assets/index-0a1b2c3d.js";
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_path_leads_to_the_page_but_for_files_and_the_api() {
+    async fn every_path_except_files_and_the_api_returns_the_page() {
         for path in
             ["/", "/index.html", "/environments/team/stockpools.platform.acme.io/a.b", "/x.js"]
         {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_name_leads_out_of_the_pages() {
+    async fn names_out_of_the_pages_return_no_file() {
         for path in [
             "//etc/mtab",
             "/../main.rs",
@@ -228,14 +228,14 @@ mod tests {
         assert!(!rest.contains("alert"), "{page}");
         let data: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(data["detail"], "It says </script><script>alert(1)</script>.");
-        assert!(super::told::<Absent>(&problem).is_none());
+        assert!(super::told::<NotFound>(&problem).is_none());
     }
 
     #[tokio::test]
     async fn missing_pages_are_answered_with_the_build_command() {
-        let answer = get::<Absent>("/environments/team/ada");
+        let answer = get::<NotFound>("/environments/team/ada");
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(body(answer).await.contains("npm run build"));
-        assert_eq!(get::<Absent>(SCRIPT).status(), StatusCode::NOT_FOUND);
+        assert_eq!(get::<NotFound>(SCRIPT).status(), StatusCode::NOT_FOUND);
     }
 }

@@ -1,4 +1,4 @@
-//! The parts of the portal that handlers take, instead of the whole.
+//! The parts of the portal that handlers extract.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What goes wrong, as clients read it: problem details (RFC 9457), with the `error` field that
-//! older clients look at.
+//! Errors in the format for clients: problem details (RFC 9457), and the `error` field for older
+//! clients.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,22 +8,23 @@ use utoipa::{IntoResponses, ToSchema};
 
 use paved_client::cluster::invalid_name;
 
-/// How many violations a problem names.
+/// The maximum number of violations in a problem.
 const TOLD: usize = 50;
 
-/// The longest message about one field, in characters.
+/// The maximum length of a message about one field, in characters.
 const MESSAGE: usize = 1_000;
 
-/// The longest path of one field, in characters.
+/// The maximum length of a field's path, in characters.
 const FIELD: usize = 200;
 
-/// The longest detail, in characters. A request decides how much there could be to say about it.
+/// The maximum length of the detail, in characters. Without it, a request could cause a detail of
+/// any length.
 const DETAIL: usize = 16_000;
 
 /// The media type of a problem.
 pub(super) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// A problem; small, as most answers are none.
+/// A problem. It is boxed because most responses have none.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Problem(Box<ProblemDetails>);
@@ -77,7 +78,7 @@ pub(super) struct FieldError {
 }
 
 impl FieldError {
-    /// What is wrong with a field, as far as a problem quotes it.
+    /// An error of a field, truncated to the limits of a problem.
     pub(super) fn new(field: String, message: String) -> Self {
         Self { field: cut(field, FIELD), message: cut(message, MESSAGE) }
     }
@@ -93,7 +94,7 @@ impl std::fmt::Display for FieldError {
     }
 }
 
-/// The first characters of a text.
+/// Truncates a text.
 fn cut(mut text: String, longest: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(longest) {
         text.truncate(end);
@@ -102,11 +103,11 @@ fn cut(mut text: String, longest: usize) -> String {
     text
 }
 
-/// What any operation may answer with that asks who somebody is, or for the cluster. What the API
-/// server refuses keeps its status.
+/// The possible errors of every operation that identifies the user or contacts the cluster.
+/// Rejections by the API server keep their status.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Refusals {
+pub(super) enum ErrorResponses {
     /// The request is invalid: `errors` has the fields.
     #[response(status = 400, content_type = "application/problem+json")]
     Wrong(ProblemDetails),
@@ -125,19 +126,19 @@ pub(super) enum Refusals {
     Failed(ProblemDetails),
 }
 
-/// What is named may not be there.
+/// The error if the named object does not exist.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Absent {
+pub(super) enum NotFound {
     /// No object has this name.
     #[response(status = 404, content_type = "application/problem+json")]
-    Absent(ProblemDetails),
+    NotFound(ProblemDetails),
 }
 
-/// A body may not be taken.
+/// The errors of an invalid body.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Unfit {
+pub(super) enum UnprocessableEntity {
     /// The body is larger than 1 MiB.
     #[response(status = 413, content_type = "application/problem+json")]
     TooLarge(ProblemDetails),
@@ -149,7 +150,7 @@ pub(super) enum Unfit {
     Invalid(ProblemDetails),
 }
 
-/// What is there may be in the way.
+/// The error if the existing object conflicts.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
 pub(super) enum Conflicts {
@@ -158,16 +159,16 @@ pub(super) enum Conflicts {
     Conflict(ProblemDetails),
 }
 
-/// Somebody may have too many already.
+/// The error if a user has too many streams.
 #[derive(IntoResponses)]
 #[allow(dead_code)]
-pub(super) enum Crowded {
+pub(super) enum TooManyRequests {
     /// You have too many streams open.
     #[response(status = 429, content_type = "application/problem+json")]
-    Crowded(ProblemDetails),
+    TooManyRequests(ProblemDetails),
 }
 
-// The signature is serde's.
+// serde requires this signature.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn code<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u16(status.as_u16())
@@ -210,12 +211,12 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
-    /// The API server says nothing: neither yes nor no.
+    /// The API server does not respond.
     pub(super) fn silent() -> Self {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "The Kubernetes API does not respond.")
     }
 
-    /// Something is wrong with a field of the body.
+    /// An error of a field in the body.
     pub(super) fn field(field: &str, message: impl Into<String>) -> Self {
         let message = message.into();
         let mut problem = Self::bad_request(format!("{field}: {message}"));
@@ -223,7 +224,7 @@ impl Problem {
         problem
     }
 
-    /// What is rejected about each field, after some words. A few fields are enough to begin with.
+    /// The errors of several fields, after an introduction. Only the first fields are listed.
     pub(super) fn refused(words: &str, mut errors: Vec<FieldError>) -> Self {
         let more = errors.len().saturating_sub(TOLD);
         errors.truncate(TOLD);
@@ -238,7 +239,7 @@ impl Problem {
         problem
     }
 
-    /// The words that older clients expect in `error`; what happened goes to `details`.
+    /// Sets the `error` text for older clients. The actual error is moved to `details`.
     pub(super) fn called(mut self, error: &str) -> Self {
         self.0.details = Some(std::mem::replace(&mut self.0.error, error.to_owned()));
         self
@@ -252,14 +253,14 @@ impl Problem {
         &self.0.detail
     }
 
-    /// Another status for the same problem.
+    /// The same problem with another status.
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
         self.0.status = status;
         status.canonical_reason().unwrap_or("Problem").clone_into(&mut self.0.title);
         self
     }
 
-    /// Where and in which request it happened.
+    /// Adds the path and the ID of the request.
     pub(super) fn at(mut self, path: &str, request_id: &str) -> Self {
         path.clone_into(&mut self.0.instance);
         request_id.clone_into(&mut self.0.request_id);
@@ -268,14 +269,14 @@ impl Problem {
 }
 
 impl From<kube::Error> for Problem {
-    /// What the API server says, as it says it. What lies below HTTP goes to the log: addresses are
-    /// nobody's business.
+    /// Passes on the API server's error. Errors below HTTP are only logged, because addresses are
+    /// internal.
     fn from(error: kube::Error) -> Self {
         if let Some(message) = invalid_name(&error) {
             return Self::bad_request(message);
         }
         let kube::Error::Api(answer) = &error else {
-            tracing::warn!(error = %root(&error), "the API server does not answer");
+            tracing::warn!(error = %root(&error), "the API server does not respond");
             return Self::new(StatusCode::BAD_GATEWAY, "The Kubernetes API does not respond.");
         };
         let status = match answer.code {
@@ -295,7 +296,7 @@ impl From<kube::Error> for Problem {
     }
 }
 
-/// What lies at the bottom of an error.
+/// The innermost cause of an error.
 fn root(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(below) = cause.source() {
@@ -305,7 +306,7 @@ fn root(error: &dyn std::error::Error) -> String {
 }
 
 impl IntoResponse for Problem {
-    /// The body is written by the layer that knows the request.
+    /// A layer that knows the request writes the body.
     fn into_response(self) -> Response {
         let mut response = self.0.status.into_response();
         response.extensions_mut().insert(self);

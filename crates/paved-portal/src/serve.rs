@@ -1,6 +1,6 @@
-//! Listening: plain or by TLS, with limits on the time of clients, until the portal stops.
+//! Listens with or without TLS, with time limits for clients, until the portal stops.
 
-mod line;
+mod timeouts;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use url::Url;
 
 use super::Portal;
 use super::config::{Config, Tls};
-use super::layers;
 use super::limits::Limits;
-use super::streams::Streams;
+use super::middleware;
+use super::stream_limits::Streams;
 use crate::Failure;
-use line::Timed;
+use timeouts::Timed;
 
-/// The largest head of a request, in bytes.
+/// The maximum size of a request's head, in bytes.
 const LARGEST: usize = 64 * 1024;
 
-/// An address that is listened on.
+/// A bound address.
 pub(super) struct Listener {
     bound: TcpListener,
     address: SocketAddr,
@@ -34,11 +34,11 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Takes the address, and reads the certificate.
+    /// Binds the address, and reads the certificate.
     pub(super) async fn bind(config: &Config) -> Result<Self, Failure> {
         let taken = |error| {
             Failure::Usage(format!(
-                "--listen: found {}; it cannot be taken: {error}",
+                "--listen: found {}; could not listen on it: {error}",
                 config.listen
             ))
         };
@@ -52,12 +52,12 @@ impl Listener {
         Ok(Self { bound, address, tls })
     }
 
-    /// The address that it listens on.
+    /// The bound address.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How it is reached on this machine.
+    /// The URL of the portal on this machine.
     pub(super) fn url(&self) -> Url {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let host = if self.address.ip().is_unspecified() {
@@ -70,14 +70,15 @@ impl Listener {
         url.unwrap_or_else(|_| unreachable!("{scheme}://{host} is a URL"))
     }
 
-    /// Serves until `stop` is done. Then streams are told, and requests may end.
+    /// Serves until `stop` completes. Then streams are notified, and requests may end.
     pub(super) async fn serve(
         self,
         portal: Portal,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), Failure> {
         let limits = portal.limits;
-        let service = layers::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
+        let service =
+            middleware::router(&portal).into_make_service_with_connect_info::<SocketAddr>();
         let handle = Handle::new();
         let streams = Arc::clone(&portal.streams);
         let stopping = tokio::spawn(stopping(stop, handle.clone(), streams, limits.shutdown));
@@ -102,31 +103,31 @@ impl Listener {
         };
         stopping.abort();
         ended?;
-        // WebSockets are no connections of the server's any more: only here are their last words
-        // waited for.
+        // The server no longer tracks WebSockets as connections, so their final messages are
+        // awaited here.
         if timeout(limits.shutdown, portal.streams.closed()).await.is_err() {
-            tracing::warn!("some streams are cut off");
+            tracing::warn!("some streams did not end in time");
         }
         tracing::info!("stopped");
         Ok(())
     }
 }
 
-/// Takes as many open files as the process may have, and says how many: each line is one, and many
-/// a node begins with 1,024.
+/// Raises the limit of open files to the process's maximum, and returns it. Each connection needs
+/// one. On many nodes, the initial limit is 1,024.
 fn take_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, most) {
         Ok(()) => limit.maximum,
         Err(error) => {
-            tracing::warn!(%error, "no more files can be open than at the start");
+            tracing::warn!(%error, "could not raise the limit of open files");
             limit.current
         }
     }
 }
 
-/// Limits how long clients may take, and how much they may send before they are heard.
+/// Limits the duration and the size of a request's head.
 fn limit(builder: &mut Builder<TokioExecutor>, limits: &Limits) {
     let head = limits.request_head;
     builder.http1().timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LARGEST);
@@ -143,7 +144,9 @@ pub(super) async fn signalled() {
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
-        tracing::warn!("signals cannot be heard: the portal stops without a word to its streams");
+        tracing::warn!(
+            "could not handle signals: at its end, the portal does not notify its streams"
+        );
         return std::future::pending().await;
     };
     tokio::select! {
@@ -174,13 +177,13 @@ async fn certificate(tls: &Tls) -> Result<RustlsConfig, Failure> {
     })
 }
 
-/// Reads the certificate again and again: whoever renews it writes the file.
+/// Rereads the certificate periodically, because renewals replace the file.
 async fn renew(rustls: RustlsConfig, config: Arc<Config>, period: Duration) {
     let Some(tls) = &config.tls else { return };
     loop {
         tokio::time::sleep(period).await;
         if let Err(error) = rustls.reload_from_pem_file(&tls.cert, &tls.key).await {
-            tracing::warn!(%error, "the certificate cannot be read again: the old one stays");
+            tracing::warn!(%error, "could not reload the certificate: the portal keeps the previous certificate");
         }
     }
 }

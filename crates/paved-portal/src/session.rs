@@ -1,5 +1,4 @@
-//! Sessions: an encrypted cookie, and nothing on the server but the list of those that were ended
-//! early.
+//! Sessions are encrypted cookies. The server stores only a list of sessions that were ended early.
 
 mod revoked;
 
@@ -16,21 +15,21 @@ use url::Url;
 pub(super) use revoked::Revoked;
 
 use super::config::Oidc;
+use super::identity::{Credential, Person};
 use super::owner;
 use super::problem::Problem;
-use super::who::{Credential, Person};
 
-/// The session's cookie. A name that begins so is taken by browsers from this host alone, over TLS,
-/// for all of its paths.
+/// The session's cookie. Because of its prefix, browsers accept it only from this host, over TLS,
+/// and for all paths.
 pub(super) const COOKIE: &str = "__Host-paved-session";
 
-/// The largest cookie that every browser keeps, in bytes, with its name and attributes.
+/// The maximum size of a cookie that every browser accepts, in bytes, with its name and attributes.
 const LARGEST: usize = 4000;
 
-/// What a session's cookie holds, encrypted.
+/// The encrypted contents of a session's cookie.
 #[derive(Serialize, Deserialize)]
 struct Session {
-    /// Random: a sign-in always makes another one.
+    /// A random ID. Each sign-in creates a new one.
     id: String,
     issuer: String,
     username: String,
@@ -41,7 +40,7 @@ struct Session {
 }
 
 impl Session {
-    /// What is noted of it when it ends: as long as its id, and nobody's to go back from.
+    /// The hash for the list of ended sessions. The ID cannot be derived from it.
     fn hash(&self) -> String {
         owner::hash(&[&self.id], 16)
     }
@@ -49,7 +48,7 @@ impl Session {
 
 /// The sessions of a portal.
 pub(super) struct Sessions {
-    /// The first one encrypts.
+    /// The first key encrypts.
     keys: Vec<Key>,
     ttl: SignedDuration,
     groups_prefix: String,
@@ -57,9 +56,9 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// For a portal at this URL, where one is configured.
+    /// Sessions of a portal, with its URL if one is configured.
     pub(super) fn new(oidc: &Oidc, public_url: Option<&Url>, revoked: Revoked) -> Self {
-        // The configuration has seen to it that each is long enough.
+        // The configuration has checked the length of each key.
         let keys = oidc.session_keys.iter().filter(|key| key.len() >= 32);
         let keys = keys.map(|key| bound(key, oidc, public_url));
         Self {
@@ -71,7 +70,7 @@ impl Sessions {
         }
     }
 
-    /// Whose session comes with a request, if it still counts.
+    /// The user of the session in a request, if the session is valid.
     pub(super) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
         let session = self.session(headers)?;
         let credential = Credential::Session {
@@ -95,7 +94,7 @@ impl Sessions {
         (!over && !ended && self.revoked.is_known()).then_some(session)
     }
 
-    /// The cookie of a new session.
+    /// The cookie for a new session.
     pub(super) fn begin(
         &self,
         issuer: &str,
@@ -121,15 +120,14 @@ impl Sessions {
         })
     }
 
-    /// Ends the session that comes with a request, everywhere.
+    /// Ends the session in a request, in all replicas.
     pub(super) async fn end(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let Some(session) = self.session(headers) else { return Ok(()) };
         self.revoke(&session).await
     }
 
-    /// Ends the session that a browser had before somebody signed in, where it is another's: nobody
-    /// goes on in that. One's own goes on to its end, as other pages of this browser follow the
-    /// stream under it.
+    /// Ends another user's session in the same browser after a sign-in, so that it cannot be
+    /// continued. The user's own earlier session remains, because other tabs use its stream.
     pub(super) async fn end_of_others(
         &self,
         headers: &HeaderMap,
@@ -151,7 +149,7 @@ impl Sessions {
         self.revoked.add(&session.hash(), &person, session.expires).await
     }
 
-    /// An encrypted cookie; `None` where browsers would not keep it.
+    /// An encrypted cookie. `None` if it is too large for browsers.
     pub(super) fn seal<T: Serialize>(
         &self,
         name: &'static str,
@@ -173,7 +171,7 @@ impl Sessions {
         HeaderValue::from_str(&cookie).map(Some).map_err(|_| broken())
     }
 
-    /// What an encrypted cookie holds.
+    /// The contents of an encrypted cookie.
     pub(super) fn open<T: DeserializeOwned>(
         &self,
         headers: &HeaderMap,
@@ -183,7 +181,7 @@ impl Sessions {
         let sent: Vec<Cookie<'_>> = sent.flat_map(Cookie::split_parse).flatten().collect();
         let mut named = sent.into_iter().filter(|cookie| cookie.name() == name);
         let cookie = named.next()?.into_owned();
-        // Two of one name: somebody put one beside ours.
+        // Two cookies with the same name: another site may have set one.
         if named.next().is_some() {
             return None;
         }
@@ -193,8 +191,9 @@ impl Sessions {
     }
 }
 
-/// The key of one portal's cookies. Portals that share a key file still tell their sessions apart:
-/// by whom the provider knows people, and by what Kubernetes calls them.
+/// The key of one portal's cookies. It is derived from the portal's settings for the provider and
+/// for names in Kubernetes. Portals with the same key file therefore do not accept each other's
+/// sessions.
 fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
     let Oidc {
         issuer,
@@ -223,7 +222,7 @@ fn bound(key: &[u8], oidc: &Oidc, public_url: Option<&Url>) -> Key {
     Key::derive_from(&hash.finalize())
 }
 
-/// A cookie that scripts cannot read, and that is sent over TLS only, and not with other sites'
+/// A cookie that scripts cannot read. Browsers send it only over TLS, and not with other sites'
 /// writes.
 fn attributes(name: &'static str, value: String, ttl: SignedDuration) -> Cookie<'static> {
     let age = cookie::time::Duration::seconds(ttl.as_secs());
@@ -236,7 +235,7 @@ fn attributes(name: &'static str, value: String, ttl: SignedDuration) -> Cookie<
         .build()
 }
 
-/// Takes a cookie away.
+/// Removes a cookie.
 pub(super) fn removed(name: &'static str) -> Option<HeaderValue> {
     HeaderValue::from_str(&attributes(name, String::new(), SignedDuration::ZERO).to_string()).ok()
 }
@@ -296,10 +295,10 @@ mod tests {
         for (before, after) in [(old, added), (added, both), (both, new)] {
             assert!(
                 opens(before, after) && opens(after, before),
-                "{before:?} is there beside {after:?}"
+                "{before:?} runs together with {after:?}"
             );
         }
-        assert!(!opens(old, both), "a key comes first only once all replicas have it");
+        assert!(!opens(old, both), "a key may be first only after all replicas have it");
         assert!(!opens(new, old));
     }
 
@@ -319,11 +318,11 @@ mod tests {
         let (first, second) = (sent(&begin(&sessions)), sent(&begin(&sessions)));
         sessions.end(&first).await.unwrap();
         assert!(sessions.person(&first).is_none());
-        assert!(sessions.person(&second).is_some(), "another session of the same person goes on");
+        assert!(sessions.person(&second).is_some(), "another session of the same user remains");
     }
 
     #[test]
-    fn a_second_cookie_of_the_same_name_counts_as_none() {
+    fn second_cookie_of_the_same_name_is_rejected() {
         let sessions = sessions(&[1]);
         let mut headers = sent(&begin(&sessions));
         headers.append(header::COOKIE, HeaderValue::from_static("__Host-paved-session=x"));
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_groups_are_said() {
+    fn too_many_groups_are_reported() {
         let groups = (0..500).map(|number| format!("group-{number}")).collect();
         assert!(
             sessions(&[1])

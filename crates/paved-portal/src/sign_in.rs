@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Sign-in and sign-out.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use url::Url;
 use utoipa::IntoParams;
 
 use super::access::Access;
-use super::acting::Acting;
 use super::config::{Auth, Config};
 use super::extract::Query;
+use super::impersonation::Impersonation;
 use super::limits::Limits;
 use super::oidc::{Begun, Provider};
-use super::problem::{Absent, Problem, Refusals};
+use super::problem::{ErrorResponses, NotFound, Problem};
 use super::session::{COOKIE, Sessions, removed};
 
-/// The cookie of a sign-in that has begun.
+/// The cookie of a started sign-in.
 const BEGUN: &str = "__Host-paved-sign-in";
 
 #[derive(Deserialize, IntoParams)]
@@ -41,14 +41,14 @@ pub(super) struct Callback {
     error: Option<String>,
 }
 
-/// Signs people in by the OpenID provider.
+/// Signs users in with the OpenID provider.
 #[derive(Clone)]
 pub(super) struct SignIn {
-    /// The provider and the sessions; `None` with `--auth none`.
+    /// The provider and the sessions. `None` with `--auth none`.
     pub(super) oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
     pub(super) config: Arc<Config>,
     pub(super) public_url: Url,
-    pub(super) acting: Arc<Acting>,
+    pub(super) acting: Arc<Impersonation>,
     pub(super) access: Arc<Access>,
     pub(super) limits: Limits,
 }
@@ -68,7 +68,7 @@ impl SignIn {
 
 /// Sign in: redirects to the provider, which returns to the portal.
 #[utoipa::path(get, path = "/auth/sign-in", operation_id = "signIn", tag = "sign-in", params(Return),
-    responses((status = 303, description = "Redirects to the provider."), Refusals, Absent))]
+    responses((status = 303, description = "Redirects to the provider."), ErrorResponses, NotFound))]
 pub(super) async fn begin(
     State(sign_in): State<SignIn>,
     Query(query): Query<Return>,
@@ -78,7 +78,7 @@ pub(super) async fn begin(
     let patience = SignedDuration::try_from(sign_in.limits.sign_in).unwrap_or(SignedDuration::MAX);
     let expires = Timestamp::now().as_second().saturating_add(patience.as_secs());
     let (url, mut begun) = provider.begin(oidc, path, expires).await?;
-    // Browsers drop a cookie that is too long: then as much of the way back is kept as fits.
+    // Browsers drop a cookie that is too long. So the return path is shortened until it fits.
     let whole = std::mem::take(&mut begun.path);
     let bare = whole.split('?').next().unwrap_or_default();
     for path in [whole.as_str(), bare, "/"] {
@@ -94,7 +94,7 @@ pub(super) async fn begin(
 
 /// The address to which the provider returns the browser.
 #[utoipa::path(get, path = "/auth/callback", operation_id = "finishSignIn", tag = "sign-in", params(Callback),
-    responses((status = 303, description = "Signed in: redirects to the requested page."), Refusals, Absent))]
+    responses((status = 303, description = "Signed in: redirects to the requested page."), ErrorResponses, NotFound))]
 pub(super) async fn finish(
     State(sign_in): State<SignIn>,
     headers: HeaderMap,
@@ -110,7 +110,7 @@ pub(super) async fn finish(
         )
     })?;
     let (Some(code), Some(state)) = (query.code, query.state) else {
-        let why = query.error.unwrap_or_else(|| "nothing".to_owned());
+        let why = query.error.unwrap_or_else(|| "unspecified".to_owned());
         let why: String = why.chars().filter(char::is_ascii_graphic).take(80).collect();
         return Err(Problem::forbidden(format!(
             "The sign-in provider rejected the sign-in with the error {why}."
@@ -118,9 +118,10 @@ pub(super) async fn finish(
     };
     let path = begun.path.clone();
     let identity = provider.finish(oidc, begun, &state, code).await?;
-    // A cookie has no room for groups that would not count.
+    // The cookie has no room for groups without effect.
     let groups = sign_in.acting.groups(&sign_in.access, &identity.groups).await?;
-    // It has ended here; where the other replicas cannot be told, the log says so.
+    // The session has ended in this replica. If the other replicas cannot be notified, this has
+    // been logged.
     let _ = sessions.end_of_others(&headers, &oidc.issuer, &identity.username).await;
     let cookie = sessions.begin(&oidc.issuer, &identity.username, &identity.login, groups)?;
     tracing::info!(user = identity.username, "signed in");
@@ -129,7 +130,7 @@ pub(super) async fn finish(
 
 /// Sign out: ends the session and its streams in all tabs and replicas.
 #[utoipa::path(post, path = "/auth/sign-out", operation_id = "signOut", tag = "sign-in",
-    responses((status = 204, description = "Signed out."), Refusals, Absent))]
+    responses((status = 204, description = "Signed out."), ErrorResponses, NotFound))]
 pub(super) async fn sign_out(
     State(sign_in): State<SignIn>,
     headers: HeaderMap,
@@ -157,7 +158,7 @@ fn redirect<const N: usize>(to: &str, cookies: [Option<HeaderValue>; N]) -> Resp
     response
 }
 
-/// A path of the portal's own, as browsers read it; anything else becomes the first page.
+/// A path of the portal, as browsers interpret it. Any other path becomes `/`.
 fn safe_path(public_url: &Url, path: &str) -> String {
     let joined = path.starts_with('/').then(|| public_url.join(path).ok()).flatten();
     let own = joined.filter(|url| url.origin() == public_url.origin() && url.username().is_empty());
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn return_path_never_leaves_the_portal() {
+    fn return_path_is_always_a_path_of_the_portal() {
         let portal = Url::parse("https://portal.example.org").unwrap();
         assert_eq!(safe_path(&portal, "/environments/ada?tab=yaml"), "/environments/ada?tab=yaml");
         for evil in [

@@ -1,4 +1,4 @@
-//! The person who sends a request, by a session or by a token of Kubernetes.
+//! The user of a request, identified by a session or by a Kubernetes token.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use super::access::Access;
-use super::acting::Acting;
-use super::bearer::Bearers;
+use super::identity::{Person, Token};
+use super::impersonation::Impersonation;
 use super::problem::Problem;
 use super::session::Sessions;
-use super::who::{Person, Token};
+use super::token_auth::TokenAuth;
 
-/// The token of an `Authorization: Bearer` header. Another scheme is a mistake, as it would be
-/// ignored otherwise.
+/// The token of an `Authorization: Bearer` header. Another scheme is an error, because ignoring it
+/// would hide a mistake.
 fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let token = value.to_str().ok().and_then(|text| {
@@ -31,18 +31,19 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Token>, Problem> {
     }
 }
 
-/// Finds out who sends a request.
+/// Identifies the users of requests.
 #[derive(Clone)]
 pub(super) struct Callers {
-    pub(super) bearers: Arc<Bearers>,
-    /// Without an OpenID provider, everybody is the kubeconfig's own user.
+    pub(super) bearers: Arc<TokenAuth>,
+    /// The sessions. Without an OpenID provider, every caller is the kubeconfig's own user.
     pub(super) sessions: Option<Arc<Sessions>>,
-    pub(super) acting: Arc<Acting>,
+    pub(super) acting: Arc<Impersonation>,
     pub(super) access: Arc<Access>,
 }
 
 impl Callers {
-    /// Who asks, as far as the request itself says, and as far as the portal may act for them.
+    /// The user of a request, with only the groups that the portal may act for. `None` without a
+    /// credential.
     pub(super) async fn person(&self, headers: &HeaderMap) -> Result<Option<Arc<Person>>, Problem> {
         if let Some(token) = bearer(headers)? {
             return self.bearers.person(&token).await.map(Some);

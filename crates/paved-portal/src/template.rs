@@ -1,9 +1,9 @@
 //! The template for the namespaces of new environments, and Kubernetes names made from texts.
 
-use super::who::Person;
+use super::identity::Person;
 
-/// The longest name of a namespace.
-pub(super) const LONGEST: usize = 63;
+/// The maximum length of a namespace's name.
+pub(super) const MAX_NAMESPACE_LEN: usize = 63;
 
 /// `team-{group}`, `{user}`: text with placeholders.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// Parses a template. The error says what is allowed.
+    /// Parses a template. The error describes valid templates.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let plain = text.replace("{group}", "g").replace("{user}", "u");
         if slug(&plain) == plain && !plain.is_empty() {
@@ -23,7 +23,7 @@ impl Template {
             .to_owned())
     }
 
-    /// The namespaces that it means for a person, in the order of their groups.
+    /// The user's namespaces for this template, in the order of the user's groups.
     pub(super) fn namespaces(&self, person: &Person) -> Vec<String> {
         let text = self.text.replace("{user}", &slug(person.login()));
         let mut all: Vec<String> = if text.contains("{group}") {
@@ -31,13 +31,16 @@ impl Template {
         } else {
             vec![text]
         };
-        all.retain(|name| !name.is_empty() && name.len() <= LONGEST && slug(name) == *name);
+        all.retain(|name| {
+            !name.is_empty() && name.len() <= MAX_NAMESPACE_LEN && slug(name) == *name
+        });
         all.dedup();
         all
     }
 }
 
-/// A text as a name in Kubernetes: small letters, digits, and a dash for everything between.
+/// Converts a text to a Kubernetes name: lowercase letters and digits, with a dash for each run of
+/// other characters.
 pub(super) fn slug(text: &str) -> String {
     let mut name = String::new();
     for letter in text.chars().flat_map(char::to_lowercase) {

@@ -1,4 +1,4 @@
-//! What is composed of an environment, slot by slot, and how that changes.
+//! The resources that an environment composes, by slot, and their changes.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use serde_json::Value;
 use simulator::core::{Rendered, rendered};
 use simulator::provider::{Pace, Provider};
 
-use crate::discreet::without_secrets;
+use crate::redact::without_secrets;
 use crate::subject::Subject;
 use crate::{Rejected, function};
 
-/// More turns than any environment needs.
+/// The maximum number of iterations. No environment needs as many.
 const LIMIT: usize = 200;
 
 /// The resource of each slot, without secrets.
 pub type Slots = BTreeMap<String, Value>;
 
-/// What the function composes now.
+/// The resources that the function composes for the current state.
 pub fn slots(subject: &Subject, now: Timestamp) -> Result<Slots, Rejected> {
     let mut slots = Slots::new();
     for mut resource in render(subject, now)?.resources {
@@ -32,7 +32,7 @@ pub fn slots(subject: &Subject, now: Timestamp) -> Result<Slots, Rejected> {
     Ok(slots)
 }
 
-/// Slot and kind of all that will be composed sooner or later.
+/// Slot and kind of all resources that will be composed over time.
 pub fn parts(subject: &Subject, now: Timestamp) -> Result<Vec<(String, String)>, Rejected> {
     let composite = render(subject, now)?.composite;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -45,7 +45,7 @@ fn render(subject: &Subject, now: Timestamp) -> Result<Rendered, Rejected> {
     rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))
 }
 
-/// The random numbers are the same each time: what is generated is no change.
+/// The random numbers are always the same, so that generated values do not appear as changes.
 fn answer(subject: &Subject, now: Timestamp) -> Result<RunFunctionResponse, Rejected> {
     let mut random = |buffer: &mut [u8]| buffer.fill(7);
     let outside = Outside { now, random: &mut random };
@@ -55,7 +55,7 @@ fn answer(subject: &Subject, now: Timestamp) -> Result<RunFunctionResponse, Reje
     Ok(response)
 }
 
-/// Lets core and the clouds of a preview take turns until no more changes.
+/// Alternates between Crossplane and the fake clouds until the objects no longer change.
 pub fn settle(subject: &mut Subject, now: Timestamp) -> Result<(), Rejected> {
     let mut provider = Provider::new(Pace::Instant);
     for _ in 0..LIMIT {

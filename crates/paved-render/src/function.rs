@@ -1,4 +1,4 @@
-//! The function, run in this process.
+//! Runs the function in this process.
 
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::diagnosis::Code;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use simulator::core::{RunError, World};
 
 use crate::Written;
-use crate::discreet::{as_written, fatal_violation};
+use crate::redact::{as_written, fatal_violation};
 
-/// What is said of a GPU workspace that no network may reach.
-pub const CLOSED: &str = "nobody can connect by SSH, because no network is allowed. Add networks to \
+/// Advice for a GPU workspace without an allowed network.
+pub const CLOSED: &str = "SSH is closed, because no network is allowed. Add networks to \
                           spec.parameters.allowedCidrs, or use `paved connect`, which then uses AWS \
                           Session Manager";
 
-/// Runs the function on a world as core would, with the operating system's random numbers.
+/// Runs the function on a world as Crossplane would, with the operating system's random numbers.
 pub fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctionResponse, String> {
     let mut broken = None;
     let mut random = |buffer: &mut [u8]| broken = getrandom::fill(buffer).err().or(broken);
@@ -24,7 +24,7 @@ pub fn answer(world: &World, input: &Value, now: Timestamp) -> Result<RunFunctio
     broken.map_or(Ok(response), |error| Err(format!("no random numbers: {error}")))
 }
 
-/// The same with random numbers of the caller's.
+/// Runs the function with the caller's random numbers.
 pub fn answer_with(
     world: &World,
     input: &Value,
@@ -36,8 +36,8 @@ pub fn answer_with(
     })
 }
 
-/// Why a response composes nothing, in one line: all its fatal results, which quote numbers as they
-/// are written.
+/// All fatal results of a response in one line, with numbers as written. `None` if no result is
+/// fatal.
 pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String> {
     let fatal = response.results.iter().filter(|result| result.severity() == Severity::Fatal);
     let quoted = |message: &str| as_written(fatal_violation(message), written).to_string();
@@ -45,7 +45,7 @@ pub fn fatal(response: &RunFunctionResponse, written: &Written) -> Option<String
     if messages.is_empty() { None } else { Some(messages.join("; also ")) }
 }
 
-/// What a user should know of a composed environment, although nothing is wrong with it.
+/// Advice for the user of a valid environment.
 pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static str> {
     let kind = world.composite()["kind"].as_str().unwrap_or_default();
     let slots = &response.desired.as_ref()?.resources;
@@ -53,7 +53,7 @@ pub fn advice(world: &World, response: &RunFunctionResponse) -> Option<&'static 
     (!slots.is_empty() && is_closed).then_some(CLOSED)
 }
 
-/// Whether what is refused is the platform team's.
+/// Whether the function rejects the Settings, which belong to the platform team.
 pub fn is_about_settings(response: &RunFunctionResponse) -> bool {
     let of_settings = Code::InvalidSettings.to_string();
     let condition = response.conditions.iter().find(|condition| condition.r#type == CONDITION);

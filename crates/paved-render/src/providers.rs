@@ -1,9 +1,10 @@
-//! The kinds of the providers that our Compositions compose, and the packages that serve them.
+//! The provider kinds in our Compositions, and the packages that serve them.
 
 use function_paved_road::apis::{AnyApi, Flavour};
 use function_paved_road::models::{KINDS, Kind, Provider, Scope};
 
-/// What an API composes of which services: for everybody, in claims only, and for some choices.
+/// The provider services that an API composes: always, only in the claims API, and only for some
+/// options.
 struct Needs {
     api: &'static str,
     always: &'static [Service],
@@ -11,16 +12,16 @@ struct Needs {
     sometimes: &'static [Service],
 }
 
-/// A provider, and which of its packages.
+/// A provider and one of its packages.
 type Service = (Provider, &'static str);
 
 const OBJECTS: Service = (Provider::Kubernetes, "");
 
-/// Kinds of those packages that an API does not compose.
+/// Kinds in those packages that an API does not compose.
 const NOT_COMPOSED: [(&str, &str); 2] =
     [("virtual-environment", "InstanceProfile"), ("virtual-environment", "RolePolicy")];
 
-/// Kinds that only environments of an earlier schema revision have.
+/// Kinds in environments of an earlier schema revision only.
 const EARLIER: [(&str, &str); 1] = [("gpu-workspace", "RolePolicyAttachment")];
 
 /// Kinds that an environment has only while it is stopped or started.
@@ -68,7 +69,7 @@ const NEEDS: [Needs; 5] = [
     },
 ];
 
-/// The kinds of providers that an API composes, and whether for everybody.
+/// The provider kinds that an API composes. The flag says whether all environments need the kind.
 pub fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)> {
     let Some(needs) = NEEDS.iter().find(|needs| needs.api == api.info().name) else {
         return Vec::new();
@@ -90,7 +91,7 @@ pub fn composed(api: &dyn AnyApi, flavour: Flavour) -> Vec<(&'static Kind, bool)
     needed.chain(needs.sometimes.iter().flat_map(|service| of(service, false))).collect()
 }
 
-/// Where what is composed of it lives.
+/// The scope of the resources that an API composes.
 pub fn scope(flavour: Flavour) -> Scope {
     match flavour {
         Flavour::Claims => Scope::LegacyCluster,
@@ -111,8 +112,7 @@ pub fn package(kind: &Kind) -> String {
     }
 }
 
-/// The packages that a kind cannot do without: the one that serves it, and the one that its family
-/// shares.
+/// The packages that a kind needs: its own, and the one shared by its family.
 pub fn packages(kind: &Kind) -> Vec<String> {
     let family = match kind.provider {
         Provider::Aws => Some("provider-family-aws"),
@@ -134,7 +134,8 @@ mod tests {
 
     use super::*;
 
-    /// A provider's own, of which every package of it has the configs.
+    /// Whether a provider's package serves the object's kind. Provider configs are excluded,
+    /// because every package of a provider serves them.
     fn is_composed(object: &serde_json::Value) -> bool {
         Package::serving(group_of(object)).is_some() && object["kind"] != "ProviderConfig"
     }

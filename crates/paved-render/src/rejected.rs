@@ -1,13 +1,13 @@
 //! The failure of a rendering.
 
-/// The function composes nothing of an environment.
+/// The function rejects an environment.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {message}")]
 pub struct Rejected {
-    /// File, kind and name.
+    /// The file, kind and name.
     pub what: String,
     /// The message of the function or of Crossplane.
     pub message: String,
-    /// Warnings of the function, which may name the cause.
+    /// Warnings of the function. They may describe the cause.
     pub warnings: Vec<String>,
 }

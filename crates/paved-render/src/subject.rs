@@ -1,10 +1,10 @@
-//! One claim or XR, checked, and the world around it.
+//! One validated claim or XR, and the simulated world around it.
 
+mod coerce;
 pub mod kind;
 pub mod observed;
+pub mod pipeline_step;
 pub mod placeholder;
-mod readable;
-pub mod step;
 
 use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::{RunFunctionResponse, Severity};
@@ -12,33 +12,33 @@ use k8s_schema::{Schemas, Violation};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
-use crate::discreet::discreet;
+use crate::redact::redacted;
 use crate::{Rejected, Written, function};
 use kind::Target;
 use observed::{Observed, Whose};
-use step::Step;
+use pipeline_step::Step;
 
-/// One claim or XR, checked, and the world around it.
+/// One validated claim or XR, and the simulated world around it.
 pub struct Subject {
-    /// File, kind and name, for messages.
+    /// The file, kind and name, for messages.
     pub title: String,
-    /// Namespace and name of the claim, if it is one.
+    /// The namespace and name of the claim. `None` for a composite.
     pub claim: Option<String>,
     /// The step of the Composition that composes it.
     pub step: Step,
-    /// The composite, and what is observed of it.
+    /// The composite and its observed resources.
     pub world: World,
-    /// How the document's numbers are written.
+    /// The document's numbers as written.
     written: Written,
 }
 
 /// A claim or an XR with its defaults, as an API server would store it.
 pub struct Stored {
-    /// The API, and the form of the document.
+    /// The API and the type of the document.
     pub target: Target,
     /// The document with its defaults.
     pub object: Value,
-    /// Everything that an API server would refuse, without secrets.
+    /// All violations for which an API server would reject the document, without secrets.
     pub violations: Vec<Violation>,
     xrd: Value,
 }
@@ -49,12 +49,13 @@ impl Subject {
         Rejected { what: self.title.clone(), message, warnings: Vec::new() }
     }
 
-    /// The same subject from a file, with the numbers as the file has them.
+    /// The same subject with the numbers as written in its file.
     pub fn written(self, written: Written) -> Self {
         Self { written, ..self }
     }
 
-    /// Refuses a response with fatal results; what the function warns of may be the cause.
+    /// Rejects a response with fatal results. The function's warnings are included, because they
+    /// may describe the cause.
     pub fn check(&self, response: &RunFunctionResponse) -> Result<(), Rejected> {
         let Some(fatal) = function::fatal(response, &self.written) else { return Ok(()) };
         let warnings =
@@ -64,7 +65,7 @@ impl Subject {
     }
 }
 
-/// A composite, and what is observed of it.
+/// A composite and its observed resources.
 pub type Surrounded = (Value, Vec<Value>);
 
 impl Stored {
@@ -74,7 +75,8 @@ impl Stored {
         Self::in_flavour(document, seen, None)
     }
 
-    /// The same where somebody knows the flavour of a kind that the document leaves open.
+    /// The same, where the caller knows whether an ambiguous kind is in the claims API or the
+    /// namespaced API.
     pub fn in_flavour(
         document: &Value,
         seen: &Observed,
@@ -94,7 +96,7 @@ impl Stored {
             if target.is_namespaced() {
                 metadata.entry("namespace").or_insert_with(|| json!("default"));
             } else {
-                // As an API server does with what is cluster-scoped.
+                // An API server does the same for cluster-scoped kinds.
                 metadata.remove("namespace");
             }
         }
@@ -106,20 +108,20 @@ impl Stored {
             violations.sort();
         }
         let violations =
-            violations.into_iter().map(|violation| discreet(violation, &object)).collect();
+            violations.into_iter().map(|violation| redacted(violation, &object)).collect();
         Ok(Self { target, object, violations, xrd })
     }
 
-    /// Makes of the spec what the function can read, so that what a schema refuses hides nothing of
-    /// what the function does.
+    /// Makes the spec readable for the function. Otherwise the schema's violations would hide the
+    /// function's.
     pub fn make_readable(&mut self) {
         let Ok(schemas) = Schemas::new([&self.xrd]) else { return };
         if let Some(definition) = schemas.for_object(&self.object) {
-            readable::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
+            coerce::make(&mut self.object["spec"], &definition.schema()["properties"]["spec"]);
         }
     }
 
-    /// The composite, which core makes of a claim, and what is observed of it.
+    /// The composite, which Crossplane creates from a claim, and its observed resources.
     pub fn composite(&self, seen: &Observed) -> Result<Surrounded, Vec<Violation>> {
         let mut object = self.object.clone();
         let whose = whose(&self.target, &self.object);
@@ -137,7 +139,7 @@ impl Stored {
         Ok((object, around))
     }
 
-    /// The composite in its world, where a step composes it.
+    /// The subject with its composite and world, composed by a step.
     pub fn among(&self, (composite, seen): Surrounded, step: Step, title: String) -> Subject {
         let claim = self.target.is_claim.then(|| {
             let part = |key: &str| self.object["metadata"][key].as_str().unwrap_or_default();
@@ -152,7 +154,7 @@ impl Stored {
     }
 }
 
-/// What tells a claim or a composite from every other.
+/// The identity of a claim or composite.
 fn whose<'a>(target: &'a Target, object: &'a Value) -> Whose<'a> {
     let part = |key: &str| object["metadata"][key].as_str();
     Whose { target, namespace: part("namespace"), name: part("name").unwrap_or_default() }

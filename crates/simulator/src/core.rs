@@ -1,9 +1,9 @@
-//! Crossplane core's part around a function, as core 2.3.4 plays it.
+//! Simulates Crossplane 2.3.4 around a function.
 //!
-//! A [`World`] is what core knows of one composite resource: the XR, its composed resources, their
-//! secrets, and what a function may require. [`World::run`] runs a function as core would,
-//! [`World::apply`] applies its answer, and [`rendered`] is what `crossplane composition render -x
-//! -r` prints of it.
+//! A [`World`] is Crossplane's state of one composite resource: the XR, its composed resources,
+//! their Secrets, and the resources that a function may require. [`World::run`] runs a function as
+//! Crossplane would, and [`World::apply`] applies its response. [`rendered`] is the output of
+//! `crossplane composition render -x -r` for the response.
 
 mod apply;
 mod claim;
@@ -31,27 +31,27 @@ pub use render::{Rendered, rendered};
 pub use request::RunError;
 pub use status::{Event, Severity};
 
-/// What core knows of one composite resource.
+/// Crossplane's state of one composite resource.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// The composite resource as core holds it.
+    /// The composite resource in its current state.
     composite: Value,
-    /// The composite resource as it was handed in, before core touched it.
+    /// The composite resource as passed to [`World::new`].
     given: Value,
     scope: Scope,
     /// Composed resources by slot.
     resources: BTreeMap<String, Value>,
-    /// What was applied last, by slot: the fields that are ours.
+    /// The last applied fields by slot. These fields are ours.
     applied: BTreeMap<String, Value>,
-    /// Secrets that no slot holds, by namespace and name.
+    /// Secrets outside of slots, by namespace and name.
     secrets: BTreeMap<(String, String), Value>,
-    /// What a function may require: EnvironmentConfigs, Namespaces.
+    /// Documents that a function may require: EnvironmentConfigs, Namespaces.
     others: Vec<Value>,
     /// The step that runs the function, for results.
     step: String,
-    /// The keys that the XRD lets out of the connection details; none means all.
+    /// The keys of connection details that the XRD allows. An empty list allows all.
     connection_keys: Vec<String>,
-    /// Whether core has told that it selected the Composition.
+    /// Whether the event for the selected Composition was recorded.
     announced: bool,
     now: Timestamp,
 }
@@ -60,9 +60,8 @@ pub struct World {
 pub type ConnectionDetails = BTreeMap<String, Vec<u8>>;
 
 impl World {
-    /// A world where nothing but the composite resource exists. One without a uid gets the one that
-    /// `composition render` gives it, one without an observed composition stays so until
-    /// [`World::select`].
+    /// A world with only the composite resource. A missing UID is set to the UID that `composition
+    /// render` uses. A missing Composition reference remains missing until [`World::select`].
     pub fn new(composite: Value) -> Self {
         let scope = Scope::from_composite(&composite);
         let mut world = Self {
@@ -82,10 +81,10 @@ impl World {
         world
     }
 
-    /// A world from files: the XR, and the documents beside it. A document with the annotation
-    /// `crossplane.io/composition-resource-name` is a composed resource; a Secret without it
-    /// belongs to whatever names it in `writeConnectionSecretToRef`; anything else may be required
-    /// by a function.
+    /// A world from files: the XR and other documents. A document with the annotation
+    /// `crossplane.io/composition-resource-name` is a composed resource. A Secret without it
+    /// belongs to the object that names it in `writeConnectionSecretToRef`. A function may require
+    /// any other document.
     pub fn from_documents(composite: Value, documents: impl IntoIterator<Item = Value>) -> Self {
         let mut world = Self::new(composite);
         for document in documents {
@@ -103,8 +102,8 @@ impl World {
         world
     }
 
-    /// Takes what core takes from the Composition: the reference to it, the name of its first step,
-    /// and where XRs' connection secrets go.
+    /// Applies the Composition as Crossplane does: the reference to it, the name of its first step,
+    /// and the namespace of XRs' connection Secrets.
     pub fn select(mut self, composition: &Value) -> Self {
         let name = text(composition, &["metadata", "name"]).unwrap_or_default();
         self.set_machinery("compositionRef", json!({"name": name}));
@@ -122,7 +121,7 @@ impl World {
         self
     }
 
-    /// Takes what core takes from the XRD: the scope, and the keys it lets out of the connection
+    /// Applies the XRD as Crossplane does: the scope, and the allowed keys of the connection
     /// details.
     pub fn defined_by(mut self, xrd: &Value) -> Self {
         self.scope = Scope::from_xrd(xrd);
@@ -135,39 +134,39 @@ impl World {
         self
     }
 
-    /// Says which step of the Composition runs the function, where it is not the first.
+    /// Sets the name of the Composition's step that runs the function, if it is not the first.
     pub fn running(mut self, step: &str) -> Self {
         step.clone_into(&mut self.step);
         self
     }
 
-    /// Adds documents that a function may require: EnvironmentConfigs, Namespaces that exist.
+    /// Adds documents that a function may require: EnvironmentConfigs, existing Namespaces.
     pub fn with_others(mut self, documents: impl IntoIterator<Item = Value>) -> Self {
         self.others.extend(documents);
         self
     }
 
-    /// Sets the time that conditions and creation timestamps carry from here on.
+    /// Sets the time for new conditions and creation timestamps.
     pub fn set_now(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// The time that conditions and creation timestamps carry.
+    /// The time for new conditions and creation timestamps.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The composite resource as core holds it.
+    /// The composite resource in its current state.
     pub fn composite(&self) -> &Value {
         &self.composite
     }
 
-    /// The composite resource, to change what a user changes: its spec, labels and annotations.
+    /// The composite resource, for changes by a user: its spec, labels and annotations.
     pub fn composite_mut(&mut self) -> &mut Value {
         &mut self.composite
     }
 
-    /// The shape of the composite resource.
+    /// The scope of the composite resource.
     pub fn scope(&self) -> Scope {
         self.scope
     }
@@ -177,12 +176,12 @@ impl World {
         &self.resources
     }
 
-    /// Composed resources by slot, to play what happens to them.
+    /// Composed resources by slot, for simulating changes.
     pub fn resources_mut(&mut self) -> &mut BTreeMap<String, Value> {
         &mut self.resources
     }
 
-    /// A Secret, composed or written by anyone else.
+    /// A Secret, composed or not.
     pub fn secret(&self, namespace: &str, name: &str) -> Option<&Value> {
         let composed = self.resources.values().find(|resource| {
             is_secret(resource)
@@ -192,12 +191,12 @@ impl World {
         composed.or_else(|| self.secrets.get(&(namespace.to_owned(), name.to_owned())))
     }
 
-    /// The data of a Secret, decoded; what is no base64 counts as it stands.
+    /// The decoded data of a Secret. Text that is not base64 is used unchanged.
     pub fn secret_data(&self, namespace: &str, name: &str) -> ConnectionDetails {
         self.secret(namespace, name).map(decoded).unwrap_or_default()
     }
 
-    /// Secrets that are not composed: connection details above all.
+    /// Secrets that are not composed, mostly connection Secrets.
     pub fn secrets(&self) -> impl Iterator<Item = &Value> {
         self.secrets.values()
     }
@@ -208,7 +207,7 @@ impl World {
         self.secrets.insert((part("namespace"), part("name")), secret);
     }
 
-    /// The connection details that core finds for an owner of `spec.writeConnectionSecretToRef`.
+    /// The connection details in the Secret of an object with `spec.writeConnectionSecretToRef`.
     pub fn connection_details(&self, owner: &Value) -> ConnectionDetails {
         secret_ref(owner)
             .map(|(namespace, name)| self.secret_data(&namespace, &name))
@@ -223,8 +222,8 @@ impl World {
         text(&self.composite, &["metadata", "namespace"])
     }
 
-    /// Gives the composite what core gives it before anything else: a uid and the label that names
-    /// its resources.
+    /// Sets the fields that Crossplane sets first: a UID and the label for the names of composed
+    /// resources.
     fn name_composite(&mut self) {
         if self.uid().is_empty() {
             let uid = naming::uid(&self.composite);
@@ -236,7 +235,7 @@ impl World {
         }
     }
 
-    /// Writes one of core's own fields in the XR's spec.
+    /// Sets one of Crossplane's own fields in the XR's spec.
     fn set_machinery(&mut self, field: &str, value: Value) {
         let path: Vec<&str> = self.machinery().iter().copied().chain([field]).collect();
         set(&mut self.composite, &path, value);
@@ -248,12 +247,13 @@ impl World {
     }
 }
 
-/// The slot that a document fills in its XR.
+/// The slot of a document in its XR.
 pub(crate) fn slot_of(document: &Value) -> Option<&str> {
     text(document, &["metadata", "annotations", SLOT])
 }
 
-/// Where a resource's connection secret is: namespaced resources write it to their own namespace.
+/// The namespace and name of a resource's connection Secret. Namespaced resources write it to their
+/// own namespace.
 pub(crate) fn secret_ref(owner: &Value) -> Option<(String, String)> {
     let reference = at(owner, &["spec", "writeConnectionSecretToRef"])?;
     let namespace =

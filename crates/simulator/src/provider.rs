@@ -1,11 +1,9 @@
-//! How the providers, and the cluster itself, answer: round after round each resource comes closer
-//! to Ready.
+//! Simulates the providers and the cluster. In each round, every resource comes closer to Ready.
 //!
-//! A kind's manner says how it behaves; one that no table names is an ordinary managed resource,
-//! ready after one round. Nothing is random: ids, addresses and passwords follow from a resource's
-//! identity.
+//! `KindBehaviour` describes a kind. A kind without one behaves like an ordinary managed
+//! resource, ready after one round. All results are deterministic: IDs, addresses and passwords are
+//! derived from a resource's identity.
 
-mod addons;
 mod aws;
 mod azure;
 mod behaviour;
@@ -16,8 +14,9 @@ mod crossplane;
 mod disturbances;
 mod gcp;
 mod helm;
+mod helm_charts;
+mod kind_behaviour;
 mod machines;
-mod manner;
 pub mod model;
 mod object;
 mod references;
@@ -36,83 +35,84 @@ use ::crossplane::conditions::{find as condition, is_true, set as set_condition}
 use ::crossplane::json::{remove, text};
 use ::crossplane::names::PAUSED;
 use clouds::Clouds;
+use kind_behaviour::{Id, KindBehaviour};
 use machines::Role;
-use manner::{Id, Manner};
 use time::{Look, RESULT_UNKNOWN, Work, is_result_unknown};
 use writes::{as_identified, finish, name, write_secret};
 
 pub use clouds::External;
 pub use machines::{Machine, Power};
 
-/// How fast the clouds are.
+/// The speed of the clouds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
-    /// What can become ready does so at once.
+    /// Resources become ready as soon as they can.
     Instant,
-    /// Each kind takes its rounds.
+    /// Each kind needs its number of rounds.
     #[default]
     Rounds,
 }
 
-/// What a resource came to in a round.
+/// The state of a resource after a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Ready.
     Ready,
-    /// Being made; it takes its time.
+    /// Being created, which takes time.
     Creating,
-    /// Waiting for something else: an unresolved reference, a secret, a connection.
+    /// Waiting for an unresolved reference, a Secret or a connection.
     Waiting(String),
-    /// Refused by the cloud.
+    /// Rejected by the cloud.
     Failed(String),
 }
 
-/// A resource that a round changed.
+/// A resource that changed in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The resource's slot.
     pub slot: String,
-    /// What it came to.
+    /// Its state after the round.
     pub state: State,
 }
 
 /// The most rounds of one answer. Resources that undo each other's changes would never settle.
 const LIMIT: usize = 100;
 
-/// The providers of all kinds together.
+/// The providers of all kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Provider {
     pace: Pace,
     failing: BTreeMap<String, String>,
-    /// Slots for which the clouds take longer than providers wait.
+    /// Slots with a creation that exceeds the providers' timeout.
     stalled: BTreeSet<String>,
     /// Slots for whose machines the clouds have no capacity.
     exhausted: BTreeSet<String>,
-    /// How long each slot has been worked on without waiting.
+    /// The work on each slot, without the time spent waiting.
     work: BTreeMap<String, Work>,
-    /// The last look at each slot, if the providers poll.
+    /// The last observation of each slot, if the providers poll.
     looks: Option<BTreeMap<String, Look>>,
-    /// What exists in the clouds.
+    /// The external resources in the clouds.
     clouds: Clouds,
     /// The names of provider configs that do not exist.
     missing_configs: BTreeSet<String>,
 }
 
 impl Provider {
-    /// Providers of a pace.
+    /// Providers with this pace.
     pub fn new(pace: Pace) -> Self {
         Self { pace, ..Self::default() }
     }
 
-    /// Has the providers look at a ready resource every ten minutes, and after a change of its
-    /// labels, annotations or spec. Otherwise they look at all resources in each answer.
+    /// Makes the providers observe a ready resource only every ten minutes, and after a change of
+    /// its labels, annotations or spec. Otherwise they observe all resources in each call of
+    /// `answer`.
     pub fn polling(mut self) -> Self {
         self.looks = Some(BTreeMap::new());
         self
     }
 
-    /// Answers once for every composed resource and says which of them changed. At the instant
-    /// pace, what waits for another resource gets it within the same answer.
+    /// Works once on every composed resource and returns the changes. At the instant pace, a
+    /// resource that waits for another is finished in the same call.
     pub fn answer(&mut self, world: &mut World) -> Vec<Change> {
         self.work.retain(|slot, _| world.resources().contains_key(slot));
         self.clouds.retain(|slot| world.resources().contains_key(slot));
@@ -129,8 +129,8 @@ impl Provider {
         changes.into_iter().map(|(slot, state)| Change { slot, state }).collect()
     }
 
-    /// Whether a cloud has begun something that it will finish by itself: the next answer can
-    /// differ although nothing else changed.
+    /// Whether a cloud is still creating a resource. The next answer may then differ without any
+    /// other change.
     pub fn is_at_work(&self, world: &World) -> bool {
         self.clouds.is_at_work()
             || self.work.iter().any(|(slot, work)| {
@@ -157,12 +157,12 @@ impl Provider {
         changes
     }
 
-    /// Works on one resource: of the others it sees what they were when the round began.
+    /// Works on one resource. It sees the other resources in their state at the start of the round.
     fn work(&mut self, slot: &str, before: &World, world: &mut World) -> State {
         let Some(mut object) = world.resources().get(slot).cloned() else { return State::Creating };
-        let manner = registry::for_object(&object);
+        let behaviour = registry::for_object(&object);
         let has_changed = self.clouds.end_change(slot);
-        if manner.is_silent_without_config() && self.lacks_config(&manner, &object) {
+        if behaviour.is_silent_without_config() && self.lacks_config(&behaviour, &object) {
             return State::Creating;
         }
         if is_paused(&manner, &object) {
@@ -172,27 +172,29 @@ impl Provider {
             world.resources_mut().insert(slot.to_owned(), object);
             return State::Waiting(why.to_owned());
         }
-        if !has_changed && self.is_between_looks(slot, &manner, &object, before.now()) {
+        if !has_changed && self.is_between_looks(slot, &behaviour, &object, before.now()) {
             return State::Ready;
         }
         let identity = self.clouds.identity(slot, &object);
         let state = as_identified(identity, &mut object, |object| {
-            let state = self.state(slot, &manner, object, before);
+            let state = self.state(slot, &behaviour, object, before);
             match state {
                 // Its provider follows a change.
                 State::Ready if self.clouds.is_changing(slot) => {}
                 State::Ready => {
-                    finish(&manner, object, before, world);
-                    self.clouds.show(slot, &manner, object);
+                    finish(&behaviour, object, before, world);
+                    self.clouds.show(slot, &behaviour, object);
                 }
-                // The Secret is there, empty, before the resource is.
-                State::Creating if manner.mirrors => write_secret(object, &BTreeMap::new(), world),
+                // The Secret exists, empty, before the resource.
+                State::Creating if behaviour.mirrors => {
+                    write_secret(object, &BTreeMap::new(), world);
+                }
                 _ => {}
             }
             state
         });
-        (manner.tell)(&mut object, &state, before, &manner);
-        // An Object is made before what it holds is ready.
+        (behaviour.set_status)(&mut object, &state, before, &behaviour);
+        // An Object is created before the wrapped object is ready.
         let made_not_ready =
             state == State::Ready && condition(&object, "Ready").is_some() && !is_ready(&object);
         if let Some(looks) = &mut self.looks {
@@ -202,8 +204,14 @@ impl Provider {
         if made_not_ready { State::Creating } else { state }
     }
 
-    fn state(&mut self, slot: &str, manner: &Manner, object: &mut Value, world: &World) -> State {
-        self.clouds.notice(slot, manner, object, world);
+    fn state(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &mut Value,
+        world: &World,
+    ) -> State {
+        self.clouds.notice(slot, behaviour, object, world);
         if is_result_unknown(object) {
             set_condition(object, &world.now().to_string(), "Ready", "False", "Creating", "");
             return State::Waiting(RESULT_UNKNOWN.to_owned());
@@ -212,23 +220,23 @@ impl Provider {
             return State::Failed(message.clone());
         }
         let there = self
-            .find_config(manner, object)
+            .find_config(behaviour, object)
             .and_then(|()| clusters::track_config(object))
             .and_then(|()| clusters::await_secret_namespace(object, world))
-            .and_then(|()| (manner.waits)(object, world))
-            .and_then(|()| references::resolve(manner, object, world))
-            .and_then(|()| self.clouds.read(slot, manner, object, world));
+            .and_then(|()| (behaviour.waits)(object, world))
+            .and_then(|()| references::resolve(behaviour, object, world))
+            .and_then(|()| self.clouds.read(slot, behaviour, object, world));
         if let Err(why) = there {
             return State::Waiting(why);
         }
-        name(manner, object);
+        name(behaviour, object);
         if manner.role == Role::Switch {
             return self.switch(slot, manner, object, world);
         }
-        self.clouds.import(slot, manner, object, world);
+        self.clouds.import(slot, behaviour, object, world);
         if self.clouds.has(slot) {
             let no_capacity = self.no_capacity(slot, manner, object, "StartInstances");
-            return self.clouds.update(slot, manner, object, world, no_capacity.as_deref());
+            return self.clouds.update(slot, behaviour, object, world, no_capacity.as_deref());
         }
         if self.clouds.presume(slot, manner, object, world) {
             return State::Ready;
@@ -236,24 +244,24 @@ impl Provider {
         if let Some(why) = self.no_capacity(slot, manner, object, "RunInstances") {
             return State::Failed(format!("creating EC2 Instance: {why}"));
         }
-        if let Some(why) = self.clouds.forbids_creation(slot, manner, object, world.now()) {
+        if let Some(why) = self.clouds.forbids_creation(slot, behaviour, object, world.now()) {
             return State::Failed(why);
         }
-        if manner.rules.restless && is_ready(object) {
+        if behaviour.rules.restless && is_ready(object) {
             self.clouds.count_update(slot);
         }
-        self.create(slot, manner, object, world)
+        self.create(slot, behaviour, object, world)
     }
 
-    /// Whether a resource names a provider config that was deleted; one that names none means
+    /// Whether a resource names a deleted provider config. A resource without a reference uses
     /// `default`.
-    fn lacks_config(&self, manner: &Manner, object: &Value) -> bool {
+    fn lacks_config(&self, behaviour: &KindBehaviour, object: &Value) -> bool {
         let name = text(object, &["spec", "providerConfigRef", "name"]).unwrap_or("default");
-        !matches!(manner.id, Id::None) && self.missing_configs.contains(name)
+        !matches!(behaviour.id, Id::None) && self.missing_configs.contains(name)
     }
 
-    fn find_config(&self, manner: &Manner, object: &Value) -> Result<(), String> {
-        if !self.lacks_config(manner, object) {
+    fn find_config(&self, behaviour: &KindBehaviour, object: &Value) -> Result<(), String> {
+        if !self.lacks_config(behaviour, object) {
             return Ok(());
         }
         let named = |field| text(object, &["spec", "providerConfigRef", field]);
@@ -262,12 +270,13 @@ impl Provider {
     }
 }
 
-/// What a provider says of a provider config that does not exist, where it is not silent.
+/// The error for a missing provider config, from providers that report it.
 pub fn missing_config(kind: &str, name: &str) -> String {
     format!("connect failed: cannot get referenced ProviderConfig: {kind} {name:?} not found")
 }
 
-/// An object without its labels: those that a Usage leaves on what it protects are no answer.
+/// An object without its labels. A Usage labels the resources that it protects, which is not a
+/// change by a provider.
 fn unlabelled(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, &["metadata", "labels"]);

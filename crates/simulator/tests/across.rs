@@ -1,5 +1,5 @@
-//! Environments that reach across providers: clusters and what is inside them, namespaces and the
-//! secrets in them, sites.
+//! Environments with several providers: clusters and their contents, namespaces and their Secrets,
+//! sites.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -9,7 +9,7 @@ use simulator::core::World;
 use simulator::provider::{Pace, Provider};
 use support::{SIBLING, message, namespaced, rounds, status, world};
 
-/// The groups of the two flavours differ by an `m`.
+/// The group in the claims API or in the namespaced API, where it has an additional `m`.
 fn group(flavour: bool, group: &str) -> String {
     if flavour { group.replacen("crossplane.io", "m.crossplane.io", 1) } else { group.to_owned() }
 }
@@ -28,14 +28,14 @@ fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-/// The same, through a provider config.
+/// The same resource with a provider config.
 fn by(mut resource: Value, config: &str) -> Value {
     resource["spec"]["providerConfigRef"] = json!({"name": config});
     resource
 }
 
-/// Provider configs for helm and kubernetes that read a kubeconfig, which an EKS cluster's
-/// ClusterAuth writes.
+/// Adds provider configs for helm and kubernetes with a kubeconfig from an EKS cluster's
+/// ClusterAuth.
 fn with_cluster(mut resources: Value) -> Value {
     let secret =
         json!({"name": "kubeconfig", "namespace": "crossplane-system", "key": "kubeconfig"});
@@ -92,7 +92,7 @@ fn kinds_of_a_chart_are_unknown_until_its_release_is_ready() {
         let mut resources = json!({"inside": by(object(manifest), "inner")});
         let world = at_once(with_cluster(resources.clone()));
         let expected = format!("no matches for kind {kind:?} in version {version:?}");
-        assert!(message(&world, "inside", "Synced").ends_with(&expected), "nothing brings {kind}");
+        assert!(message(&world, "inside", "Synced").ends_with(&expected), "{kind} is unknown");
         resources["add-on"] = by(release(chart, "n"), "inner");
         let mut world = support::world(with_cluster(resources.clone()));
         assert_eq!(rounds(&mut world, &["add-on", "inside"]), [7, 8], "{kind}");

@@ -1,5 +1,5 @@
-//! Core's part: what it asks, applies and prints. Names and orders are those that core 2.3.4 and
-//! the command line 2.5.0 gave for the same input.
+//! Crossplane's requests, applies and output. Names and orders are from Crossplane 2.3.4 and the
+//! command line 2.5.0 for the same input.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use std::convert::Infallible;
@@ -74,7 +74,7 @@ fn parsed(response: Value) -> RunFunctionResponse {
     serde_json::from_value(response).unwrap()
 }
 
-/// A response that desires these resources, all of them ready.
+/// A response with these desired resources, all of them ready.
 fn desiring(resources: Value) -> RunFunctionResponse {
     let mut desired = json!({});
     for (slot, resource) in resources.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! How kinds answer, round after round.
+//! Tests the behavior of kinds in each round.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -36,7 +36,7 @@ fn second_answer_leaves_a_ready_resource_unchanged() {
 }
 
 #[test]
-fn a_resource_is_said_to_be_ready_once() {
+fn resource_changes_are_reported_once() {
     let mut world = world(json!({"db": gcp("sql", "DatabaseInstance", json!({}))}));
     let mut provider = Provider::new(Pace::Rounds);
     let told: Vec<usize> = (0..6).map(|_| provider.answer(&mut world).len()).collect();
@@ -44,7 +44,7 @@ fn a_resource_is_said_to_be_ready_once() {
 }
 
 #[test]
-fn a_machine_takes_its_rounds_and_its_security_group_comes_first() {
+fn machine_becomes_ready_in_rounds_after_its_security_group() {
     let mut world = world(json!({
         "instance": aws("Instance", json!({"region": "eu-west-1", "vpcSecurityGroupIdSelector": SIBLING()})),
         "security-group": aws("SecurityGroup", json!({"region": "eu-west-1"})),
@@ -96,7 +96,7 @@ fn unresolved_reference_waits() {
 }
 
 #[test]
-fn a_cluster_and_a_database_take_their_rounds_and_write_their_secrets() {
+fn cluster_and_database_become_ready_in_rounds_and_write_secrets() {
     let secret = |name: &str| json!({"name": name, "namespace": "crossplane-system"});
     let mut cluster = gcp("container", "Cluster", json!({"location": "us-central1"}));
     cluster["spec"]["writeConnectionSecretToRef"] = secret("cluster");
@@ -153,7 +153,7 @@ fn a_user_waits_for_the_key_of_its_password() {
 }
 
 #[test]
-fn a_leaf_can_be_made_to_fail_and_mended() {
+fn resource_can_be_failed_and_repaired() {
     let mut world = world(
         json!({"i": aws("Instance", json!({})), "t": {"apiVersion": "x.org/v1", "kind": "T"}}),
     );
@@ -210,7 +210,7 @@ fn wrapped(policy: Value) -> Value {
 }
 
 #[test]
-fn an_object_is_ready_as_its_policy_says() {
+fn object_readiness_follows_its_policy() {
     let query = |query: &str| wrapped(json!({"policy": "DeriveFromCelQuery", "celQuery": query}));
     let mut world = world(json!({
         "created": wrapped(json!({})),
@@ -285,7 +285,7 @@ fn a_kind_answers_piece_by_piece_too() {
     assert_eq!(model.prepare(&mut profile, &world), Ok(()));
     model.identify(&mut profile);
     model.finish(&mut profile, &mut world);
-    model.tell(&mut profile, &State::Ready, &world);
+    model.set_status(&mut profile, &State::Ready, &world);
     let answered = &world.resources()["profile"];
     assert_eq!((&profile["spec"], &profile["status"]), (&answered["spec"], &answered["status"]));
 }
@@ -325,7 +325,7 @@ fn cluster_version_is_late_initialized_if_policies_allow() {
         let version = |slot: &str| world.resources()[slot]["spec"]["forProvider"][field].clone();
         assert_eq!((version("all"), version("some")), (chosen.clone(), Value::Null), "{kind}");
         let seen = &world.resources()["some"]["status"]["atProvider"][field];
-        assert_eq!(seen, chosen, "the cloud has chosen it all the same");
+        assert_eq!(seen, chosen, "the cloud chooses it without the policy too");
     }
 }
 

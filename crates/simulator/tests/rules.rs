@@ -1,4 +1,4 @@
-//! What clouds refuse, by the facts and by the table of kinds.
+//! Rejections by clouds, from the facts and from the table of kinds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -45,7 +45,7 @@ fn gke_cluster_with_busy_node_pools_or_protection_is_not_deleted() {
         let external = existing(group, "Cluster", "c", &parameters);
         model(group, "Cluster").forbids_deletion(external, all.into_iter())
     };
-    assert_eq!(refusal(false, false), None, "its node pools are deleted with it");
+    assert_eq!(refusal(false, false), None, "node pools are deleted with the cluster");
     assert!(refusal(false, true).unwrap().contains("incompatible operation"));
     assert!(refusal(true, false).unwrap().contains("deletion_protection"));
 }
@@ -133,7 +133,7 @@ fn machine_created_again_needs_a_subnet() {
 }
 
 #[test]
-fn small_server_created_again_takes_no_throughput() {
+fn recreated_small_server_has_no_throughput() {
     let server = model("rds.aws.upbound.io", "Instance");
     let sized = |gib: i64| json!({"allocatedStorage": gib, "storageThroughput": 125});
     let words = server.forbids_creation(&sized(20)).unwrap();
@@ -143,7 +143,7 @@ fn small_server_created_again_takes_no_throughput() {
 }
 
 #[test]
-fn refused_change_leaves_a_resource_ready() {
+fn rejected_change_keeps_a_resource_ready() {
     let mut world = world(json!({"role": aws("Role", json!({"path": "/a/"}))}));
     let mut provider = Provider::new(Pace::Instant);
     provider.answer(&mut world);
@@ -154,7 +154,7 @@ fn refused_change_leaves_a_resource_ready() {
     assert!(words.starts_with("update failed: async update failed: refuse to update"), "{words}");
     assert_eq!(status(&world, "role", "Ready"), "True");
     let role = &world.resources()["role"];
-    assert_eq!(role["status"]["atProvider"]["path"], "/a/", "it is as it was");
+    assert_eq!(role["status"]["atProvider"]["path"], "/a/", "the path is unchanged");
 }
 
 #[test]

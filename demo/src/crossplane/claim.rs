@@ -1,7 +1,7 @@
-//! What core writes into a claim, and into what goes.
+//! Crossplane's writes to a claim, and to deleted objects.
 
 use crossplane::conditions;
-use fake_kube::json::{hold, list, remove, seconds, text};
+use fake_kube::json::{add_finalizer, list, remove, seconds, text};
 use fake_kube::store::Key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,15 +9,15 @@ use simulator::core::World;
 
 use super::Around;
 
-/// What keeps a claim until its composite is gone.
+/// The finalizer of a claim until its composite is deleted.
 const FINALIZER: &str = "finalizer.apiextensions.crossplane.io";
 
-/// A claim with what core knows of its composite; `published` says that its connection details were
-/// written just now.
+/// A claim with the status of its composite. `published` says whether its connection details have
+/// just been written.
 pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Value {
     let composite = world.composite();
     let mut claim = claim.clone();
-    hold(&mut claim, FINALIZER);
+    add_finalizer(&mut claim, FINALIZER);
     let reference = ["apiVersion", "kind"].map(|field| (field, composite[field].clone()));
     for (field, value) in
         reference.into_iter().chain([("name", composite["metadata"]["name"].clone())])
@@ -61,7 +61,7 @@ pub fn told(claim: &Value, world: &World, published: bool, now: Timestamp) -> Va
     claim
 }
 
-/// Core's own conditions say which generation they are about.
+/// Crossplane's own conditions have the observed generation.
 fn date_conditions(claim: &mut Value) {
     let generation = claim["metadata"]["generation"].clone();
     for one in claim["status"]["conditions"].as_array_mut().into_iter().flatten() {
@@ -71,8 +71,8 @@ fn date_conditions(claim: &mut Value) {
     }
 }
 
-/// Copies the composite's connection details to the claim's Secret, where it names one and there
-/// are any. Says whether they are others than before.
+/// Copies the composite's connection details to the claim's Secret, if the claim names one and
+/// details exist. Returns whether they have changed.
 pub fn publish(world: &World, claim: &Key, around: &Around, now: Timestamp) -> bool {
     let reference = &world.composite()["spec"]["writeConnectionSecretToRef"];
     let source = world.secret(text(reference, "/namespace"), text(reference, "/name"));
@@ -95,22 +95,22 @@ pub fn publish(world: &World, claim: &Key, around: &Around, now: Timestamp) -> b
     is_new
 }
 
-/// Takes the claim's Secret away.
+/// Deletes the claim's Secret.
 pub fn withdraw(claim: &Key, around: &Around, now: Timestamp) {
     if let Some(key) = secret(claim, around) {
         around.store.put(&key, now, |_| None);
     }
 }
 
-/// Where a claim's connection details go.
+/// The key of the Secret for a claim's connection details.
 fn secret(claim: &Key, around: &Around) -> Option<Key> {
     let object = around.store.get(claim)?;
     let name = object["spec"]["writeConnectionSecretToRef"]["name"].as_str()?;
     Some(around.kinds.called("", "v1", "secrets")?.key(&claim.namespace, name))
 }
 
-/// A claim or a composite that goes.
-pub fn leaving(object: &Value, now: Timestamp) -> Value {
+/// A claim or a composite that is being deleted.
+pub fn deleting(object: &Value, now: Timestamp) -> Value {
     let mut object = object.clone();
     let date = seconds(now).to_string();
     if text(&object, "/metadata/deletionTimestamp").is_empty() {

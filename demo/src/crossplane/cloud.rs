@@ -1,4 +1,4 @@
-//! The clouds: each part takes its time, and one part after the other becomes ready.
+//! The clouds. Each resource takes some time, so resources become ready one after another.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,29 +13,29 @@ use simulator::provider::State;
 use simulator::provider::model::Model;
 use xtask::{workspace, yaml};
 
-/// Seconds that the first round of anything takes, at least.
+/// The minimum seconds of the first round.
 const FIRST: f64 = 1.0;
 
 /// Seconds of each further round.
 const ROUND: f64 = 3.0;
 
-/// Seconds by which equal parts differ, at most.
+/// The maximum difference in seconds between equal resources.
 const SPREAD: f64 = 3.0;
 
-/// The part of the clouds that one environment lies in.
+/// The clouds of one environment.
 pub struct Cloud {
-    /// Since when each slot has been worked on.
+    /// The time at which the work on each slot began.
     begun: BTreeMap<String, Timestamp>,
     pace: f64,
 }
 
-/// A limit of the account: machines of the p family are beyond it.
+/// A quota of the account. Machines of the p family exceed it.
 pub struct Quota {
     words: String,
 }
 
 impl Quota {
-    /// With the cloud's real words, as the examples have them.
+    /// A quota with the cloud's real error message, from the examples.
     pub fn load() -> Result<Self> {
         let file = workspace::root().join("examples/gpu-workspace/observed/failing.yaml");
         let documents = yaml::read(&file)?;
@@ -44,7 +44,7 @@ impl Quota {
         });
         let message = refused
             .map(|told| text(told, "/message"))
-            .context("the example of a failing workspace has no refusal")?;
+            .context("the example of a failing workspace has no rejected resource")?;
         Ok(Self { words: message.trim_start_matches("async create failed: ").to_owned() })
     }
 
@@ -57,12 +57,12 @@ impl Quota {
 }
 
 impl Cloud {
-    /// One where nothing was begun.
+    /// Clouds without any resource.
     pub fn new(pace: f64) -> Self {
         Self { begun: BTreeMap::new(), pace }
     }
 
-    /// Works on every part; says whether anything has changed, or will with time.
+    /// Works on every resource. Returns whether any resource has changed, or will change with time.
     pub fn work(&mut self, world: &mut World, quota: &Quota, now: Timestamp) -> bool {
         self.begun.retain(|slot, _| world.resources().contains_key(slot));
         let slots: Vec<String> = world.resources().keys().cloned().collect();
@@ -74,7 +74,7 @@ impl Cloud {
             if state == State::Ready {
                 model.finish(&mut object, world);
             }
-            model.tell(&mut object, &state, world);
+            model.set_status(&mut object, &state, world);
             at_work |= state == State::Creating || world.resources().get(&slot) != Some(&object);
             world.resources_mut().insert(slot, object);
         }
@@ -110,7 +110,7 @@ impl Cloud {
     }
 }
 
-/// How long something takes in a slot: these seconds and some, which differ from slot to slot.
+/// The duration of work in a slot: these seconds plus a part of `SPREAD` that depends on the slot.
 pub fn lasting(pace: f64, slot: &str, seconds: f64) -> SignedDuration {
     let mut hash = DefaultHasher::new();
     slot.hash(&mut hash);

@@ -1,7 +1,7 @@
-//! One environment: Crossplane's part, in Crossplane's order.
+//! One environment. The steps are in Crossplane's order.
 
 use crossplane::spec::WRITTEN;
-use fake_kube::json::{hold, remove, seconds, text};
+use fake_kube::json::{add_finalizer, remove, seconds, text};
 use fake_kube::store::Key;
 use function_paved_road::function::{Outside, run};
 use jiff::Timestamp;
@@ -11,8 +11,8 @@ use simulator::core::{World, composite_from_claim};
 use super::Around;
 use super::claim;
 use super::cloud::Cloud;
-use super::leaving::Leaving;
-use super::mirror::Mirror;
+use super::deletion::Deletion;
+use super::publish::Publisher;
 use crate::recipes::Recipe;
 
 /// The finalizer of a composite until its resources are deleted.
@@ -24,17 +24,17 @@ pub struct Environment {
     recipe: usize,
     /// The path of the object that users applied.
     root: Key,
-    alive: Option<Alive>,
+    running: Option<Running>,
     /// The version of the object at which the environment came to rest.
     asleep: Option<Value>,
 }
 
 /// A started environment.
-struct Alive {
+struct Running {
     world: World,
     cloud: Cloud,
-    mirror: Mirror,
-    leaving: Leaving,
+    publisher: Publisher,
+    deletion: Deletion,
     /// The path of the composite.
     composite: Key,
 }
@@ -42,7 +42,7 @@ struct Alive {
 impl Environment {
     /// An environment that is not started.
     pub fn new(recipe: usize, root: Key) -> Self {
-        Self { recipe, root, alive: None, asleep: None }
+        Self { recipe, root, running: None, asleep: None }
     }
 
     /// Plays all steps up to this time. Returns whether more steps follow.
@@ -53,17 +53,17 @@ impl Environment {
         }
         let recipe = &around.recipes.all[self.recipe];
         let goes = !text(object, "/metadata/deletionTimestamp").is_empty();
-        let Some(mut alive) =
-            self.alive.take().or_else(|| Alive::begin(recipe, &self.root, object, around, now))
+        let Some(mut running) =
+            self.running.take().or_else(|| Running::begin(recipe, &self.root, object, around, now))
         else {
             return false;
         };
-        alive.world.set_now(seconds(now));
+        running.world.set_now(seconds(now));
         let goes_on = if goes {
-            alive.leave(recipe, &self.root, around, now)
+            running.leave(recipe, &self.root, around, now)
         } else {
-            alive.follow(recipe, object, around);
-            alive.turn(recipe, &self.root, around, now)
+            running.follow(recipe, object, around);
+            running.reconcile(recipe, &self.root, around, now)
         };
         // A recent write may be requested once more.
         let after = around
@@ -72,12 +72,12 @@ impl Environment {
             .map(|object| object["metadata"]["resourceVersion"].clone());
         let rests = !goes_on && after.as_ref() == Some(version);
         self.asleep = after.filter(|_| rests);
-        self.alive = Some(alive);
+        self.running = Some(running);
         !rests
     }
 }
 
-impl Alive {
+impl Running {
     /// Creates the composite of a claim, and selects the Composition.
     fn begin(
         recipe: &Recipe,
@@ -99,7 +99,7 @@ impl Alive {
         for own in ["managedFields", "resourceVersion"] {
             remove(&mut given["metadata"], own);
         }
-        // Lookups of the function: Settings, and whether a namespace exists.
+        // Objects that the function reads: Settings, and existing namespaces.
         let namespaces = around.store.list("namespaces.", None).1.into_iter();
         let namespaces = namespaces.map(|(_, namespace)| Value::clone(&namespace));
         let others = namespaces.chain([around.recipes.config.clone()]);
@@ -107,11 +107,11 @@ impl Alive {
             .defined_by(&recipe.xrd)
             .select(&recipe.composition)
             .with_others(others);
-        let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
-        Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
+        let (cloud, publisher) = (Cloud::new(around.pace), Publisher::default());
+        Some(Self { world, cloud, publisher, deletion: Deletion::new(around.pace), composite })
     }
 
-    /// Takes over the present spec of the user.
+    /// Copies the current spec of the user.
     fn follow(&mut self, recipe: &Recipe, object: &Value, around: &Around) {
         let wanted = if recipe.is_claim() {
             composite_from_claim(object, &recipe.xrd).unwrap_or_else(|_| object.clone())
@@ -120,7 +120,7 @@ impl Alive {
         };
         let composite = self.world.composite_mut();
         let mut spec = wanted["spec"].clone();
-        // Crossplane's own fields, beside the fields of the user.
+        // Crossplane's own fields, in addition to the fields of the user.
         for field in WRITTEN.into_iter().chain(["writeConnectionSecretToRef", "crossplane"]) {
             if let Some(own) = composite["spec"].get(field) {
                 spec[field] = own.clone();
@@ -141,7 +141,7 @@ impl Alive {
 
     /// A reconcile: the function composes, the clouds work, and all objects get their status.
     /// Returns whether more steps follow.
-    fn turn(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
+    fn reconcile(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
         let input = &recipe.composition["spec"]["pipeline"][0]["input"];
         let mut random = |bytes: &mut [u8]| {
             // Without random numbers passwords are weak, but their machines do not exist.
@@ -159,7 +159,7 @@ impl Alive {
             }
         }
         let at_work = self.cloud.work(&mut self.world, &around.quota, now);
-        self.mirror.show(&self.world, around, now);
+        self.publisher.show(&self.world, around, now);
         self.tell(recipe, root, around, now) || at_work
     }
 
@@ -173,8 +173,8 @@ impl Alive {
         let before = version(&self.composite);
         around.store.put(&self.composite, now, |there| {
             let mut object = there?.clone();
-            hold(&mut object, FINALIZER);
-            // The spec belongs to the user, who may have written it again in the meantime.
+            add_finalizer(&mut object, FINALIZER);
+            // The spec belongs to the user, and may have changed in the meantime.
             let own: &[&str] = if recipe.is_claim() {
                 &["/spec", "/metadata/labels"]
             } else {
@@ -196,18 +196,19 @@ impl Alive {
         changed
     }
 
-    /// Releases the parts, then the composite, then the claim. Returns whether more steps follow.
+    /// Deletes the resources, then the composite, then the claim. Returns whether more steps
+    /// follow.
     fn leave(&mut self, recipe: &Recipe, root: &Key, around: &Around, now: Timestamp) -> bool {
-        let left = self.leaving.turn(&mut self.world, now);
-        self.mirror.show(&self.world, around, now);
+        let left = self.deletion.reconcile(&mut self.world, now);
+        self.publisher.show(&self.world, around, now);
         let of_root = recipe.is_claim().then_some(root);
         for key in of_root.into_iter().chain([&self.composite]) {
-            around.store.put(key, now, |there| Some(claim::leaving(there?, now)));
+            around.store.put(key, now, |there| Some(claim::deleting(there?, now)));
         }
         if left {
             return true;
         }
-        self.mirror.clear(around, now);
+        self.publisher.clear(around, now);
         let release = |there: Option<&Value>| {
             let mut object = there?.clone();
             object["metadata"]["finalizers"] = json!([]);
@@ -223,7 +224,7 @@ impl Alive {
     }
 }
 
-/// Writes at a JSON pointer whose parent is there.
+/// Writes a value at a JSON pointer with an existing parent.
 fn put(object: &mut Value, pointer: &str, new: Value) {
     let (parent, field) = pointer.rsplit_once('/').unwrap_or_default();
     if let Some(parent) = object.pointer_mut(parent) {

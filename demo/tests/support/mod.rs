@@ -1,4 +1,4 @@
-//! A demo of a test's own, and a client of it.
+//! A demo for one test, and its client.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -11,10 +11,10 @@ use kube::core::ApiResource;
 use kube::{Client, Config};
 use serde_json::Value;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The maximum duration of a wait.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// As fast as it goes.
+/// The fastest pace.
 pub const FAST: f64 = 0.01;
 
 pub async fn start(pace: f64, seeds: &[Seed]) -> (Demo, Client) {
@@ -49,14 +49,14 @@ pub fn api(
     }
 }
 
-/// What `look` finds sooner or later.
+/// Waits until `look` returns a value.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let begin = std::time::Instant::now();
     loop {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(begin.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(begin.elapsed() < TIMEOUT, "{what}: not within {TIMEOUT:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

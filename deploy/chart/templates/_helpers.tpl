@@ -1,10 +1,10 @@
-{{/* What everything is called. */}}
+{{/* The name of the namespaced objects. */}}
 {{- define "portal.name" -}}
 {{- $own := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) }}
 {{- .Values.fullnameOverride | default $own | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* What is called so in the whole cluster. */}}
+{{/* The name of the cluster-wide objects. */}}
 {{- define "portal.clusterName" -}}
 {{ .Release.Namespace }}:{{ include "portal.name" . }}
 {{- end }}
@@ -32,12 +32,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{/* The scheme that the pod speaks; the port has its name. */}}
+{{/* The scheme of the pod, which is also the name of its port. */}}
 {{- define "portal.scheme" -}}
 {{ empty .Values.tls.secretName | ternary "http" "https" }}
 {{- end }}
 
-{{/* The portal's own configuration, `paved portal --config`. */}}
+{{/* The portal's configuration, for `paved portal --config`. */}}
 {{- define "portal.config" -}}
 {{- $config := dict
   "listen" (printf "%s:8080" .Values.listenAddress)
@@ -70,7 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toYaml $config }}
 {{- end }}
 
-{{/* The volumes that the configuration speaks of, by the folder below /etc/paved-portal. */}}
+{{/* The volumes for the configuration, each by its folder below /etc/paved-portal. */}}
 {{- define "portal.volumes" -}}
 - name: config
   configMap:

@@ -3,7 +3,7 @@ import { COMPLETE, makeWorkspace, part, progress, remove } from '../pages.ts';
 import { apiServer, cloud, crossplane, existing } from '../plane.ts';
 import { eventually, expect, test } from '../people.ts';
 
-test('who watches an environment come up goes on watching when the API server is back', async ({ ada }) => {
+test('a watched environment shows its progress again when the API server is back', async ({ ada }) => {
   await cloud.treats('lab', 'Instance', { unavailable: 'not yet' });
   await makeWorkspace(ada, 'lab');
   await eventually(part(ada, 'Instance')).toHaveText(/^Unavailable/);
@@ -20,7 +20,7 @@ test('who watches an environment come up goes on watching when the API server is
   expect(await ada.evaluate(() => performance.timeOrigin)).toBe(loaded);
 });
 
-test('what cannot be deleted while it is away is shown as it is', async ({ ada }) => {
+test('an environment that cannot be deleted during an outage keeps its state', async ({ ada }) => {
   await ada.getByRole('link', { name: 'lab', exact: true }).click();
   await expect(progress(ada)).toHaveAccessibleName(COMPLETE);
 
@@ -33,7 +33,7 @@ test('what cannot be deleted while it is away is shown as it is', async ({ ada }
   await apiServer.start();
   await eventually(ada.getByText('No live updates')).toBeHidden();
   expect(await existing()).toEqual(['lab']);
-  // What has not heard of a deletion makes parts anew, which nobody deletes then.
+  // Until Crossplane receives the deletion, it creates resources again, which would then remain.
   await crossplane.hearsOf('lab');
   await remove(ada, 'lab');
   await eventually(ada.getByRole('heading', { level: 1, name: 'lab was deleted' })).toBeVisible();

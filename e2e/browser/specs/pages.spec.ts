@@ -9,27 +9,27 @@ import { world } from '../world.ts';
 const QUOTA = 'VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows';
 const IN_USE = 'DependencyViolation: resource sg-0a1b has a dependent object';
 
-test('a sign-in that goes wrong says why, on a page', async ({ page }) => {
+test('a failed sign-in shows its reason on a page', async ({ page }) => {
   await page.goto('/auth/callback?error=access_denied');
   await expect(page.getByRole('alert')).toContainText('This browser has no active sign-in');
   await page.getByRole('link', { name: 'Sign in' }).click();
   await expect(page).not.toHaveURL(/callback/);
 });
 
-test('whoever is not signed in is asked to, and comes back to where they were', async ({ page }) => {
+test('a user without a session signs in and returns to the same page', async ({ page }) => {
   await page.goto('/keys');
   await expect(page.getByRole('heading', { level: 1, name: 'Your own environments in minutes' })).toBeVisible();
   await signIn(page, world.ada);
   await expect(page).toHaveURL(/\/keys$/);
 });
 
-test('whoever has nothing yet is told how to begin', async ({ ada }) => {
+test('a user without environments sees how to create one', async ({ ada }) => {
   await expect(ada.getByRole('heading', { name: 'No environments yet' })).toBeVisible();
   await ada.getByRole('link', { name: 'Create your first environment' }).click();
   await expect(ada.getByRole('heading', { level: 1, name: 'New environment' })).toBeVisible();
 });
 
-test('a key is kept, and stands in the form of the next workspace', async ({ ada }) => {
+test('a saved key appears in the form of the next workspace', async ({ ada }) => {
   await go(ada, 'SSH keys');
   await ada.getByRole('textbox', { name: 'Add a key' }).fill(KEY);
   await ada.getByRole('button', { name: 'Add', exact: true }).click();
@@ -38,7 +38,7 @@ test('a key is kept, and stands in the form of the next workspace', async ({ ada
   await expect(ada.getByRole('textbox', { name: 'SSH public keys' })).toHaveValue(KEY);
 });
 
-test('a workspace comes up part by part', async ({ ada }) => {
+test('a workspace becomes ready resource by resource', async ({ ada }) => {
   await cloud.treats('vision', 'Role', { unavailable: 'not yet' });
   await cloud.treats('vision', 'Instance', { unavailable: 'not yet' });
   const cameUp = await watch(ada);
@@ -58,7 +58,7 @@ test('a workspace comes up part by part', async ({ ada }) => {
   await expect(ada.getByRole('region', { name: 'Timeline' })).toContainText('All resources are ready');
 });
 
-test('the command that leads into a workspace is copied', async ({ ada }) => {
+test('the command that connects to a workspace is copied', async ({ ada }) => {
   await open(ada, 'vision');
   const connect = ada.getByRole('region', { name: 'Connect' });
   await connect.getByRole('button', { name: 'Copy the address' }).click();
@@ -66,7 +66,7 @@ test('the command that leads into a workspace is copied', async ({ ada }) => {
   await expect(connect).toContainText(await clipboard(ada));
 });
 
-test.describe('each kind is shown before it is made, and comes up part by part', () => {
+test.describe('each kind has a preview, and becomes ready resource by resource', () => {
   test('an application environment', async ({ ada }) => {
     await begin(ada, { title: 'Application environment' }, 'shop');
     await ada.getByRole('combobox', { name: 'Node size' }).selectOption('small');
@@ -96,7 +96,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
     await cameUp();
   });
 
-  test('a GPU stock pool, for which no node is large enough at first', async ({ ada }) => {
+  test('a GPU stock pool that fits on no node at first', async ({ ada }) => {
     await begin(ada, { title: 'GPU stock pool' }, 'render');
     await ada.getByRole('textbox', { name: 'Spec name' }).fill('g1.1');
     await ada.getByRole('textbox', { name: 'Memory' }).fill('5Ti');
@@ -120,7 +120,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
     await cameUp();
   });
 
-  test('and all of them become ready', async ({ ada }) => {
+  test('all environments become ready', async ({ ada }) => {
     for (const name of ['vision', 'shop', 'checkout', 'render', 'preview']) {
       await eventually(card(ada, name).getByRole('progressbar')).toHaveAccessibleName(COMPLETE);
       await eventually(card(ada, name).getByText('Ready', { exact: true })).toBeVisible();
@@ -129,7 +129,7 @@ test.describe('each kind is shown before it is made, and comes up part by part',
   });
 });
 
-test('a card tells to the second when its environment was made, to whoever points at that', async ({ ada }) => {
+test('a card shows to the second when its environment was created', async ({ ada }) => {
   const made = card(ada, 'shop').getByRole('time');
   await made.scrollIntoViewIfNeeded();
   const isOnTop = (element: Element) => {
@@ -140,7 +140,7 @@ test('a card tells to the second when its environment was made, to whoever point
   await expect(made).toHaveAttribute('title', /\d\d:\d\d:\d\d/);
 });
 
-test('a secret is told only when it is asked for', async ({ ada }) => {
+test('a secret is shown only on request', async ({ ada }) => {
   await open(ada, 'shop');
   const connect = ada.getByRole('region', { name: 'Connect' });
   await expect(connect).not.toContainText('db_password');
@@ -153,7 +153,7 @@ test('a secret is told only when it is asked for', async ({ ada }) => {
   await expect(connect).not.toContainText(secret);
 });
 
-test('a part that the cloud refuses is explained in its own words, and recovers', async ({ ada }) => {
+test('a refused resource shows the message of its cloud, and recovers', async ({ ada }) => {
   await cloud.treats('large', 'Instance', { create: QUOTA });
   await makeWorkspace(ada, 'large', 'platform.m.acme.io');
   await eventually(part(ada, 'Instance')).toHaveText(/^Failed/);
@@ -171,7 +171,7 @@ test('a part that the cloud refuses is explained in its own words, and recovers'
   await expect(ada.getByText(/VcpuLimitExceeded|quota exceeded/i)).toHaveCount(0);
 });
 
-test('every page is readable for everybody, in light and dark, on a phone and on a laptop', async ({ ada }) => {
+test('every page is accessible in light and dark, on a phone and on a laptop', async ({ ada }) => {
   const main = ada.getByRole('main');
   const looks = async (path: string, shown: Locator) => {
     await ada.goto(path);
@@ -197,13 +197,13 @@ test('every page is readable for everybody, in light and dark, on a phone and on
   expect(await faultsOf(ada)).toEqual([]);
 });
 
-test('what is changed changes', async ({ ada }) => {
+test('a changed number of replicas takes effect', async ({ ada }) => {
   await open(ada, 'render');
   await change(ada, 'Replicas', '3');
   await eventually(ada.getByRole('region', { name: 'Connect' })).toContainText(/Available\s*3/);
 });
 
-test('a page that was offline says so, and catches up', async ({ ada, another, complaints }) => {
+test('a page reports that it is offline, and catches up later', async ({ ada, another, complaints }) => {
   await open(ada, 'render');
   const replicas = ada.getByRole('region', { name: 'Connect' });
   await ada.context().setOffline(true);
@@ -214,7 +214,7 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   await expect(ada.getByRole('alert').filter({ hasText: 'Could not load this section' })).toContainText('You are offline');
   await expect(ada.getByRole('button', { name: 'Try again' })).toHaveCount(0);
   await ada.getByRole('tab', { name: 'Overview' }).click();
-  // It is told to the console, too.
+  // The browser reports the failure on its console, too.
   expect(complaints.splice(0).join()).toContain('dynamically imported module');
 
   const laptop = await another('ada');
@@ -233,7 +233,7 @@ test('a page that was offline says so, and catches up', async ({ ada, another, c
   expect(complaints.splice(0).join()).toContain('dynamically imported module');
 });
 
-test('nobody sees what is another team’s', async ({ ada, bob }) => {
+test('environments of another team are hidden', async ({ ada, bob }) => {
   await bob.goto('/?owner=*');
   const count = bob.getByRole('main').getByRole('status').filter({ hasText: /environments?$/ });
   await expect(count).toHaveText('0 environments');
@@ -263,7 +263,7 @@ test('nobody sees what is another team’s', async ({ ada, bob }) => {
   await eventually(bob.getByRole('heading', { level: 1, name: 'theirs was deleted' })).toBeVisible();
 });
 
-test('nothing is deleted before its name was typed, and then it goes part by part', async ({ ada }) => {
+test('an environment is deleted only after its name was typed, resource by resource', async ({ ada }) => {
   await cloud.treats('vision', 'SecurityGroup', { delete: IN_USE });
   await open(ada, 'vision');
   await expect(part(ada, 'Instance')).toBeVisible();
@@ -288,11 +288,11 @@ test('nothing is deleted before its name was typed, and then it goes part by par
   expect(await existing()).not.toContain('vision');
 });
 
-test('everything else goes too, and the list is empty again', async ({ ada }) => {
+test('the other environments are deleted, and the list is empty again', async ({ ada }) => {
   for (const name of ['shop', 'checkout', 'render', 'preview', 'large', 'mine']) {
     await open(ada, name);
     await remove(ada, name);
-    // What has few parts may be gone before that was drawn.
+    // An environment with few resources may be gone before the button is drawn.
     const gone = ada.getByRole('heading', { level: 1, name: `${name} was deleted` });
     await expect(ada.getByRole('button', { name: 'Being deleted' }).or(gone)).toBeVisible();
   }
@@ -301,7 +301,7 @@ test('everything else goes too, and the list is empty again', async ({ ada }) =>
   expect(await existing()).toEqual([]);
 });
 
-test('whoever signs out has signed out everywhere', async ({ page, context }) => {
+test('a sign-out ends the session in every tab', async ({ page, context }) => {
   await page.goto('/');
   await signIn(page, world.ada);
   const tab = await context.newPage();

@@ -1,7 +1,7 @@
-//! Chart repositories of our own, under the addresses of those that environments install from.
+//! Our own chart repositories, at the addresses from which environments install charts.
 //!
 //! `e2e/charts/<host>/<path>/<chart>` is a chart of the repository `https://<host>/<path>`. The
-//! portal's chart is what a release has.
+//! portal's chart is the released chart.
 
 use std::{
     collections::BTreeMap,
@@ -13,15 +13,16 @@ use anyhow::{Context, Result};
 use xtask::package::{self, Args};
 use xtask::workspace;
 
-use super::{ground::Ground, process::Program};
+use super::{process::Program, workdir::Workdir};
 
-/// Where the portal's chart is: a host that is in no name server.
+/// The host of the portal's chart. No name server knows it.
 pub const OURS: &str = "charts.paved-road.example";
 
-/// Packs the charts, and those of an earlier release's `sources`; the folder that holds one folder
-/// per host. Of two charts with one version, today's is packed.
-pub async fn pack(ground: &Ground, sources: &Path) -> Result<PathBuf> {
-    let sites = ground.subfolder("sites")?;
+/// Packs the charts of the workspace, and of an earlier release's `sources`. Returns the folder
+/// with one subfolder per host. If two charts have the same version, the workspace's chart is
+/// packed.
+pub async fn pack(workdir: &Workdir, sources: &Path) -> Result<PathBuf> {
+    let sites = workdir.subfolder("sites")?;
     let mut repositories = BTreeMap::<PathBuf, Vec<PathBuf>>::new();
     let mut roots = vec![sources, workspace::root()];
     roots.dedup();
@@ -35,31 +36,31 @@ pub async fn pack(ground: &Ground, sources: &Path) -> Result<PathBuf> {
     for (repository, charts) in repositories {
         let target = sites.join(&repository);
         fs::create_dir_all(&target)?;
-        let helm = Program::new("helm", &ground.tools.helm).arg("package");
+        let helm = Program::new("helm", &workdir.tools.helm).arg("package");
         let charts = charts.iter().map(|chart| chart.display().to_string());
-        ground
+        workdir
             .run(helm.args(charts).arg("--destination").arg(target.display().to_string()))
             .await?;
-        index(ground, &target).await?;
+        index(workdir, &target).await?;
     }
     let target = sites.join(OURS);
     fs::create_dir_all(&target)?;
     package::chart::write(&Args::default(), &target)?;
-    index(ground, &target).await?;
+    index(workdir, &target).await?;
     Ok(sites)
 }
 
-/// Makes a folder of packed charts a repository.
-async fn index(ground: &Ground, folder: &Path) -> Result<()> {
-    let helm = Program::new("helm", &ground.tools.helm).args(["repo", "index"]);
-    ground.run(helm.arg(folder.display().to_string())).await?;
+/// Writes the index that makes a folder of packed charts a repository.
+async fn index(workdir: &Workdir, folder: &Path) -> Result<()> {
+    let helm = Program::new("helm", &workdir.tools.helm).args(["repo", "index"]);
+    workdir.run(helm.arg(folder.display().to_string())).await?;
     let file = folder.join("index.yaml");
     let index = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     fs::write(&file, with_v(&index)).with_context(|| format!("writing {}", file.display()))
 }
 
-/// An index in which the versions of Knative's operator begin with a `v`, as in the real one: the
-/// chart itself has none.
+/// Adds a `v` to the versions of Knative's operator in an index. The real index has it, but the
+/// chart does not.
 fn with_v(index: &str) -> String {
     if !index.contains("\n  knative-operator:\n") {
         return index.to_owned();
@@ -71,7 +72,7 @@ fn with_v(index: &str) -> String {
     index.lines().map(line).collect()
 }
 
-/// The folders that hold a `Chart.yaml`.
+/// The folders with a `Chart.yaml`.
 fn charts_in(folder: &Path) -> Result<Vec<PathBuf>> {
     if folder.join("Chart.yaml").is_file() {
         return Ok(vec![folder.to_owned()]);

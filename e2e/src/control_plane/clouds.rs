@@ -1,5 +1,4 @@
-//! The stand-in for providers whose clouds are not here, as a process and a service account of its
-//! own.
+//! The fake providers of clouds, as a process with its own service account.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -9,20 +8,20 @@ use kube::Api;
 use serde_json::json;
 
 use super::{
-    NAMESPACE, cluster::Cluster, ground::Ground, postgres::Postgres, process::Program, providers,
+    NAMESPACE, cluster::Cluster, postgres::Postgres, process::Program, providers, workdir::Workdir,
 };
-use crate::stand_in::{self, configs};
+use crate::fake_providers::{self, configs};
 
-/// Its service account, and its process.
-const NAME: &str = "stand-in";
+/// The name of the service account and of the process.
+const NAME: &str = "fake-providers";
 
-/// The longest that it may take until its clouds are there.
+/// The longest time until the fake clouds have started.
 const STARTING: Duration = Duration::from_mins(2);
 
-/// Starts the stand-in under the rights that the RBAC manager gives to the providers that it plays,
-/// and those of test equipment; the kubeconfig `clusters` is the way into clusters of EKS.
+/// Starts the fake providers with the rights that the RBAC manager gives to the real ones, and with
+/// those of test equipment. The kubeconfig `clusters` leads to EKS clusters.
 pub async fn start(
-    ground: &Arc<Ground>,
+    workdir: &Arc<Workdir>,
     cluster: &Cluster,
     round: Duration,
     postgres: Option<&Postgres>,
@@ -34,27 +33,29 @@ pub async fn start(
     cluster.apply(&configs::from_guide()?).await?;
     let account = cluster.account(NAMESPACE, NAME).await?;
     let mut program = Program::new(NAME, &std::env::current_exe()?)
-        .args(["stand-in", "--kubeconfig"])
+        .args(["fake-providers", "--kubeconfig"])
         .arg(account.display().to_string())
         .arg(format!("--round={}", round.as_secs_f64()))
         .arg(format!("--clusters={}", clusters.display()));
     if let Some(postgres) = postgres {
-        program = program.env(stand_in::POSTGRES, postgres.url());
+        program = program.env(fake_providers::POSTGRES, postgres.url());
     }
-    let process = ground.start(program)?;
+    let process = workdir.start(program)?;
     let namespaces: Api<Namespace> = Api::all(cluster.client.clone());
-    process.ready(STARTING, async || namespaces.get(stand_in::NAMESPACE).await.is_ok()).await?;
-    ground.tell(NAME, start);
+    process
+        .ready(STARTING, async || namespaces.get(fake_providers::NAMESPACE).await.is_ok())
+        .await?;
+    workdir.tell(NAME, start);
     Ok(())
 }
 
-/// A PostgreSQL server; none where the programs are missing, and with it none of provider-sql's
-/// kinds.
-pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
+/// Starts a PostgreSQL server. Returns none if its programs are missing. provider-sql's kinds then
+/// have no provider.
+pub async fn postgres(workdir: &Workdir) -> Result<Option<Postgres>> {
     let start = Instant::now();
-    match Postgres::start(&ground.logs()).await {
+    match Postgres::start(&workdir.logs()).await {
         Ok(postgres) => {
-            ground.tell("postgres", start);
+            workdir.tell("postgres", start);
             Ok(Some(postgres))
         }
         Err(error) => {
@@ -64,8 +65,8 @@ pub async fn postgres(ground: &Ground) -> Result<Option<Postgres>> {
     }
 }
 
-/// What it needs beyond a provider: a namespace for its clouds, and to know which kinds are
-/// installed.
+/// The rights that the fake providers need beyond those of real ones: to create the namespace of
+/// their clouds, and to read the installed CRDs.
 fn rights() -> [serde_json::Value; 2] {
     let group = "rbac.authorization.k8s.io";
     let role = json!({

@@ -15,63 +15,64 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    ground::Ground,
     pki::{self, Authority},
     ports,
     process::{Process, Program},
+    workdir::Workdir,
 };
 use crate::kubeconfig::SERVER_NAME;
 use crate::kubectl;
 
 /// How long an API server may take until it is ready, on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long a token of a service account is good: longer than any control plane on a developer's
+/// Lifetime of a service account's token: longer than any control plane runs on a developer's
 /// machine.
 const TOKEN_SECONDS: i64 = 30 * 24 * 3600;
 
 /// An API server with RBAC, and its controllers.
 pub struct Cluster {
-    /// What it is called: its processes, its folder, and its keys in etcd begin with it.
+    /// The name of its folder and of its prefix in etcd. Except for `outer`, it is also the suffix
+    /// of its processes' names.
     pub name: String,
-    /// Where it listens on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     /// The administrator's kubeconfig.
     pub kubeconfig: PathBuf,
     /// The administrator's client.
     pub client: Client,
-    /// The certificate of who signed its own.
+    /// The certificate of the authority that signed the API server's certificate.
     pub authority: String,
     /// The administrator's token.
     pub token: String,
     folder: PathBuf,
-    ground: Arc<Ground>,
+    workdir: Arc<Workdir>,
 }
 
-/// Starts etcd, which can serve several clusters; its port.
-pub async fn etcd(ground: &Ground) -> Result<u16> {
+/// Starts etcd, which can serve several clusters, and returns its port.
+pub async fn etcd(workdir: &Workdir) -> Result<u16> {
     let start = Instant::now();
     let (port, peers) = (ports::free()?, ports::free()?);
     let url = format!("http://127.0.0.1:{port}");
-    let program = Program::new("etcd", &ground.tools.etcd)
-        .arg(format!("--data-dir={}", ground.subfolder("etcd")?.display()))
+    let program = Program::new("etcd", &workdir.tools.etcd)
+        .arg(format!("--data-dir={}", workdir.subfolder("etcd")?.display()))
         .arg(format!("--listen-client-urls={url}"))
         .arg(format!("--advertise-client-urls={url}"))
         .arg(format!("--listen-peer-urls=http://127.0.0.1:{peers}"))
         .arg(format!("--initial-advertise-peer-urls=http://127.0.0.1:{peers}"))
         .arg(format!("--initial-cluster=default=http://127.0.0.1:{peers}"))
         .args(["--unsafe-no-fsync", "--quota-backend-bytes=8589934592"]);
-    let process = ground.start(program)?;
-    process.ready(PATIENCE, async || ports::answers(port).await).await?;
-    ground.tell("etcd", start);
+    let process = workdir.start(program)?;
+    process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
+    workdir.tell("etcd", start);
     Ok(port)
 }
 
 impl Cluster {
-    /// Starts an API server on an etcd, and the controllers that every cluster has.
-    pub async fn start(ground: &Arc<Ground>, name: &str, etcd: u16) -> Result<Self> {
+    /// Starts an API server on an etcd, with the controllers of every cluster.
+    pub async fn start(workdir: &Arc<Workdir>, name: &str, etcd: u16) -> Result<Self> {
         let start = Instant::now();
-        let folder = ground.subfolder(name)?;
+        let folder = workdir.subfolder(name)?;
         let authority = Authority::new(&format!("{name}-ca"))?;
         authority.sign(["127.0.0.1", "localhost", SERVER_NAME])?.write(&folder)?;
         pki::token_keys(&folder)?;
@@ -83,7 +84,7 @@ impl Cluster {
         fs::write(&kubeconfig, content.to_string())?;
         let client = client(content).await?;
         let authority = authority.pem().to_owned();
-        let ground = ground.clone();
+        let workdir = workdir.clone();
         let cluster = Self {
             name: name.to_owned(),
             port,
@@ -92,21 +93,21 @@ impl Cluster {
             authority,
             token,
             folder,
-            ground,
+            workdir,
         };
         cluster.api_server(etcd).await?;
-        cluster.ground.tell(&cluster.process_name("kube-apiserver"), start);
+        cluster.workdir.tell(&cluster.process_name("kube-apiserver"), start);
         cluster.controller_manager().await?;
         Ok(cluster)
     }
 
-    /// Waits until the API server answers again, after it was stopped and started.
+    /// Waits until the API server answers again after a restart.
     pub async fn ready(&self, process: &Process) -> Result<()> {
         let client = &self.client;
-        process.ready(PATIENCE, async || is_ok(client, "/readyz").await).await
+        process.ready(START_TIMEOUT, async || is_ok(client, "/readyz").await).await
     }
 
-    /// Writes a kubeconfig for a service account, which has to exist; its path.
+    /// Writes a kubeconfig for an existing service account and returns its path.
     pub async fn account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = self.account_token(namespace, name).await?;
         let folder = self.folder.join("accounts");
@@ -125,7 +126,7 @@ impl Cluster {
             .await
     }
 
-    /// A client in the hands of a person: the API server answers by that person's rights.
+    /// A client that impersonates a person. The API server applies this person's rights.
     pub async fn person(&self, name: &str) -> Result<Client> {
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
         let mut config =
@@ -134,17 +135,18 @@ impl Cluster {
         Ok(Client::try_from(config)?)
     }
 
-    /// Runs kubectl as administrator; what it printed.
+    /// Runs kubectl as administrator and returns its output.
     pub async fn kubectl<I: IntoIterator<Item: Into<String>>>(&self, args: I) -> Result<String> {
-        let program = Program::new("kubectl", &self.ground.tools.kubectl)
+        let program = Program::new("kubectl", &self.workdir.tools.kubectl)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(args)
             .env(kubectl::CACHE, kubectl::cache(&self.kubeconfig).display().to_string());
-        self.ground.run(program).await
+        self.workdir.run(program).await
     }
 
-    /// Applies manifests as administrator. kubectl does not validate them: it would download the
-    /// schemas of all kinds. After new CRDs, a busy API server needs half a minute for these.
+    /// Applies manifests as administrator. kubectl does not validate them, because it would
+    /// download the schemas of all kinds. After new CRDs, a busy API server needs half a minute for
+    /// these schemas.
     pub async fn apply(&self, manifests: &[Value]) -> Result<()> {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
@@ -161,7 +163,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A token of a service account, which has to exist.
+    /// A token of an existing service account.
     pub async fn account_token(&self, namespace: &str, name: &str) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
         let spec =
@@ -169,7 +171,7 @@ impl Cluster {
         let request = TokenRequest { spec, ..TokenRequest::default() };
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
         let answer = answer.with_context(|| format!("a token for {namespace}/{name}"))?;
-        answer.status.map(|status| status.token).context("no token was given")
+        answer.status.map(|status| status.token).context("the API server returned no token")
     }
 
     fn process_name(&self, component: &str) -> String {
@@ -183,7 +185,7 @@ impl Cluster {
     async fn api_server(&self, etcd: u16) -> Result<()> {
         let file = |name: &str| self.folder.join(name).display().to_string();
         let program =
-            Program::new(self.process_name("kube-apiserver"), &self.ground.tools.api_server)
+            Program::new(self.process_name("kube-apiserver"), &self.workdir.tools.api_server)
                 .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
                 .arg(format!("--etcd-prefix=/{}", self.name))
                 .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
@@ -200,21 +202,22 @@ impl Cluster {
                 .arg(format!("--service-account-signing-key-file={}", file("sa.key")))
                 .arg(format!("--token-auth-file={}", file("tokens.csv")))
                 .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
-                // Many controllers on one machine: none should wait for another.
+                // Many controllers share one machine, and no controller should wait for another.
                 .args(["--enable-priority-and-fairness=false", "--max-requests-inflight=3000"])
                 .arg("--max-mutating-requests-inflight=1000")
-                // Memory for time: a sixth of its time went into collecting garbage.
+                // Use more memory to save time: garbage collection took a sixth of its time.
                 .env("GOGC", "300");
-        let process = self.ground.start(program)?;
+        let process = self.workdir.start(program)?;
         self.ready(&process).await
     }
 
-    /// The garbage collector, namespaces, Deployments, aggregated roles, and that nodes are ready.
+    /// Starts the garbage collector and the controllers of namespaces, Deployments, aggregated
+    /// roles and ready nodes.
     async fn controller_manager(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
         let name = self.process_name("kube-controller-manager");
-        let program = Program::new(&name, &self.ground.tools.controller_manager)
+        let program = Program::new(&name, &self.workdir.tools.controller_manager)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .args(["--controllers=*,-nodeipam", "--leader-elect=false", "--bind-address=127.0.0.1"])
             .arg(format!(
@@ -222,46 +225,45 @@ impl Cluster {
                 self.folder.join("sa.key").display()
             ))
             .arg(format!("--secure-port={port}"))
-            .arg(format!("--cert-dir={}", self.ground.subfolder(&name)?.display()))
+            .arg(format!("--cert-dir={}", self.workdir.subfolder(&name)?.display()))
             .args(["--kube-api-qps=200", "--kube-api-burst=400"])
-            // On a busy machine nodes that pretend are late to say that they live.
+            // On a busy machine, heartbeats of fake nodes are late.
             .arg("--node-monitor-grace-period=1h");
-        let process = self.ground.start(program)?;
-        process.ready(PATIENCE, async || ports::answers(port).await).await?;
-        self.ground.tell(&name, start);
+        let process = self.workdir.start(program)?;
+        process.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
+        self.workdir.tell(&name, start);
         Ok(())
     }
 
-    /// A scheduler, and nodes that only pretend to run what is put on them: one plain, one with
-    /// eight GPUs.
+    /// Starts a scheduler, and fake nodes, which run no pods: a plain node and a node with 64 GPUs.
     pub async fn nodes(&self) -> Result<()> {
         let start = Instant::now();
         let port = ports::free()?;
         let scheduler =
-            Program::new(self.process_name("kube-scheduler"), &self.ground.tools.scheduler)
+            Program::new(self.process_name("kube-scheduler"), &self.workdir.tools.scheduler)
                 .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
                 .args(["--leader-elect=false", "--bind-address=127.0.0.1"])
                 .arg(format!("--secure-port={port}"))
                 .arg(format!(
                     "--cert-dir={}",
-                    self.ground.subfolder(&self.process_name("kube-scheduler"))?.display()
+                    self.workdir.subfolder(&self.process_name("kube-scheduler"))?.display()
                 ));
-        let scheduler = self.ground.start(scheduler)?;
+        let scheduler = self.workdir.start(scheduler)?;
         let kubelets = ports::free()?;
-        let kwok = Program::new(self.process_name("kwok"), &self.ground.tools.kwok)
+        let kwok = Program::new(self.process_name("kwok"), &self.workdir.tools.kwok)
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
             .arg("--manage-all-nodes=true")
             .arg(format!("--server-address=127.0.0.1:{kubelets}"));
-        let kwok = self.ground.start(kwok)?;
+        let kwok = self.workdir.start(kwok)?;
         self.apply(&[node("plain", None), node("gpu", Some(64))]).await?;
-        kwok.ready(PATIENCE, async || ports::answers(kubelets).await).await?;
-        scheduler.ready(PATIENCE, async || ports::answers(port).await).await?;
-        self.ground.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
+        kwok.ready(START_TIMEOUT, async || ports::answers(kubelets).await).await?;
+        scheduler.ready(START_TIMEOUT, async || ports::answers(port).await).await?;
+        self.workdir.tell(&format!("{}, kwok", self.process_name("kube-scheduler")), start);
         Ok(())
     }
 }
 
-/// A node that runs nothing; with GPUs it is tainted as such nodes are.
+/// A fake node. With GPUs, it has the taint that such nodes usually have.
 fn node(name: &str, gpus: Option<u32>) -> Value {
     let mut node = json!({
         "apiVersion": "v1",
@@ -283,7 +285,7 @@ fn node(name: &str, gpus: Option<u32>) -> Value {
     node
 }
 
-/// A kubeconfig with a token, which is YAML as all JSON is.
+/// A kubeconfig with a token. JSON is valid YAML.
 fn kubeconfig_of(server: &str, authority: &str, token: &str) -> Value {
     use base64::{Engine, prelude::BASE64_STANDARD};
     let authority = BASE64_STANDARD.encode(authority);

@@ -1,4 +1,4 @@
-//! Crossplane itself, under the rights that its own chart gives it.
+//! Crossplane itself, with the rights of its own chart.
 
 use std::{
     collections::BTreeMap,
@@ -17,48 +17,52 @@ use tokio::time::sleep;
 use super::{
     NAMESPACE,
     cluster::Cluster,
-    ground::Ground,
     metrics::Metrics,
     pki::{Authority, Certificate},
     ports,
     process::Program,
     version::CoreVersion,
+    workdir::Workdir,
 };
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How soon what no event tells of is looked at: later than any scenario waits, so that none is
-/// helped by it.
+/// How often Crossplane checks resources without events. The interval is longer than any scenario
+/// waits, so that no scenario passes because of it.
 const POLL: &str = "--poll-interval=10m";
 
-/// Core, running.
+/// A running Crossplane.
 pub struct Core {
-    /// Who signs for functions.
+    /// The authority that signs for functions.
     pub authority: Authority,
-    /// What core counts.
+    /// Crossplane's metrics.
     pub metrics: Metrics,
 }
 
-/// Starts core and its RBAC manager.
-pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion) -> Result<Core> {
+/// Starts Crossplane and its RBAC manager.
+pub async fn start(
+    workdir: &Arc<Workdir>,
+    cluster: &Cluster,
+    version: CoreVersion,
+) -> Result<Core> {
     let begin = Instant::now();
     let source = version.source()?;
     let webhooks = ports::free()?;
-    let (objects, start) = chart(ground, version, &source, webhooks).await?;
+    let (objects, start) = chart(workdir, version, &source, webhooks).await?;
     cluster.apply(&objects).await?;
     let account = cluster.account(NAMESPACE, "crossplane").await?.display().to_string();
-    init(ground, version, &source, &account, webhooks).await?;
-    ground.tell("crossplane init", begin);
+    init(workdir, version, &source, &account, webhooks).await?;
+    workdir.tell("crossplane init", begin);
 
     let begin = Instant::now();
     let secrets: Api<Secret> = Api::namespaced(cluster.client.clone(), NAMESPACE);
     let (server, client) =
-        (ground.subfolder("crossplane-server")?, ground.subfolder("crossplane-client")?);
+        (workdir.subfolder("crossplane-server")?, workdir.subfolder("crossplane-client")?);
     certificate(&secrets, "crossplane-tls-server").await?.write(&server)?;
     certificate(&secrets, "crossplane-tls-client").await?.write(&client)?;
     let (health, metrics) = (ports::free()?, ports::free()?);
-    let cache = |name: &str| Ok::<_, anyhow::Error>(ground.subfolder(name)?.display().to_string());
-    let core = Program::new("crossplane", &ground.tools.core)
+    let cache = |name: &str| Ok::<_, anyhow::Error>(workdir.subfolder(name)?.display().to_string());
+    let core = Program::new("crossplane", &workdir.tools.core)
         .args(start)
         .args(["--package-runtime=External", POLL])
         .arg(format!("--webhook-port={webhooks}"))
@@ -69,11 +73,13 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
         .arg(format!("--xpkg-cache-dir={}", cache("xpkg")?))
         .arg(format!("--xfn-cache-dir={}", cache("xfn")?))
         .env("KUBECONFIG", &account);
-    let core = ground.start(core)?;
-    rbac_manager(ground, cluster).await?;
-    core.ready(PATIENCE, async || ports::answers(health).await && ports::answers(webhooks).await)
-        .await?;
-    ground.tell("crossplane, rbac-manager", begin);
+    let core = workdir.start(core)?;
+    rbac_manager(workdir, cluster).await?;
+    core.ready(START_TIMEOUT, async || {
+        ports::answers(health).await && ports::answers(webhooks).await
+    })
+    .await?;
+    workdir.tell("crossplane, rbac-manager", begin);
     let root = certificate(&secrets, "crossplane-root-ca").await?;
     Ok(Core {
         authority: Authority::from_pem(&root.chain, &root.key)?,
@@ -81,17 +87,18 @@ pub async fn start(ground: &Arc<Ground>, cluster: &Cluster, version: CoreVersion
     })
 }
 
-/// The chart's objects but for what runs in pods, as processes are run instead, and the arguments
-/// with which core would run there. Its Service leads to the process.
+/// Renders the chart's objects except Deployments, which processes replace. Also returns the
+/// arguments of Crossplane's container. The chart's Services point to the process.
 async fn chart(
-    ground: &Ground,
+    workdir: &Workdir,
     version: CoreVersion,
     source: &Path,
     webhooks: u16,
 ) -> Result<(Vec<Value>, Vec<String>)> {
     let chart = source.join("charts/crossplane").display().to_string();
-    let program = Program::new("helm", &ground.tools.helm).args(["template", "crossplane", &chart]);
-    let rendered = ground.run(program.args(version.helm_flags()?)).await?;
+    let program =
+        Program::new("helm", &workdir.tools.helm).args(["template", "crossplane", &chart]);
+    let rendered = workdir.run(program.args(version.helm_flags()?)).await?;
     let mut start = None;
     let mut objects =
         vec![json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})];
@@ -121,8 +128,7 @@ fn arguments(deployment: &Value) -> Result<Vec<String>> {
     serde_json::from_value(arguments).context("the arguments of Crossplane's container")
 }
 
-/// An API server asks the process that a Service of this type names: there is no network of pods
-/// here.
+/// A Service that points the API server to a process on loopback, because there is no pod network.
 fn service(chart: &Value, port: u16) -> Value {
     json!({
         "apiVersion": "v1",
@@ -132,20 +138,20 @@ fn service(chart: &Value, port: u16) -> Value {
     })
 }
 
-/// CRDs, certificates and webhooks, as the chart's init container makes them. On a fresh API server
-/// the first run may find that a kind that it just made is not served yet.
+/// Creates CRDs, certificates and webhooks, like the chart's init container. On a fresh API server,
+/// the first run may fail because a new kind is not served yet.
 async fn init(
-    ground: &Ground,
+    workdir: &Workdir,
     version: CoreVersion,
     source: &Path,
     kubeconfig: &str,
     webhooks: u16,
 ) -> Result<()> {
-    let program = Program::new("crossplane-init", &ground.tools.core)
+    let program = Program::new("crossplane-init", &workdir.tools.core)
         .args(["core", "init"])
         .args(version.init_flags().iter().copied())
-        // The older one knows neither of these, and looks for both in the folder where it is
-        // started.
+        // Crossplane 1.20 ignores these two variables, and looks for both folders in its working
+        // directory.
         .env("CRDS_PATH", "crds")
         .env("WEBHOOK_CONFIGS_PATH", "webhookconfigurations")
         .env("KUBECONFIG", kubeconfig)
@@ -171,16 +177,16 @@ async fn init(
     }
 }
 
-async fn rbac_manager(ground: &Ground, cluster: &Cluster) -> Result<()> {
+async fn rbac_manager(workdir: &Workdir, cluster: &Cluster) -> Result<()> {
     let account: PathBuf = cluster.account(NAMESPACE, "rbac-manager").await?;
-    let program = Program::new("crossplane-rbac-manager", &ground.tools.core)
+    let program = Program::new("crossplane-rbac-manager", &workdir.tools.core)
         .args(["rbac", "start", "--provider-clusterrole=crossplane:allowed-provider-permissions"])
         .env("KUBECONFIG", account.display().to_string());
-    ground.start(program)?;
+    workdir.start(program)?;
     Ok(())
 }
 
-/// A TLS Secret; the root's has no authority but itself.
+/// A TLS Secret. The root's Secret names no separate authority.
 async fn certificate(secrets: &Api<Secret>, name: &str) -> Result<Certificate> {
     let data: BTreeMap<_, _> = secrets.get(name).await?.data.unwrap_or_default();
     let text = |key: &str| {

@@ -21,52 +21,52 @@ use tokio::{
 };
 
 use super::{
-    ground::Ground,
     pki::Authority,
     ports,
     process::{Process, Program},
     runtime::container,
+    workdir::Workdir,
 };
 
-/// How many bytes go to a replica at once, at most.
+/// The size of a copy buffer, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// More bytes than a client sends in a row to be let in, its certificate included, and fewer than
-/// core sends once something was composed: so many that nothing has answered yet are a call in
-/// flight.
+/// A connection with this many unanswered bytes has a call in flight. A TLS handshake with the
+/// client's certificate sends fewer bytes in a row. Crossplane's calls send more once resources are
+/// composed.
 const CALL: usize = 4 * 1024;
 
-/// Replicas of the function, and the one address at which they are reached.
+/// Replicas of the function behind one address.
 ///
-/// Connections are given to the replicas in turn, past those that do not answer, as a Service does;
-/// core keeps one connection and its streams, so a replica that dies takes the calls that it was
-/// answering with it, and the next go to another.
+/// Like a Service, connections go to the replicas in turn and skip replicas that do not answer.
+/// Crossplane keeps one connection with its streams. When a replica dies, its unanswered calls are
+/// lost, and the next calls go to another replica.
 pub struct Function {
     /// Host and port, for the revision's status.
     pub endpoint: String,
-    /// The program.
+    /// The program of the replicas.
     pub binary: PathBuf,
-    /// The replicas, to be stopped and started.
+    /// The replicas, to stop and start.
     pub replicas: Vec<Arc<Process>>,
     strike: Arc<Strike>,
     task: JoinHandle<()>,
 }
 
-/// The order to kill the replica that is next seen to have a call in flight; it is answered with
-/// that one's number, and counts for as long as somebody waits for that.
+/// The order to kill the next replica with a call in flight. The answer is this replica's number.
+/// An order without a receiver is void.
 type Strike = Mutex<Option<oneshot::Sender<usize>>>;
 
 impl Function {
-    /// Starts `count` replicas of a binary; their processes are called `<name>-0` and so on.
+    /// Starts `count` replicas of a binary. Their processes are named `<name>-0` and so on.
     pub async fn start(
-        ground: &Ground,
+        workdir: &Workdir,
         authority: &Authority,
         binary: &Path,
         name: &str,
         count: usize,
     ) -> Result<Self> {
         let start = Instant::now();
-        let certificates = ground.subfolder(&format!("{name}-server"))?;
+        let certificates = workdir.subfolder(&format!("{name}-server"))?;
         authority.sign(["127.0.0.1", "localhost"])?.write(&certificates)?;
         let variables =
             container(manifests::FUNCTION)?["env"].as_array().cloned().unwrap_or_default();
@@ -83,7 +83,7 @@ impl Function {
                     name.zip(value).with_context(|| format!("{variable} has no value"))?;
                 anyhow::Ok(program.env(name, value))
             })?;
-            replicas.push(ground.start(program)?);
+            replicas.push(workdir.start(program)?);
             backends.push(port);
         }
         for (replica, port) in replicas.iter().zip(&backends) {
@@ -94,16 +94,16 @@ impl Function {
         let strike = Arc::<Strike>::default();
         let backends = replicas.iter().cloned().zip(backends).collect();
         let task = tokio::spawn(balance(listener, backends, strike.clone()));
-        ground.tell(&format!("{name}, {count} replicas"), start);
+        workdir.tell(&format!("{name}, {count} replicas"), start);
         Ok(Self { endpoint, binary: binary.to_owned(), replicas, strike, task })
     }
 
-    /// Kills the replica that is next seen to have a call in flight, before the first byte of its
-    /// answer is handed on: nobody gets that answer. Waits until it is done; the replica.
+    /// Kills the next replica with a call in flight, before the client receives the first byte of
+    /// the answer. Waits for the kill and returns the replica.
     pub async fn strike(&self) -> Result<&Process> {
         let (order, struck) = oneshot::channel();
         *self.strike.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
-        let number = struck.await.context("nobody leads to the function any more")?;
+        let number = struck.await.context("the function's proxy has ended")?;
         Ok(&self.replicas[number])
     }
 }
@@ -117,7 +117,7 @@ impl Drop for Function {
 async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, strike: Arc<Strike>) {
     let next = Arc::new(AtomicUsize::new(0));
     let backends: Arc<[_]> = backends.into();
-    // An error is that of one connection.
+    // An error concerns only one connection.
     loop {
         let Ok((client, _)) = listener.accept().await else { continue };
         let (backends, next, strike) = (backends.clone(), next.clone(), strike.clone());
@@ -126,7 +126,7 @@ async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, stri
                 let number = next.fetch_add(1, Ordering::Relaxed) % backends.len();
                 let (replica, port) = &backends[number];
                 if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await {
-                    // Either side may end it as it likes.
+                    // Client and server may close the connection at any time.
                     let _ = lead(client, server, || struck(&strike, number, replica)).await;
                     return;
                 }
@@ -135,8 +135,8 @@ async fn balance(listener: TcpListener, backends: Vec<(Arc<Process>, u16)>, stri
     }
 }
 
-/// Leads a client to a server until either ends, or the connection is `struck` with a call in
-/// flight.
+/// Copies bytes between a client and a server until either closes the connection, or `struck` kills
+/// the server during a call.
 async fn lead(
     mut client: TcpStream,
     mut server: TcpStream,
@@ -172,12 +172,12 @@ async fn lead(
     }
 }
 
-/// Kills a replica, where that was ordered by somebody who still waits for it.
+/// Kills a replica if an order exists whose sender still waits.
 fn struck(strike: &Strike, number: usize, replica: &Process) -> bool {
     let order = strike.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(order) = order.filter(|order| !order.is_closed()) else { return false };
     replica.kill();
-    // Whoever ordered it may have given up.
+    // The receiver may be gone.
     let _ = order.send(number);
     true
 }
@@ -199,7 +199,7 @@ mod tests {
         let ((mut client, inlet), (outlet, mut server)) = (connection().await, connection().await);
         let led = tokio::spawn(lead(inlet, outlet, || true));
         let (mut asked, mut answer) = (vec![1; CALL], Vec::new());
-        // A few bytes are no call.
+        // A few bytes are not a call.
         client.write_all(b"hello").await.unwrap();
         server.read_exact(&mut asked[..5]).await.unwrap();
         server.write_all(b"welcome").await.unwrap();

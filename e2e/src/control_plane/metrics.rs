@@ -1,4 +1,4 @@
-//! What a program tells of itself, in Prometheus's words.
+//! A program's metrics in Prometheus's format.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Those at `/metrics` of a port.
+    /// The metrics at `/metrics` of a port.
     pub fn at(port: u16) -> Result<Self> {
         let address =
             format!("http://127.0.0.1:{port}").parse().context("an address on loopback")?;
@@ -24,15 +24,15 @@ impl Metrics {
         Self { client }
     }
 
-    /// A metric's samples by their labels, as they are printed:
-    /// `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric that nothing was
-    /// counted in yet has none.
+    /// A metric's samples by their labels, as printed:
+    /// `controller="composite/xgpudevworkspaces.platform.acme.io"`. A metric without counts has no
+    /// samples.
     pub async fn samples(&self, metric: &str) -> Result<BTreeMap<String, f64>> {
         let request = Request::get("/metrics").body(Vec::new())?;
         Ok(samples(&self.client.request_text(request).await.context("reading metrics")?, metric))
     }
 
-    /// The sum of those samples of a metric that have a label.
+    /// The sum of a metric's samples that have a label.
     pub async fn sum(&self, metric: &str, label: &str) -> Result<f64> {
         let samples = self.samples(metric).await?;
         Ok(samples
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_those_of_the_metric_of_that_very_name() {
+    fn samples_belong_to_the_metric_with_the_exact_name() {
         let text = "# HELP opens_total Opened.\nopens_total{controller=\"a\"} 2\nopens_total_created{controller=\"a\"} 1.7e+09\n";
         assert_eq!(
             samples(text, "opens_total"),

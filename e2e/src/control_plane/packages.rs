@@ -1,4 +1,5 @@
-//! A registry on loopback with our packages and those that they depend on, and their installation.
+//! A registry on loopback with our packages and their dependencies, and the installation of the
+//! packages.
 
 mod origin;
 
@@ -28,10 +29,10 @@ use xtask::{
     tools, workspace, yaml,
 };
 
-use super::{cluster::Cluster, ground::Ground, ports, process::Program};
-use crate::stand_in::schema;
+use super::{cluster::Cluster, ports, process::Program, workdir::Workdir};
+use crate::fake_providers::schema;
 
-const PATIENCE: Duration = Duration::from_mins(5);
+const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The registry hosts of the providers and of our packages. An ImageConfig points Crossplane to
 /// loopback instead.
@@ -40,51 +41,51 @@ fn hosts() -> BTreeSet<String> {
     BTreeSet::from(["xpkg.crossplane.io".to_owned(), ours.host().to_owned()])
 }
 
-/// What packages are for that run on this machine.
+/// The platform of packages that run on this machine.
 const PLATFORM: &str = if cfg!(target_arch = "aarch64") { "linux/arm64" } else { "linux/amd64" };
 
 /// The kinds of packages.
 const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
 
-/// A registry that forgets everything when it ends.
+/// A registry that keeps packages only while it runs.
 pub struct Registry {
     /// `127.0.0.1:5000`
     pub address: String,
 }
 
 impl Registry {
-    /// Starts one.
-    pub async fn start(ground: &Ground) -> Result<Self> {
+    /// Starts a registry.
+    pub async fn start(workdir: &Workdir) -> Result<Self> {
         let port = ports::free()?;
         let address = format!("127.0.0.1:{port}");
-        let program = Program::new("registry", &ground.tools.crane).args([
+        let program = Program::new("registry", &workdir.tools.crane).args([
             "registry",
             "serve",
             "--address",
             &address,
         ]);
-        let process = ground.start(program)?;
+        let process = workdir.start(program)?;
         process.ready(Duration::from_secs(30), async || ports::answers(port).await).await?;
         Ok(Self { address })
     }
 
-    /// Pushes packages as one, under their public address, for example
+    /// Pushes package files under one public address, for example
     /// `xpkg.crossplane.io/paved-road/function-paved-road:v0.1.0`.
-    pub async fn push(&self, ground: &Ground, package: &str, files: &[PathBuf]) -> Result<()> {
+    pub async fn push(&self, workdir: &Workdir, package: &str, files: &[PathBuf]) -> Result<()> {
         let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        let program = Program::new("crossplane", &ground.tools.cli)
+        let program = Program::new("crossplane", &workdir.tools.cli)
             .args(["xpkg", "push", "--package-files", &files.join(",")])
             .arg(self.own(package));
-        ground.run(program).await.map(drop)
+        workdir.run(program).await.map(drop)
     }
 
-    /// The address on loopback of a package with this public address.
+    /// The loopback address of a package with this public address.
     fn own(&self, package: &str) -> String {
         let path = package.split_once('/').map_or(package, |(_, path)| path);
         format!("{}/{path}", self.address)
     }
 
-    /// The ImageConfig that points Crossplane here.
+    /// The ImageConfig that points Crossplane to this registry.
     pub fn image_config(&self) -> Value {
         let prefixes = hosts().into_iter().map(|host| format!("{host}/"));
         let prefixes: Vec<_> =
@@ -101,10 +102,10 @@ impl Registry {
     }
 }
 
-/// Pushes our packages of a release: those in `built`, where `cargo xtask package` has left them
-/// for its default registry; without it those of the workspace as it is.
+/// Pushes our packages of a release from the folder `built`, or from the current workspace. `built`
+/// must come from `cargo xtask package` for its default registry.
 pub async fn ours(
-    ground: &Ground,
+    workdir: &Workdir,
     registry: &Registry,
     args: &Args,
     built: Option<&Path>,
@@ -113,55 +114,54 @@ pub async fn ours(
     let folder = if let Some(folder) = built {
         folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?
     } else {
-        let output = ground.subfolder("packages")?;
+        let output = workdir.subfolder("packages")?;
         build(args, output.clone()).await?;
         output
     };
-    push(ground, registry, args, &folder).await?;
+    push(workdir, registry, args, &folder).await?;
     if built.is_some() {
         let package =
             registry.own(&tagged(&args.registry.configuration(APIS[0], Flavour::Claims), args));
-        let contents = taken(ground, &package, "package.yaml", "configuration-package").await?;
+        let contents = taken(workdir, &package, "package.yaml", "configuration-package").await?;
         origin::check(&yaml::read(&contents)?, args)
             .with_context(|| folder.display().to_string())?;
     }
-    ground.tell("our packages", start);
+    workdir.tell("our packages", start);
     Ok(())
 }
 
-/// Takes the Function's program out of its package, as whoever pulls that for this machine finds
-/// it; gives its file. Its image says which of its files it starts.
-pub async fn program(ground: &Ground, registry: &Registry, args: &Args) -> Result<PathBuf> {
+/// Extracts the Function's program from its package for this machine, and returns its path. The
+/// image's entrypoint names the file.
+pub async fn program(workdir: &Workdir, registry: &Registry, args: &Args) -> Result<PathBuf> {
     let package = registry.own(&tagged(&args.registry.function(), args));
-    let crane = Program::new("crane", &ground.tools.crane).args([
+    let crane = Program::new("crane", &workdir.tools.crane).args([
         "--platform",
         PLATFORM,
         "config",
         &package,
     ]);
-    let config: Value = serde_json::from_str(&ground.run(crane).await?)?;
+    let config: Value = serde_json::from_str(&workdir.run(crane).await?)?;
     let entry =
         config["config"]["Entrypoint"][0].as_str().and_then(|entry| entry.strip_prefix('/'));
-    let entry =
-        entry.with_context(|| format!("the image of {package} does not say what to start"))?;
-    taken(ground, &package, entry, "function-image").await
+    let entry = entry.with_context(|| format!("the image of {package} has no entrypoint"))?;
+    taken(workdir, &package, entry, "function-image").await
 }
 
-/// Takes a file out of a package into a folder, as whoever pulls that for this machine finds it.
-async fn taken(ground: &Ground, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
-    let folder = ground.subfolder(folder)?;
+/// Extracts a file from a package for this machine into a folder.
+async fn taken(workdir: &Workdir, package: &str, file: &str, folder: &str) -> Result<PathBuf> {
+    let folder = workdir.subfolder(folder)?;
     let files = folder.with_extension("tar").display().to_string();
-    let crane = Program::new("crane", &ground.tools.crane);
-    ground.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
+    let crane = Program::new("crane", &workdir.tools.crane);
+    workdir.run(crane.args(["--platform", PLATFORM, "export", package, &files])).await?;
     let tar =
         Program::new("tar", Path::new("tar")).args(["--extract", "--file", &files, "--directory"]);
-    ground.run(tar.arg(folder.display().to_string()).arg(file)).await?;
+    workdir.run(tar.arg(folder.display().to_string()).arg(file)).await?;
     Ok(folder.join(file))
 }
 
-/// Builds our packages as they are released, the Function's for both architectures. In the
-/// program's place there is a word: the real ones take minutes to build, and what runs here is the
-/// one that was built for tests.
+/// Builds our packages as they are released, the Function's for both architectures. The images hold
+/// a word instead of the program, which takes minutes to build. The function runs here from the
+/// program that was built for tests.
 pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     let args = args.clone();
     tokio::task::spawn_blocking(move || {
@@ -173,16 +173,21 @@ pub async fn build(args: &Args, output: PathBuf) -> Result<()> {
     .await?
 }
 
-/// Pushes what is in a folder of our packages to where the flags say that it will be.
-pub async fn push(ground: &Ground, registry: &Registry, args: &Args, folder: &Path) -> Result<()> {
+/// Pushes our packages from a folder to the addresses of the flags.
+pub async fn push(
+    workdir: &Workdir,
+    registry: &Registry,
+    args: &Args,
+    folder: &Path,
+) -> Result<()> {
     let function = xpkgs(folder, manifests::FUNCTION)?;
-    registry.push(ground, &tagged(&args.registry.function(), args), &function).await?;
-    push_configurations(ground, registry, args, folder).await
+    registry.push(workdir, &tagged(&args.registry.function(), args), &function).await?;
+    push_configurations(workdir, registry, args, folder).await
 }
 
-/// The same of the Configurations alone.
+/// Pushes only the Configurations from a folder.
 pub async fn push_configurations(
-    ground: &Ground,
+    workdir: &Workdir,
     registry: &Registry,
     args: &Args,
     folder: &Path,
@@ -191,7 +196,7 @@ pub async fn push_configurations(
         for flavour in args.flavours() {
             let files = xpkgs(folder, &names::configuration(*api, flavour))?;
             let package = args.registry.configuration(*api, flavour);
-            registry.push(ground, &tagged(&package, args), &files).await?;
+            registry.push(workdir, &tagged(&package, args), &files).await?;
         }
     }
     Ok(())
@@ -223,15 +228,15 @@ fn tagged(package: &str, args: &Args) -> String {
     format!("{package}:{}", args.release)
 }
 
-/// Makes packages of the providers that ours depend on, and pushes them: real CRDs where the
-/// provider's program runs here, else the repository's slices.
-pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
+/// Builds and pushes packages of the providers that ours depend on. They hold real CRDs if the
+/// provider's program runs here, otherwise the repository's slices.
+pub async fn providers(workdir: &Workdir, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut packages = BTreeMap::<Package, Vec<Value>>::new();
     for file in fs::read_dir(workspace::root().join("tests/schemas"))? {
         for mut crd in yaml::read(&file?.path())? {
             let group = crd["spec"]["group"].as_str().unwrap_or_default();
-            // `aws.m.upbound.io` is that of provider configs.
+            // `aws.m.upbound.io` is the group of provider configs.
             let family =
                 || group.strip_suffix(".upbound.io").map(|cloud| cloud.trim_end_matches(".m"));
             if let Some(package) = Package::serving(group).or_else(|| Package::family(family()?)) {
@@ -240,22 +245,22 @@ pub async fn providers(ground: &Ground, registry: &Registry) -> Result<()> {
             }
         }
     }
-    let output = ground.subfolder("providers")?;
+    let output = workdir.subfolder("providers")?;
     let names: BTreeSet<_> = packages.keys().cloned().collect();
     for (package, slices) in packages {
         let family = Package::family(package.cloud()).and_then(|family| names.get(&family));
         let provider = Provider::from_package(&package, family, slices)?;
         let file = output.join(format!("{}.xpkg", package.name));
-        provider.build(ground, &output.join(&package.name), &file).await?;
+        provider.build(workdir, &output.join(&package.name), &file).await?;
         registry
-            .push(ground, &format!("{}:{}", package.reference(), provider.version), &[file])
+            .push(workdir, &format!("{}:{}", package.reference(), provider.version), &[file])
             .await?;
     }
-    ground.tell("packages of providers", start);
+    workdir.tell("packages of providers", start);
     Ok(())
 }
 
-/// What a provider's package holds.
+/// The contents of a provider's package.
 struct Provider {
     meta: Value,
     crds: Vec<Value>,
@@ -286,8 +291,8 @@ impl Provider {
         }
     }
 
-    /// What the provider's own module has in `package/`, without webhooks that convert: nothing of
-    /// an old version is here.
+    /// The contents of `package/` in the provider's own module, without conversion webhooks. No
+    /// object here has an old version.
     fn real(name: &str, tool: &tools::Tool) -> Result<Self> {
         let source =
             tools::source(&format!("github.com/crossplane-contrib/{name}"), tool)?.join("package");
@@ -305,21 +310,21 @@ impl Provider {
         Ok(Self { meta, crds, version: tool.version.to_owned() })
     }
 
-    async fn build(&self, ground: &Ground, folder: &Path, file: &Path) -> Result<()> {
+    async fn build(&self, workdir: &Workdir, folder: &Path, file: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
         yaml::write(&folder.join("crossplane.yaml"), std::slice::from_ref(&self.meta))?;
         yaml::write(&folder.join("crds.yaml"), &self.crds)?;
-        let program = Program::new("crossplane", &ground.tools.cli)
+        let program = Program::new("crossplane", &workdir.tools.cli)
             .args(["xpkg", "build", "--package-root"])
             .arg(folder.display().to_string())
             .arg("--package-file")
             .arg(file.display().to_string());
-        ground.run(program).await.map(drop)
+        workdir.run(program).await.map(drop)
     }
 }
 
-/// The objects by which a user installs our function and the Configurations. Those of a group of
-/// one's own stand beside the others.
+/// The objects with which a user installs our function and the Configurations. Configurations of a
+/// custom group get a prefix, so that they do not replace the others.
 pub fn installation(args: &Args) -> Vec<Value> {
     let installed =
         |kind: &str, name: &str, package: &str| installed(kind, name, &tagged(package, args));
@@ -347,8 +352,8 @@ fn installed(kind: &str, name: &str, package: &str) -> Value {
     })
 }
 
-/// The Providers that only some choices of a claim need: no Configuration brings them, whoever
-/// offers these choices installs them.
+/// The Providers that only some options of a claim need. No Configuration depends on them, so the
+/// platform team installs them together with these options.
 pub fn optional(args: &Args) -> Result<Vec<Value>> {
     let (mut needed, mut optional) = (BTreeSet::new(), BTreeSet::new());
     for api in APIS {
@@ -366,8 +371,8 @@ pub fn optional(args: &Args) -> Result<Vec<Value>> {
         .collect())
 }
 
-/// Has the providers that came with our packages run as those whom their rights are bound to: by
-/// runtime configs called like them.
+/// Assigns runtime configs of the same name to the providers that our packages brought. Our rights
+/// are bound to the accounts of these runtime configs.
 pub async fn configure(cluster: &Cluster) -> Result<()> {
     let resource =
         ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", "v1", "Provider"));
@@ -381,8 +386,8 @@ pub async fn configure(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Waits until every package that there is, dependencies too, is installed and healthy, and the
-/// kinds are there that they bring; how many packages there are.
+/// Waits until all packages and their dependencies are installed and healthy, and their XRDs are in
+/// force. Returns the number of packages.
 pub async fn healthy(cluster: &Cluster) -> Result<usize> {
     let start = Instant::now();
     loop {
@@ -401,16 +406,16 @@ pub async fn healthy(cluster: &Cluster) -> Result<usize> {
             )
         });
         let waiting: Vec<_> = unhealthy.chain(absent).collect();
-        // Dependencies appear one after another, and only with them the packages that wanted them
-        // become healthy. A package counts as healthy once its objects are there; what they define
-        // is served a moment later.
+        // Dependencies appear one after another, and the packages that need them become healthy
+        // afterwards. A healthy package has created its objects. The kinds that they define are
+        // served a moment later.
         if waiting.is_empty() && !packages.is_empty() {
             return Ok(packages.len());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > INSTALL_TIMEOUT {
             bail!(
                 "packages are not healthy after {} s:\n{}",
-                PATIENCE.as_secs(),
+                INSTALL_TIMEOUT.as_secs(),
                 waiting.join("\n")
             );
         }
@@ -426,7 +431,7 @@ async fn all(cluster: &Cluster) -> Result<Vec<(String, DynamicObject)>> {
     Ok(packages)
 }
 
-/// All objects of a kind, each with what it is called.
+/// All objects of a kind, each with its kind and name.
 async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String, DynamicObject)>> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let api: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &resource);
@@ -437,7 +442,7 @@ async fn list(cluster: &Cluster, group: &str, kind: &str) -> Result<Vec<(String,
     Ok(named.collect())
 }
 
-/// Which of these conditions something still waits for.
+/// The first of these conditions that an object still lacks.
 fn missing(name: &str, object: &DynamicObject, wanted: &[&str]) -> Option<String> {
     let conditions = object.data["status"]["conditions"].as_array();
     let of_type =

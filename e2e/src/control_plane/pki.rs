@@ -1,4 +1,4 @@
-//! Certificates and secrets: who signs, and what servers and clients show.
+//! Certificate authorities, the certificates of servers and clients, and secrets.
 
 use std::{fs, path::Path};
 
@@ -8,13 +8,13 @@ use rcgen::{
     KeyUsagePurpose,
 };
 
-/// Who signs certificates.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
-/// A certificate, its key and who signed it, as PEM.
+/// A certificate, its key and its authority, as PEM.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     /// The authority's certificate.
@@ -26,7 +26,7 @@ pub struct Certificate {
 }
 
 impl Authority {
-    /// A new one.
+    /// Creates an authority.
     pub fn new(name: &str) -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::CommonName, name);
@@ -45,12 +45,12 @@ impl Authority {
         Ok(Self { issuer, pem: certificate.to_owned() })
     }
 
-    /// Its own certificate.
+    /// The authority's own certificate.
     pub fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// A certificate for servers and clients, for DNS names and addresses.
+    /// Signs a certificate for servers and clients, for DNS names and addresses.
     pub fn sign<S: Into<String>>(&self, names: impl IntoIterator<Item = S>) -> Result<Certificate> {
         let mut params =
             CertificateParams::new(names.into_iter().map(Into::into).collect::<Vec<_>>())?;
@@ -64,7 +64,7 @@ impl Authority {
 }
 
 impl Certificate {
-    /// Writes it as Kubernetes mounts a Secret of type TLS: `ca.crt`, `tls.crt`, `tls.key`.
+    /// Writes the files of a Kubernetes Secret of type TLS: `ca.crt`, `tls.crt`, `tls.key`.
     pub fn write(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("ca.crt"), &self.authority)?;
@@ -74,7 +74,7 @@ impl Certificate {
     }
 }
 
-/// Keys that sign the tokens of service accounts: writes `sa.key` and `sa.pub`.
+/// Writes the keys that sign the tokens of service accounts: `sa.key` and `sa.pub`.
 pub fn token_keys(folder: &Path) -> Result<()> {
     let key = KeyPair::generate()?;
     fs::write(folder.join("sa.key"), key.serialize_pem())?;
@@ -82,7 +82,7 @@ pub fn token_keys(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A token or a password that nobody guesses: the standard library seeds its hash maps with such.
+/// A random token or password. The standard library seeds its hash maps with random numbers.
 pub fn secret() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(0);

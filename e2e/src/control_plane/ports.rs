@@ -1,4 +1,4 @@
-//! Free ports of loopback, and who listens where.
+//! Free ports of loopback, and listening sockets.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,17 +10,17 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Below what the kernel gives to outgoing connections, so that a program that is started again
-/// finds its port free.
+/// Below the kernel's range for outgoing connections, so that a restarted program finds its port
+/// free.
 const FIRST: u16 = 20_000;
 const LAST: u16 = 32_000;
 
-/// A port of 127.0.0.1 that nobody listens on, and that is not given a second time.
+/// A free port of 127.0.0.1. No port is returned twice.
 pub fn free() -> Result<u16> {
     static GIVEN: OnceLock<Mutex<HashSet<u16>>> = OnceLock::new();
     let mut given =
         GIVEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    // A random start, as other control planes of this machine look for ports too.
+    // Start at a random port, because other control planes on this machine look for ports too.
     let start = RandomState::new().hash_one(0) % u64::from(LAST - FIRST);
     let start = FIRST + u16::try_from(start)?;
     for port in (start..LAST).chain(FIRST..start) {
@@ -32,23 +32,23 @@ pub fn free() -> Result<u16> {
     bail!("no port of 127.0.0.1 between {FIRST} and {LAST} is free")
 }
 
-/// Whether somebody listens there.
+/// Whether a program listens on a port.
 pub async fn answers(port: u16) -> bool {
     tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
 }
 
-/// Somebody who listens.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
-    /// Where, in the kernel's own notation.
+    /// Its address, in the kernel's own notation.
     pub address: String,
-    /// Whether that is this machine's own business.
+    /// Whether only this machine can reach it.
     pub is_loopback: bool,
-    /// The command.
+    /// The command of its process.
     pub command: String,
 }
 
-/// Whoever listens by TCP among us and all that we have started.
+/// All TCP listeners of this process and its descendants.
 pub fn listeners() -> Result<Vec<Listener>> {
     let sockets = sockets()?;
     let parents: HashMap<u32, u32> =
@@ -59,7 +59,7 @@ pub fn listeners() -> Result<Vec<Listener>> {
     };
     let mut found = Vec::new();
     for pid in parents.keys().copied().filter(|pid| is_ours(*pid)) {
-        // It may have ended meanwhile.
+        // The process may have ended meanwhile.
         let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
         let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
         for address in targets.filter_map(|target| sockets.get(target.to_str()?)) {
@@ -75,13 +75,13 @@ pub fn listeners() -> Result<Vec<Listener>> {
     Ok(found)
 }
 
-/// The addresses of all TCP sockets of this machine that listen, by the names they have among a
+/// The addresses of all listening TCP sockets of this machine. The keys are their names among a
 /// process's files: `socket:[<inode>]`.
 fn sockets() -> Result<HashMap<String, String>> {
     const LISTENS: &str = "0A";
     let mut sockets = HashMap::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        // The second is not there where there is no IPv6.
+        // Without IPv6, the second table does not exist.
         for line in fs::read_to_string(table).unwrap_or_default().lines().skip(1) {
             let fields: Vec<_> = line.split_whitespace().collect();
             let [_, address, _, state, _, _, _, _, _, inode, ..] = fields[..] else {
@@ -95,7 +95,7 @@ fn sockets() -> Result<HashMap<String, String>> {
     Ok(sockets)
 }
 
-/// 127.0.0.0/8, ::1, and the former in the latter's clothes.
+/// 127.0.0.0/8, ::1, and 127.0.0.0/8 mapped to IPv6.
 fn is_loopback(address: &str) -> bool {
     let (host, _) = address.split_once(':').unwrap_or((address, ""));
     let v4 = host.strip_prefix("0000000000000000FFFF0000").unwrap_or(host);
@@ -123,7 +123,7 @@ mod tests {
         for (address, told) in
             [("127.0.0.1:0", true), ("[::1]:0", true), ("0.0.0.0:0", false), ("[::]:0", false)]
         {
-            // There may be no IPv6 here.
+            // The machine may lack IPv6.
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let port = format!(":{:04X}", listener.local_addr().unwrap().port());
             let found = listeners().unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn no_port_is_given_twice() {
+    fn ports_are_unique() {
         let ports: HashSet<u16> = (0..50).map(|_| free().unwrap()).collect();
         assert_eq!(ports.len(), 50);
     }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of the test's own: Debian's program, on a free port of loopback.
+//! A PostgreSQL server for one test: Debian's program, on a free port of loopback.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,13 +16,13 @@ use super::{pki, ports, process};
 
 /// The superuser's name.
 const SUPERUSER: &str = "postgres";
-/// The user that the server runs as where the test runs as root, which the server refuses.
+/// The users that can run the server if the test runs as root, because the server refuses root.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
-/// Where Debian keeps the programs, by version.
+/// Debian's folder of the programs, by version.
 const DEBIAN: &str = "/usr/lib/postgresql";
-const PATIENCE: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A server that runs. Dropped, it is stopped and its data are gone.
+/// A running server. Drop stops it and deletes its data.
 pub struct Postgres {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -33,15 +33,15 @@ pub struct Postgres {
     data: TempDir,
 }
 
-/// Where the programs are, and whom they run as if not as whoever runs the test.
+/// The folder of the programs, and the user that runs them, if not the test's own.
 struct Programs {
     folder: PathBuf,
     user: Option<(u32, u32)>,
 }
 
 impl Postgres {
-    /// Makes a server and waits until it answers. Its log goes into `folder`, as `postgres.log`;
-    /// its data into a folder of their own, which another user than root can reach.
+    /// Creates a server and waits until it answers. Its log is `postgres.log` in `folder`. Its data
+    /// are in a separate folder, which users other than root can reach.
     pub async fn start(folder: &Path) -> Result<Self> {
         let programs = Programs::find()?;
         let data = tempfile::Builder::new()
@@ -59,7 +59,7 @@ impl Postgres {
         Ok(postgres)
     }
 
-    /// How to connect as superuser.
+    /// The superuser's connection string.
     pub fn url(&self) -> String {
         format!("postgres://{SUPERUSER}:{}@127.0.0.1:{}", self.password, self.port)
     }
@@ -75,7 +75,7 @@ impl Postgres {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Where its data are.
+    /// The folder of its data.
     pub fn folder(&self) -> &Path {
         self.data.path()
     }
@@ -90,7 +90,11 @@ impl Postgres {
             if let Some(status) = self.server.try_wait()? {
                 bail!("postgres ended with {status}:\n{}", said());
             }
-            ensure!(start.elapsed() < PATIENCE, "postgres does not answer ({error}):\n{}", said());
+            ensure!(
+                start.elapsed() < START_TIMEOUT,
+                "postgres does not answer ({error}):\n{}",
+                said()
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -103,7 +107,7 @@ impl Drop for Postgres {
             .arg(self.data.path());
         let stopped = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !stopped.is_ok_and(|status| status.success()) {
-            // It ended by itself, or never began.
+            // The server has ended already, or never started.
             let _ = self.server.kill();
         }
         let _ = self.server.wait();
@@ -148,7 +152,7 @@ impl Programs {
     fn own(&self, path: &Path) -> Result<()> {
         let Some((user, group)) = self.user else { return Ok(()) };
         chown(path, Some(user), Some(group))
-            .with_context(|| format!("cannot give {} away", path.display()))
+            .with_context(|| format!("cannot change the owner of {}", path.display()))
     }
 
     fn initialise(&self, data: &Path, password: &str, log: &Path) -> Result<()> {
@@ -191,7 +195,7 @@ impl Programs {
     }
 }
 
-/// Whom the server runs as, by user and group; none where the test is not root.
+/// The user and group of the server. None if the test does not run as root.
 fn unprivileged() -> Result<Option<(u32, u32)>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(None);
@@ -202,10 +206,10 @@ fn unprivileged() -> Result<Option<(u32, u32)>> {
             users.lines().find(|line| line.split(':').next() == Some(name))?.split(':').skip(2);
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     });
-    let names = UNPRIVILEGED.join(" nor ");
+    let names = UNPRIVILEGED.join(" or ");
     found
         .map(Some)
-        .with_context(|| format!("postgres does not run as root, and there is neither {names}"))
+        .with_context(|| format!("postgres does not run as root. Create the user {names}"))
 }
 
 #[cfg(test)]
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_answers_to_its_password_only_and_goes_with_its_owner() {
+    async fn server_requires_its_password_and_stops_with_its_owner() {
         if Programs::find().is_err() {
             eprintln!("skipped: PostgreSQL is not installed");
             return;

@@ -1,4 +1,4 @@
-//! A program that runs beside us: its log, its end, and its return.
+//! A child process: its start, its log and its end.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -13,16 +13,16 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::sleep;
 
-/// How long a program may take to end by itself.
+/// How long a program may take to end after a SIGTERM.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// How many lines of a log say why a program failed.
+/// The number of log lines in an error message.
 const LAST_LINES: usize = 15;
 
-/// A program and how it is started.
+/// A program with its arguments and environment.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What it is called here: `crossplane`. Its log is `<name>.log`.
+    /// Its name here, for example `crossplane`. Its log is `<name>.log`.
     pub name: String,
     path: PathBuf,
     args: Vec<String>,
@@ -53,7 +53,7 @@ impl Program {
         self
     }
 
-    /// Runs it to its end in `folder`; what it printed. A failure says what it complained of.
+    /// Runs it to its end in `folder` and returns its output. An error quotes its standard error.
     pub async fn output(&self, folder: &Path) -> Result<String> {
         let mut command = tokio::process::Command::new(&self.path);
         command.args(&self.args).envs(self.env.iter().cloned()).current_dir(folder);
@@ -68,11 +68,12 @@ impl Program {
             self.args.join(" "),
             complaint.trim()
         );
-        String::from_utf8(answer.stdout).with_context(|| format!("{} printed no text", self.name))
+        String::from_utf8(answer.stdout)
+            .with_context(|| format!("{} printed output that is not UTF-8", self.name))
     }
 }
 
-/// A program that runs until it is stopped; it dies with us, however we die.
+/// A program that runs until it is stopped. It also ends when this process ends, for any reason.
 #[derive(Debug)]
 pub struct Process {
     program: Program,
@@ -90,12 +91,12 @@ impl Process {
         Ok(process)
     }
 
-    /// What it is called.
+    /// The program's name.
     pub fn name(&self) -> &str {
         &self.program.name
     }
 
-    /// Where its log is: everything that it printed since it was first started.
+    /// The path of its log, with all output since its first start.
     pub fn log(&self) -> &Path {
         &self.log
     }
@@ -105,14 +106,14 @@ impl Process {
         self.child().as_ref().map(Child::id)
     }
 
-    /// Whether it has not ended by itself, nor was stopped.
+    /// Whether it still runs.
     pub fn is_running(&self) -> bool {
         self.child().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Starts it again as it was; an error while it runs.
+    /// Starts it again. Returns an error if it still runs.
     pub fn start_again(&self) -> Result<()> {
-        ensure!(!self.is_running(), "{} runs already", self.name());
+        ensure!(!self.is_running(), "{} is already running", self.name());
         let log = OpenOptions::new().create(true).append(true).open(&self.log)?;
         let child =
             spawn(self.command(log)?).with_context(|| format!("starting {}", self.name()))?;
@@ -120,10 +121,10 @@ impl Process {
         Ok(())
     }
 
-    /// Asks it to end, and waits until it has; kills it when it takes too long.
+    /// Asks it to end and waits for the end. Kills it if the end takes too long.
     pub async fn stop(&self) {
         if let Some(pid) = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
-            // It may have ended by itself: then there is nobody to ask.
+            // The process may have ended already.
             let _ = kill_process(pid, Signal::TERM);
         }
         let start = Instant::now();
@@ -133,10 +134,10 @@ impl Process {
         self.kill();
     }
 
-    /// Ends it at once, as `kill -9` does.
+    /// Kills it at once, as `kill -9` does.
     pub fn kill(&self) {
         if let Some(mut child) = self.child().take() {
-            // It may have ended by itself: then there is nothing to kill.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -147,7 +148,7 @@ impl Process {
         self.status("VmRSS:")
     }
 
-    /// The most resident memory in KiB that it has had, while it runs.
+    /// Its peak resident memory in KiB, while it runs.
     pub fn peak_memory(&self) -> Option<u64> {
         self.status("VmHWM:")
     }
@@ -158,8 +159,8 @@ impl Process {
         line.trim().strip_suffix(" kB")?.trim().parse().ok()
     }
 
-    /// The processor time that it has taken, while it runs: fields 14 and 15 of `/proc/PID/stat`,
-    /// in ticks.
+    /// The processor time that it has used, while it runs: fields 14 and 15 of `/proc/PID/stat`, in
+    /// ticks.
     pub fn cpu_time(&self) -> Option<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()?)).ok()?;
         let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -175,8 +176,8 @@ impl Process {
         lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
     }
 
-    /// Waits until `check` says that it is ready; an error with the last lines of its log when it
-    /// ends before, or takes longer than `limit`.
+    /// Waits until `check` returns true. If the process ends before, or takes longer than `limit`,
+    /// returns an error with the last lines of its log.
     pub async fn ready(&self, limit: Duration, mut check: impl AsyncFnMut() -> bool) -> Result<()> {
         let start = Instant::now();
         loop {
@@ -184,11 +185,11 @@ impl Process {
                 return Ok(());
             }
             if !self.is_running() {
-                bail!("{} has ended; its last words:\n{}", self.name(), self.last_lines());
+                bail!("{} has ended. The end of its log:\n{}", self.name(), self.last_lines());
             }
             if start.elapsed() > limit {
                 bail!(
-                    "{} is not ready after {} s; the end of its log:\n{}",
+                    "{} is not ready after {} s. The end of its log:\n{}",
                     self.name(),
                     limit.as_secs(),
                     self.last_lines()
@@ -202,7 +203,7 @@ impl Process {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The command, in a process group of its own, so that Ctrl-C reaches us alone.
+    /// The command, in its own process group, so that Ctrl-C reaches only this process.
     fn command(&self, log: File) -> Result<Command> {
         use std::os::unix::process::CommandExt;
         let program = &self.program;
@@ -219,8 +220,8 @@ impl Drop for Process {
     }
 }
 
-/// A program's command. The kernel kills it when we are gone: nobody else would, after a `kill -9`
-/// of ours.
+/// A program's command. The kernel kills the program when this process ends, even after a `kill
+/// -9`.
 pub fn bound(program: &Path) -> Command {
     if !cfg!(target_os = "linux") {
         return Command::new(program);
@@ -230,8 +231,8 @@ pub fn bound(program: &Path) -> Command {
     command
 }
 
-/// Starts a program from a thread that lives as long as we do: the kernel takes the end of the
-/// thread that started a program for ours.
+/// Starts a program from a thread that lives as long as this process. The kernel kills the program
+/// when the thread that started it ends.
 pub fn spawn(command: Command) -> Result<Child> {
     type Order = (Command, mpsc::Sender<std::io::Result<Child>>);
     static STARTER: OnceLock<Mutex<mpsc::Sender<Order>>> = OnceLock::new();
@@ -239,7 +240,7 @@ pub fn spawn(command: Command) -> Result<Child> {
         let (orders, inbox) = mpsc::channel::<Order>();
         thread::spawn(move || {
             for (mut command, answer) in inbox {
-                // Whoever ordered it may have given up.
+                // The receiver may be gone.
                 let _ = answer.send(command.spawn());
             }
         });
@@ -265,7 +266,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let process = shell(folder.path(), "echo no such flag >&2; exit 3");
         let error = process.ready(Duration::from_secs(30), async || false).await.unwrap_err();
-        assert_eq!(error.to_string(), "shell has ended; its last words:\nno such flag");
+        assert_eq!(error.to_string(), "shell has ended. The end of its log:\nno such flag");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! provider-kubernetes and provider-helm: the real programs, each as its own service account.
+//! provider-kubernetes and provider-helm: the real programs, each with its own service account.
 
 use std::{path::Path, sync::Arc, time::Duration, time::Instant};
 
@@ -11,22 +11,22 @@ use tokio::time::sleep;
 use super::{
     NAMESPACE,
     cluster::Cluster,
-    ground::Ground,
     ports,
     process::Program,
     proxy::Proxy,
     runtime::{Runtime, container},
+    workdir::Workdir,
 };
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How often providers look at what no event tells of: seldom enough that no scenario is helped by
-/// it.
+/// How often providers check resources without events. The interval is so long that no scenario
+/// passes because of it.
 const POLL: &str = "--poll=10m";
 
-/// Starts both providers, and lets them reach the cluster by the provider configs called `default`.
+/// Starts both providers, and creates provider configs named `default` for them.
 pub async fn start(
-    ground: &Arc<Ground>,
+    workdir: &Arc<Workdir>,
     cluster: &Cluster,
     proxy: &Proxy,
     runtime: &Runtime,
@@ -35,26 +35,26 @@ pub async fn start(
     for account in ["provider-kubernetes", "provider-helm"] {
         bound(cluster, account).await?;
     }
-    let certificates = ground.subfolder("provider-kubernetes-server")?;
+    let certificates = workdir.subfolder("provider-kubernetes-server")?;
     runtime.authority().sign(["127.0.0.1"])?.write(&certificates)?;
     let health = ports::free()?;
-    let kubernetes = Program::new("provider-kubernetes", &ground.tools.provider_kubernetes)
+    let kubernetes = Program::new("provider-kubernetes", &workdir.tools.provider_kubernetes)
         .arg(format!("--health-probe-bind-addr=127.0.0.1:{health}"))
         .env("TLS_SERVER_CERTS_DIR", certificates.display().to_string());
-    let helm = Program::new("provider-helm", &ground.tools.provider_helm);
+    let helm = Program::new("provider-helm", &workdir.tools.provider_helm);
     for program in [kubernetes, helm] {
         let container = container(&program.name)?;
         let flags = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let program = program.args(flags).arg(POLL);
         let account = cluster.account(NAMESPACE, &program.name).await?;
         configs(cluster, &program.name, &account).await?;
-        ground.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
+        workdir.start(outward(program.env("KUBECONFIG", account.display().to_string()), proxy))?;
     }
-    ground.tell("provider-kubernetes, provider-helm", start);
+    workdir.tell("provider-kubernetes, provider-helm", start);
     Ok(())
 }
 
-/// Lets a program find what it looks for outside.
+/// Routes a program's outgoing connections through the proxy.
 fn outward(program: Program, proxy: &Proxy) -> Program {
     program
         .env("HTTPS_PROXY", &proxy.url)
@@ -79,15 +79,15 @@ pub async fn bound(cluster: &Cluster, account: &str) -> Result<()> {
         if found {
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > START_TIMEOUT {
             bail!("the RBAC manager has given no rights to {account}");
         }
         sleep(Duration::from_millis(300)).await;
     }
 }
 
-/// The provider configs of both flavours, with the provider's own kubeconfig: in a pod they would
-/// take the pod's identity.
+/// Creates the provider configs for claims and for namespaced composites, with the provider's own
+/// kubeconfig. In a pod, they would use the pod's identity.
 async fn configs(cluster: &Cluster, provider: &str, kubeconfig: &Path) -> Result<()> {
     let kubeconfig = std::fs::read_to_string(kubeconfig).context("the provider's kubeconfig")?;
     let family = provider.trim_start_matches("provider-");

@@ -1,10 +1,9 @@
-//! The way out of this machine, which there is none of: a proxy that answers for every host that
-//! programs ask for.
+//! A proxy in place of the internet. It answers for every host that programs connect to.
 //!
-//! Hosts of chart repositories are answered with charts of ours, under a certificate that the
-//! programs are told to trust. Addresses within the cluster (`<service>.<namespace>.svc`) are those
-//! of virtual clusters, `<id>.eks.amazonaws.com` is one of EKS: they lead to a real API server. So
-//! nothing that is tested has to know that it is not in a cluster, with the internet around it.
+//! Hosts of chart repositories serve our own charts, with a certificate that the programs trust.
+//! Addresses within the cluster (`<service>.<namespace>.svc`) belong to virtual clusters, and
+//! `<id>.eks.amazonaws.com` to EKS clusters. Both lead to a real API server. So the tested programs
+//! run as in a cluster with internet access.
 
 use std::{
     collections::BTreeSet,
@@ -41,33 +40,33 @@ use super::pki::{Authority, Certificate};
 
 /// A proxy on loopback for `CONNECT`.
 pub struct Proxy {
-    /// As `HTTPS_PROXY` wants it.
+    /// The value for `HTTPS_PROXY`.
     pub url: String,
-    /// The certificates to trust, as `SSL_CERT_FILE` wants them.
+    /// The certificates to trust, for `SSL_CERT_FILE`.
     pub trusted: PathBuf,
     routes: Arc<Routes>,
     task: JoinHandle<()>,
 }
 
 struct Routes {
-    /// What hosts serve: a folder per host.
+    /// The files that hosts serve, with a folder per host.
     sites: PathBuf,
     hosts: BTreeSet<String>,
     tls: TlsAcceptor,
-    /// The port of the API server behind every virtual cluster, and every one of EKS.
+    /// The port of the API server behind all virtual clusters and EKS clusters.
     inside: u16,
     /// Namespaces whose services hang.
     cut: watch::Sender<BTreeSet<String>>,
 }
 
 impl Proxy {
-    /// Serves the folders in `sites`, each called as a host is, and the API server on port
+    /// Serves the folders in `sites`, each named like its host, and the API server on port
     /// `inside`. Writes its certificate into `folder`.
     pub async fn start(sites: PathBuf, inside: u16, folder: &Path) -> Result<Self> {
         let hosts: BTreeSet<String> = fs::read_dir(&sites)?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect::<Result<_>>()?;
-        ensure!(!hosts.is_empty(), "{} holds no host's folder", sites.display());
+        ensure!(!hosts.is_empty(), "{} has no folder of a host", sites.display());
         let certificate = Authority::new("chart-repositories-ca")?.sign(hosts.iter().cloned())?;
         let trusted = folder.join("trusted.crt");
         fs::write(&trusted, &certificate.authority)?;
@@ -79,8 +78,7 @@ impl Proxy {
         Ok(Self { url, trusted, routes, task })
     }
 
-    /// From here on the services of a namespace answer nobody, as if they hung: whoever speaks to
-    /// them waits.
+    /// Makes the services of a namespace hang: their clients wait for an answer.
     pub fn cut(&self, namespace: &str) {
         self.routes.cut.send_modify(|cut| _ = cut.insert(namespace.to_owned()));
     }
@@ -92,11 +90,11 @@ impl Drop for Proxy {
     }
 }
 
-/// Where a connection leads.
+/// The target of a connection.
 enum Way {
-    /// To the chart repository of that host.
+    /// The chart repository of the host.
     Charts,
-    /// To an API server: a virtual cluster's by its namespace, one of EKS by its host.
+    /// An API server, by a virtual cluster's namespace or an EKS cluster's host.
     Inside(String),
 }
 
@@ -126,7 +124,7 @@ impl Routes {
                 let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, self.inside)).await?;
                 let mut cut = self.cut.subscribe();
                 let hangs = async {
-                    // Only a proxy that ended could not tell.
+                    // The wait fails only after the proxy has ended.
                     let _ = cut.wait_for(|cut| cut.contains(&cluster)).await;
                 };
                 tokio::select! {
@@ -154,20 +152,20 @@ impl Routes {
 }
 
 async fn accept(listener: TcpListener, routes: Arc<Routes>) {
-    // An error is that of one connection.
+    // An error concerns only one connection.
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         tokio::spawn(serve(stream, routes.clone()));
     }
 }
 
-/// Takes what a client says until it gives up, and says nothing.
+/// Reads from a client until it gives up, without an answer.
 async fn swallow(client: &mut (impl AsyncRead + Unpin)) -> Result<()> {
     tokio::io::copy(client, &mut tokio::io::sink()).await?;
     Ok(())
 }
 
-/// Speaks with one client. Whatever goes wrong is seen by the client, who tells it better.
+/// Serves one client. The client sees every error and reports it better.
 async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, routes: Arc<Routes>) {
     let connect = service_fn(move |request: Request<Incoming>| {
         let answer = open(request, &routes);
@@ -179,11 +177,11 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, rou
 
 fn open(request: Request<Incoming>, routes: &Arc<Routes>) -> Response<Full<Bytes>> {
     if request.method() != Method::CONNECT {
-        return answer(StatusCode::METHOD_NOT_ALLOWED, "this proxy knows CONNECT only");
+        return answer(StatusCode::METHOD_NOT_ALLOWED, "this proxy supports only CONNECT");
     }
     let host = request.uri().host().unwrap_or_default().to_owned();
     let Some(way) = routes.way(&host) else {
-        return answer(StatusCode::BAD_GATEWAY, format!("there is no way to {host}"));
+        return answer(StatusCode::BAD_GATEWAY, format!("this proxy does not serve {host}"));
     };
     let routes = routes.clone();
     tokio::spawn(async move {

@@ -1,9 +1,9 @@
-//! The package runtime's part: what Crossplane does for packages by Deployments and Services, done
-//! for our processes.
+//! The fake package runtime. Crossplane runs packages with Deployments and Services. This runtime
+//! does the same for our processes.
 //!
-//! Under `--package-runtime=External` a revision becomes healthy only when somebody gives it
-//! certificates, says where it is reached, and that it runs. The RBAC manager learns from the
-//! revision's Deployment which service account a provider runs as; so there is one, of no replicas.
+//! With `--package-runtime=External`, a revision becomes healthy only when a runtime provides
+//! certificates, an endpoint and a health report. The RBAC manager reads a provider's service
+//! account from the revision's Deployment. So the runtime creates a Deployment without replicas.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use xtask::{workspace, yaml};
 
 use super::{NAMESPACE, pki::Authority};
 
-/// Plays the package runtime's part until it is dropped.
+/// The fake package runtime, which runs until it is dropped.
 pub struct Runtime {
     part: Arc<Part>,
     tasks: JoinSet<()>,
@@ -41,7 +41,7 @@ pub struct Runtime {
 struct Part {
     client: Client,
     authority: Authority,
-    /// Where functions are reached, by the end of their package's address: `:v0.2.0`.
+    /// Endpoints of functions, by the end of their package's address: `:v0.2.0`.
     endpoints: Mutex<BTreeMap<String, String>>,
     default_endpoint: String,
     /// Notifies of each change of the endpoints.
@@ -50,8 +50,8 @@ struct Part {
 }
 
 impl Runtime {
-    /// Begins: functions are reached at `endpoint` (host:port) unless something else is said of
-    /// them.
+    /// Starts the runtime. A function has the endpoint `endpoint` (host:port) unless
+    /// [`Self::serve`] sets another.
     pub fn start(client: Client, authority: Authority, endpoint: String, logs: &Path) -> Self {
         let log = logs.join("package-runtime.log");
         let part = Part {
@@ -81,7 +81,7 @@ impl Runtime {
         Self { part, tasks }
     }
 
-    /// Says where the function is reached whose package's address ends so: `("v0.2.0",
+    /// Sets the endpoint of the function whose package's address has this end: `("v0.2.0",
     /// "127.0.0.1:9443")`.
     pub fn serve(&self, package: &str, endpoint: &str) {
         let mut endpoints = self.part.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,23 +89,23 @@ impl Runtime {
         self.part.moved.send_replace(());
     }
 
-    /// Who signs for functions and providers.
+    /// The authority that signs for functions and providers.
     pub fn authority(&self) -> &Authority {
         &self.part.authority
     }
 
-    /// Whether it still plays.
+    /// Whether it still runs.
     pub fn is_running(&self) -> bool {
         !self.tasks.is_empty()
     }
 }
 
-/// A kind of Crossplane's packages.
+/// A kind of Crossplane's package API.
 fn resource(version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("pkg.crossplane.io", version, kind))
 }
 
-/// An item for each change that can matter to any revision.
+/// An item for each change that can affect a revision.
 fn changes(part: &Part) -> impl Stream<Item = ()> + Send + 'static {
     let kinds = [("v1", "Function"), ("v1", "Provider"), ("v1beta1", "DeploymentRuntimeConfig")];
     let objects = kinds.map(|(version, kind)| {
@@ -118,22 +118,21 @@ fn changes(part: &Part) -> impl Stream<Item = ()> + Send + 'static {
     stream::select(stream::select_all(objects), moved)
 }
 
-/// The service account of a package's provider: the one that its runtime config names, or else one
-/// called like the revision. All whose programs do not run here have one, as one program stands in
-/// for them.
+/// A provider's service account: the account of its runtime config, or the account with the
+/// revision's name. Fake providers share one account, because one program runs all of them.
 fn account<'n>(package: &str, config: &'n Value, revision: &'n str) -> &'n str {
     if !["provider-kubernetes", "provider-helm"].contains(&repository(package)) {
-        return "stand-in";
+        return "fake-providers";
     }
     config["spec"]["serviceAccountTemplate"]["metadata"]["name"].as_str().unwrap_or(revision)
 }
 
-/// The runtime configs that we ship with these sources.
+/// The runtime configs that these sources ship.
 pub fn shipped(sources: &Path) -> Result<Vec<Value>> {
     yaml::read(&sources.join("package/runtime-config.yaml"))
 }
 
-/// A program's container, as the runtime config of this name that we ship has it.
+/// A program's container in the shipped runtime config of this name.
 pub fn container(config: &str) -> Result<Value> {
     let configs = shipped(workspace::root())?;
     let found = configs.iter().find(|one| one["metadata"]["name"] == config);
@@ -141,7 +140,7 @@ pub fn container(config: &str) -> Result<Value> {
     Ok(found["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0].clone())
 }
 
-/// The last part of a package's address, without its version.
+/// The last segment of a package's address, without its version.
 fn repository(package: &str) -> &str {
     let last = package.rsplit('/').next().unwrap_or(package);
     last.split([':', '@']).next().unwrap_or(last)
@@ -149,26 +148,27 @@ fn repository(package: &str) -> &str {
 
 /// The runtime config that a package names.
 enum Config {
-    /// It names none.
+    /// The package names no runtime config.
     None,
     There(Value),
-    /// Crossplane does nothing for the package's pods, and complains in these words.
+    /// The runtime config does not exist. Crossplane then creates no pods, and reports this
+    /// message.
     Missing(String),
 }
 
-/// Why a revision could not be looked after.
+/// An error in the work on a revision.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct Failed(#[from] anyhow::Error);
 
 fn again(revision: &DynamicObject, error: &Failed, part: &Part) -> Action {
-    // Core wrote in between: nothing is wrong.
+    // Crossplane wrote in between, which is normal.
     let is_conflict =
         |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 409);
     if error.0.downcast_ref().is_some_and(is_conflict) {
         return Action::requeue(Duration::from_millis(200));
     }
-    // A log that cannot be written has nobody to tell of it.
+    // A failure to write the log cannot be reported.
     if let Ok(mut log) = OpenOptions::new().create(true).append(true).open(&part.log) {
         let _ = writeln!(log, "{}: {}", revision.name_any(), error.0);
     }
@@ -192,7 +192,7 @@ impl Part {
             revision.data["spec"]["image"].as_str().context("a revision without image")?;
         let is_function =
             revision.types.as_ref().is_some_and(|types| types.kind == "FunctionRevision");
-        // Crossplane 1.20 says which Secret it wants; newer ones take what the status names.
+        // Crossplane 1.20 requests a Secret by name. Newer versions use the Secret in the status.
         let wanted = revision.data["spec"]["tlsServerSecretName"].as_str().map(str::to_owned);
         let secret = wanted.unwrap_or_else(|| format!("{}-tls-server", revision.name_any()));
         self.certificates(&secret).await?;
@@ -250,7 +250,7 @@ impl Part {
         found.map_or_else(|| self.default_endpoint.clone(), |(_, endpoint)| endpoint.clone())
     }
 
-    /// The Secret from which core takes the authority of a provider's webhooks.
+    /// Creates the Secret from which Crossplane reads the authority of a provider's webhooks.
     async fn certificates(&self, name: &str) -> Result<()> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
         if secrets.get_opt(name).await?.is_some() {
@@ -266,7 +266,8 @@ impl Part {
         Ok(())
     }
 
-    /// The Deployment that tells the RBAC manager who the provider is, and the service account.
+    /// Creates the provider's service account, and the Deployment from which the RBAC manager reads
+    /// it.
     async fn deployment(&self, revision: &DynamicObject, account: &str) -> Result<()> {
         let force = PatchParams::apply("package-runtime").force();
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), NAMESPACE);
@@ -306,7 +307,7 @@ impl Part {
         Ok(())
     }
 
-    /// Writes a revision's status, where it does not say so yet: that it runs, or what is wrong.
+    /// Updates a revision's status if it changes: the package runs, or an error.
     async fn tell(
         &self,
         revision: &DynamicObject,
@@ -317,7 +318,7 @@ impl Part {
         let mut conditions = said["conditions"].as_array().cloned().unwrap_or_default();
         let verdict = if wrong.is_some() { "False" } else { "True" };
         let is_said = |one: &Value| one["type"] == "RuntimeHealthy" && one["status"] == verdict;
-        // All is written together; the Secret's name is not kept by Crossplane 1.20.
+        // All fields are written together. Crossplane 1.20 drops the Secret's name.
         let is_known = wrong.is_some() || said["endpoint"] == status["endpoint"];
         if is_known && conditions.iter().any(is_said) {
             return Ok(());
@@ -331,8 +332,8 @@ impl Part {
             "lastTransitionTime": jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         }));
         status["conditions"] = conditions.into();
-        // The version makes a write of core's between our reading and our writing an error, after
-        // which we look again.
+        // With the resource version, a write by Crossplane in between causes a conflict, and the
+        // revision is read again.
         let patch =
             json!({"metadata": {"resourceVersion": revision.resource_version()}, "status": status});
         let kind = revision.types.as_ref().map_or("", |types| &types.kind);
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(account(helm, &Value::Null, "provider-helm-1a2b"), "provider-helm-1a2b");
         assert_eq!(
             account("xpkg.upbound.io/upbound/provider-aws-ec2:v2.6.0", &config, "x"),
-            "stand-in"
+            "fake-providers"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the platform team of this control plane has decided: that which the examples need.
+//! The platform team's Settings on this control plane, as the examples need them.
 
 use std::{
     collections::BTreeSet,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_hold_a_section_of_every_example() {
+    fn settings_have_a_section_for_every_example() {
         let config = environment_config(workspace::root()).unwrap();
         let sections: Vec<_> = config["data"].as_object().unwrap().keys().cloned().collect();
         assert_eq!(

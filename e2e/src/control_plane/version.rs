@@ -1,4 +1,4 @@
-//! The versions of Crossplane that a control plane can have, and what differs between them.
+//! The supported versions of Crossplane, and their differences.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use function_paved_road::apis::Flavour;
 use xtask::guide::{self, OPERATIONS};
 use xtask::tools::{self, Tool};
 
-/// How the operator's guide begins to install Crossplane.
+/// The beginning of the command that installs Crossplane in the operator's guide.
 const INSTALLING: &str = "helm upgrade --install crossplane crossplane-stable/crossplane ";
 
 /// The version of Crossplane in a control plane.
@@ -26,12 +26,12 @@ pub enum CoreVersion {
 }
 
 impl CoreVersion {
-    /// The one of our flavours that it can serve; nothing where it serves both.
+    /// The only kind of APIs that it serves. None if it serves both kinds.
     pub fn flavour(self) -> Option<Flavour> {
         (self == Self::Old).then_some(Flavour::Claims)
     }
 
-    /// Its program. Where there is one with a shorter wait for Usages, `fast` chooses that.
+    /// Its program. `fast` selects the build with a shorter wait for Usages, if there is one.
     pub fn tool(self, fast: bool) -> &'static Tool {
         match (self, fast) {
             (Self::New, false) => &tools::CORE,
@@ -51,8 +51,8 @@ impl CoreVersion {
         Ok(tools::source(module, self.tool(false))?.join("cluster"))
     }
 
-    /// Flags of `core init`. Only the newer one has kinds of managed resources that nobody wants
-    /// yet: here all are wanted.
+    /// Flags of `core init`. Only Crossplane 2 has inactive kinds of managed resources. All kinds
+    /// are activated here.
     pub(super) fn init_flags(self) -> &'static [&'static str] {
         match self {
             Self::New | Self::Previous => &["--activation=*"],
@@ -60,8 +60,8 @@ impl CoreVersion {
         }
     }
 
-    /// Flags for Helm, as the operator's guide gives them. What is set there is for the newer one,
-    /// which has circuit breakers.
+    /// Helm's flags from the operator's guide. Its `--set` flag is for Crossplane 2, which has
+    /// circuit breakers.
     pub(super) fn helm_flags(self) -> Result<Vec<String>> {
         let guide = guide::text(OPERATIONS)?;
         let mut flags = flags(&guide)
@@ -73,7 +73,7 @@ impl CoreVersion {
     }
 }
 
-/// The flags with which a guide has Crossplane's chart installed, as a shell reads them.
+/// The Helm flags with which a guide installs Crossplane's chart, split as by a shell.
 fn flags(guide: &str) -> Option<Vec<String>> {
     let (_, command) = guide.split_once(INSTALLING)?;
     let command = command.split("\n```").next()?.replace("\\\n", " ").replace('\'', "");

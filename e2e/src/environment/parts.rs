@@ -1,4 +1,5 @@
-//! What a part says of itself: what it was last asked for, and whether its provider has followed.
+//! The state of a composed resource: the contents written last, and whether its provider has
+//! followed.
 
 use std::fmt::Write as _;
 
@@ -7,8 +8,8 @@ use crossplane::names;
 use serde_json::Value;
 use xtask::package::image::sha256;
 
-/// Whether a provider has brought a part to what it asks for now. What has no provider says nothing
-/// of it.
+/// Whether a provider has applied the current spec of a resource. Resources without a provider do
+/// not report this.
 pub(super) fn is_in_sync(part: &Value) -> bool {
     let synced = conditions::get(part, "Synced");
     if part["spec"]["forProvider"].is_null() {
@@ -18,9 +19,9 @@ pub(super) fn is_in_sync(part: &Value) -> bool {
     synced["status"] == "True" && (seen.is_null() || *seen == part["metadata"]["generation"])
 }
 
-/// What was written to an object: its generation, or a digest of everything where its kind counts
-/// none, with labels and annotations. Of those that are Crossplane's own, only the name in the
-/// cloud is ours to say.
+/// A summary of an object: its generation, or a digest if its kind has no generation, with labels
+/// and annotations. Of Crossplane's own annotations, it includes only the external name, because we
+/// set that name.
 pub(super) fn written(object: &Value) -> String {
     let metadata = &object["metadata"];
     let mut written = match &metadata["generation"] {
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_in_sync_once_its_provider_has_seen_the_newest_of_it() {
+    fn resource_is_in_sync_after_its_provider_observes_its_generation() {
         let part = |synced: Value| {
             json!({
                 "metadata": {"generation": 2},

@@ -12,21 +12,21 @@ use serde_json::{Value, json};
 use super::deletion;
 use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// How many.
+/// The number of environments.
 const HUNDRED: usize = 100;
 
-/// The longest that all of them together may take to come, and to go, on a busy machine: two and a
-/// half minutes and four on one that is not.
-const LONGEST: Duration = Duration::from_mins(11);
+/// The longest that all environments together may take to become ready and to be deleted, on a busy
+/// machine. An idle machine takes two and a half minutes and four minutes.
+const TIMEOUT: Duration = Duration::from_mins(11);
 
-pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<()> {
-    // Others look on meanwhile: they are no part of what comes and goes.
-    stage.standing().await?;
-    let before = stage.objects.everything().await?;
-    let databases = databases(&stage).await?;
-    let kinds: Vec<_> = stage.apis().collect();
+pub(super) async fn a_hundred_environments_come_and_go(fixture: Fixture) -> Result<()> {
+    // Create the shared environments before the comparison, because other scenarios use them.
+    fixture.shared_environments().await?;
+    let before = fixture.objects.everything().await?;
+    let databases = databases(&fixture).await?;
+    let kinds: Vec<_> = fixture.apis().collect();
     let environments: Vec<Environment> = (0..HUNDRED)
         .map(|number| {
             let (api, flavour) = kinds[number % kinds.len()];
@@ -38,25 +38,25 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
                 merge_patch(&mut own, json!({"spec": {"writeConnectionSecretToRef": secret}}));
             }
             merge_patch(&mut own, json!({"metadata": {"name": name}}));
-            stage.example(api.info().name, flavour, own)
+            fixture.example(api.info().name, flavour, own)
         })
         .collect::<Result<_>>()?;
-    let user = stage.user_objects().await?;
-    let (begin, time) = (Instant::now(), processor_time(&stage));
+    let user = fixture.user_objects().await?;
+    let (begin, time) = (Instant::now(), processor_time(&fixture));
     try_join_all(environments.iter().map(|environment| user.apply(&environment.manifest))).await?;
     let applied = begin.elapsed();
-    within(&stage, "a hundred environments are ready", |found| {
+    within(&fixture, "a hundred environments are ready", |found| {
         found.len() == HUNDRED && found.iter().all(is_ready)
     })
     .await?;
     let ready = begin.elapsed();
     try_join_all(environments.iter().map(|environment| user.delete(&environment.manifest))).await?;
-    within(&stage, "a hundred environments are gone", <[Value]>::is_empty).await?;
+    within(&fixture, "a hundred environments are gone", <[Value]>::is_empty).await?;
     let (applied, ready, gone) =
         (applied.as_secs_f64(), ready.as_secs_f64(), begin.elapsed().as_secs_f64());
-    let time = processor_time(&stage).saturating_sub(time);
+    let time = processor_time(&fixture).saturating_sub(time);
     let memory =
-        stage.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
+        fixture.plane.function.replicas.iter().filter_map(|replica| replica.peak_memory()).max();
     println!(
         "    the function: {:.1} s of a processor, {:.0} ms for each environment, {} MiB at most",
         time.as_secs_f64(),
@@ -66,47 +66,47 @@ pub(super) async fn a_hundred_environments_come_and_go(stage: Stage) -> Result<(
     println!(
         "    {HUNDRED} environments: applied after {applied:.1} s, ready after {ready:.1} s, gone after {gone:.1} s"
     );
-    no_object_is_left(&stage, &before).await?;
-    let left: Vec<_> = self::databases(&stage).await?.difference(&databases).cloned().collect();
+    no_object_is_left(&fixture, &before).await?;
+    let left: Vec<_> = self::databases(&fixture).await?.difference(&databases).cloned().collect();
     ensure!(left.is_empty(), "PostgreSQL still has {left:?}");
     Ok(())
 }
 
 /// The databases and roles of the PostgreSQL server that environments share.
-async fn databases(stage: &Stage) -> Result<BTreeSet<String>> {
-    match &stage.plane.postgres {
+async fn databases(fixture: &Fixture) -> Result<BTreeSet<String>> {
+    match &fixture.plane.postgres {
         Some(postgres) => postgres.names().await,
         None => Ok(BTreeSet::new()),
     }
 }
 
-/// What the function's replicas have taken together.
-fn processor_time(stage: &Stage) -> Duration {
-    stage.plane.function.replicas.iter().filter_map(|replica| replica.cpu_time()).sum()
+/// The processor time of all replicas of the function.
+fn processor_time(fixture: &Fixture) -> Duration {
+    fixture.plane.function.replicas.iter().filter_map(|replica| replica.cpu_time()).sum()
 }
 
-/// Waits until there is no object that was not there `before`.
-pub(super) async fn no_object_is_left(stage: &Stage, before: &BTreeSet<String>) -> Result<()> {
+/// Waits until every object that was not there `before` is gone.
+pub(super) async fn no_object_is_left(fixture: &Fixture, before: &BTreeSet<String>) -> Result<()> {
     let mut left = Vec::new();
-    let gone = eventually("every kind holds what it held before", async || {
-        let now = stage.objects.everything().await?;
+    let gone = eventually("no new object is left", async || {
+        let now = fixture.objects.everything().await?;
         left = now.difference(before).take(20).cloned().collect();
         Ok(left.is_empty().then_some(()))
     });
     gone.await.with_context(|| format!("still there: {left:?}"))
 }
 
-/// Waits until what there is of environments is as it should be: ten lists at a time, not a hundred
-/// requests.
-async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
-    let end = Instant::now() + LONGEST;
+/// Waits until the environments meet a condition. It reads ten lists at a time instead of a hundred
+/// objects.
+async fn within(fixture: &Fixture, what: &str, is: impl Fn(&[Value]) -> bool) -> Result<()> {
+    let end = Instant::now() + TIMEOUT;
     loop {
         let mut found = Vec::new();
-        for (api, flavour) in stage.apis() {
-            let example = stage.manifest(api.info().name, flavour)?;
+        for (api, flavour) in fixture.apis() {
+            let example = fixture.manifest(api.info().name, flavour)?;
             let text = |key: &str| example[key].as_str().unwrap_or_default();
             found.extend(
-                stage.objects.list(text("apiVersion"), text("kind"), &stage.namespace).await?,
+                fixture.objects.list(text("apiVersion"), text("kind"), &fixture.namespace).await?,
             );
         }
         if is(&found) {
@@ -115,8 +115,8 @@ async fn within(stage: &Stage, what: &str, is: impl Fn(&[Value]) -> bool) -> Res
         let ready = found.iter().filter(|object| is_ready(object)).count();
         ensure!(
             Instant::now() < end,
-            "not within {} s: {what}; {} are there, {ready} ready",
-            LONGEST.as_secs(),
+            "not within {} s: {what}; {} exist, {ready} are ready",
+            TIMEOUT.as_secs(),
             found.len()
         );
         tokio::time::sleep(Duration::from_secs(2)).await;

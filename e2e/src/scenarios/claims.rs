@@ -1,6 +1,6 @@
-//! Somebody applies an example; it becomes Ready, and tells what its owner needs.
+//! A user applies an example. It becomes Ready and gives its owner the necessary details.
 
-mod guest;
+mod db_client;
 
 use std::net::IpAddr;
 
@@ -10,49 +10,50 @@ use function_paved_road::compose::spec_hash;
 use futures::future::{try_join, try_join_all};
 use serde_json::Value;
 
-pub(super) use self::guest::Guest;
-use self::guest::text;
+pub(super) use self::db_client::DbClient;
+use self::db_client::text;
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
-pub(super) async fn every_claim_becomes_ready(stage: Stage) -> Result<()> {
-    all_become_ready(&stage, Flavour::Claims).await
+pub(super) async fn every_claim_becomes_ready(fixture: Fixture) -> Result<()> {
+    all_become_ready(&fixture, Flavour::Claims).await
 }
 
-pub(super) async fn every_namespaced_composite_becomes_ready(stage: Stage) -> Result<()> {
-    all_become_ready(&stage, Flavour::Namespaced).await
+pub(super) async fn every_namespaced_composite_becomes_ready(fixture: Fixture) -> Result<()> {
+    all_become_ready(&fixture, Flavour::Namespaced).await
 }
 
-async fn all_become_ready(stage: &Stage, flavour: Flavour) -> Result<()> {
+async fn all_become_ready(fixture: &Fixture, flavour: Flavour) -> Result<()> {
     let (mut examples, mut clusters) =
-        try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+        try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
     examples.retain(|(_, of, _)| *of == flavour);
     clusters.retain(|(_, of, _)| *of == flavour);
     let examples =
-        examples.iter().map(|(api, _, environment)| tells(stage, *api, flavour, environment));
+        examples.iter().map(|(api, _, environment)| tells(fixture, *api, flavour, environment));
     let clusters = clusters
         .iter()
-        .map(|(cluster, _, environment)| cluster_tells(stage, cluster, flavour, environment));
+        .map(|(cluster, _, environment)| cluster_tells(fixture, cluster, flavour, environment));
     try_join(try_join_all(examples), try_join_all(clusters)).await.map(drop)
 }
 
-/// An API's example, changed so, becomes Ready and tells what it should; gives it back.
+/// Applies an API's example with a change, waits until it is ready and checks its details. Returns
+/// it.
 pub(super) async fn becomes_ready(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     flavour: Flavour,
     change: Value,
 ) -> Result<Environment> {
-    let environment = stage.ready(api.info().name, flavour, change).await?;
-    tells(stage, api, flavour, &environment).await?;
+    let environment = fixture.ready(api.info().name, flavour, change).await?;
+    tells(fixture, api, flavour, &environment).await?;
     Ok(environment)
 }
 
-/// An environment that is ready tells what its owner needs.
+/// Checks the details that a ready environment gives to its owner.
 async fn tells(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     flavour: Flavour,
     environment: &Environment,
@@ -61,14 +62,14 @@ async fn tells(
     tells_its_status(name, &environment.object().await?)?;
     shows_its_columns(name, environment).await?;
     if name == "virtual-environment" {
-        names_its_kubeconfig(stage, environment).await?;
+        names_its_kubeconfig(fixture, environment).await?;
     }
-    hands_over_its_secret(stage, api, environment, flavour).await.with_context(|| name)
+    hands_over_its_secret(fixture, api, environment, flavour).await.with_context(|| name)
 }
 
-/// So does a virtual environment on a managed cluster of this type.
+/// The same for a virtual environment on a managed cluster of this type.
 async fn cluster_tells(
-    stage: &Stage,
+    fixture: &Fixture,
     cluster: &str,
     flavour: Flavour,
     environment: &Environment,
@@ -89,20 +90,20 @@ async fn cluster_tells(
         status["kubeconfigSecret"]["key"] == "kubeconfig",
         "{cluster} has its kubeconfig under another key: {status}"
     );
-    names_its_kubeconfig(stage, environment).await.with_context(|| cluster.to_owned())?;
-    connection_secret(stage, api.info().name, flavour, environment)
+    names_its_kubeconfig(fixture, environment).await.with_context(|| cluster.to_owned())?;
+    connection_secret(fixture, api.info().name, flavour, environment)
         .await
         .with_context(|| cluster.to_owned())
         .map(drop)
 }
 
-/// There is something in the Secret, and under the key, that the status of a virtual environment
-/// names.
-async fn names_its_kubeconfig(stage: &Stage, environment: &Environment) -> Result<()> {
+/// Checks that the Secret exists that a virtual environment's status names, with a value under the
+/// named key.
+async fn names_its_kubeconfig(fixture: &Fixture, environment: &Environment) -> Result<()> {
     let object = environment.object().await?;
     let named = &object["status"]["kubeconfigSecret"];
     let name = |key: &str| named[key].as_str().unwrap_or_default();
-    let secret = stage.objects.get("v1", "Secret", name("namespace"), name("name")).await?;
+    let secret = fixture.objects.get("v1", "Secret", name("namespace"), name("name")).await?;
     let kubeconfig = &secret.unwrap_or_default()["data"][name("key")];
     ensure!(
         kubeconfig.as_str().is_some_and(|it| !it.is_empty()),
@@ -111,7 +112,7 @@ async fn names_its_kubeconfig(stage: &Stage, environment: &Environment) -> Resul
     Ok(())
 }
 
-/// Whether the API of a managed cluster can be at this URL: its cloud says how that looks.
+/// Whether a URL has the form of the API endpoints of a cluster's cloud.
 fn is_endpoint_of(cluster: &str, url: &str) -> bool {
     let host = url.strip_prefix("https://").unwrap_or_default();
     match cluster {
@@ -122,7 +123,7 @@ fn is_endpoint_of(cluster: &str, url: &str) -> bool {
     }
 }
 
-/// The status fields of apis.md that a ready environment of each kind has.
+/// Checks for the status fields of apis.md that a ready environment of each kind has.
 pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     let own: &[&str] = match api {
         "gpu-workspace" => &["connection", "instanceId", "machine", "privateIp", "publicIp"],
@@ -145,7 +146,7 @@ pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
     for field in own {
         ensure!(!status[field].is_null(), "{api}: status has no {field}: {status}");
     }
-    // A claim's status is its composite's, which has another generation.
+    // A claim copies its composite's status, and the composite has another generation.
     let has_claims = !object["apiVersion"].as_str().unwrap_or_default().starts_with("platform.m.");
     if api == "stock-pool" {
         let seen = &status["observedGeneration"];
@@ -156,16 +157,16 @@ pub(super) fn tells_its_status(api: &str, object: &Value) -> Result<()> {
         status["specHash"] == newest,
         "{api}: status.specHash is not {newest}, that of its spec: {object}"
     );
-    let lines = status["resources"].as_array().context("status.resources is no list")?;
+    let lines = status["resources"].as_array().context("status.resources is not a list")?;
     let unready: Vec<_> = lines.iter().filter(|line| line["ready"] != true).collect();
     ensure!(unready.is_empty(), "{api} is Ready, and these are not: {unready:?}");
     Ok(())
 }
 
-/// What a cell of `kubectl get` has to be like.
+/// A column of `kubectl get`, and a check of its cell.
 type Cell = (&'static str, fn(&str) -> bool);
 
-/// What the example of an API shows: what was asked for, and how it is reached.
+/// The columns of an API's example: requested values, and addresses.
 fn own_cells(api: &str) -> Vec<Cell> {
     match api {
         "gpu-workspace" => vec![
@@ -197,7 +198,7 @@ fn own_cells(api: &str) -> Vec<Cell> {
     }
 }
 
-/// How far it is: Crossplane's columns, and ours.
+/// The columns for progress: Crossplane's, and ours.
 const HOW_FAR: [Cell; 5] = [
     ("SYNCED", |cell| cell == "True"),
     ("READY", |cell| cell == "True"),
@@ -206,13 +207,13 @@ const HOW_FAR: [Cell; 5] = [
     ("REASON", |cell| cell == "Available"),
 ];
 
-/// `kubectl get` shows what is asked for, how it is reached, and how far it is: Crossplane may
-/// write conditions that it read before once more, and the right ones after them.
+/// Checks that `kubectl get` shows requested values, addresses and progress. Crossplane may write
+/// old conditions once more before the right ones, so the check waits.
 async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
     let own = own_cells(api);
     ensure!(!own.is_empty(), "no scenario knows the columns of {api}");
     let mut table = String::new();
-    let shown = eventually("kubectl get shows what its reader needs", async || {
+    let shown = eventually("kubectl get shows all values", async || {
         table = environment.table().await?;
         let cells = cells(&table)?;
         let is_shown =
@@ -222,7 +223,7 @@ async fn shows_its_columns(api: &str, environment: &Environment) -> Result<()> {
     shown.await.with_context(|| format!("{api}:\n{table}"))
 }
 
-/// What a table of one row shows in each of its columns, which begin where their heads do.
+/// The cells of a table with one row. Each column begins below the start of its head.
 fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
     let (mut heads, mut row) =
         table.trim_end().split_once('\n').context("kubectl get printed no row")?;
@@ -240,15 +241,15 @@ fn cells(table: &str) -> Result<Vec<(&str, &str)>> {
     Ok(cells)
 }
 
-/// The connection details are in a Secret of the owner's namespace, under all their keys; those of
-/// a database let in whoever has them.
+/// Checks that a Secret in the owner's namespace has the connection details under all their keys. A
+/// database must accept its credentials.
 async fn hands_over_its_secret(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     environment: &Environment,
     flavour: Flavour,
 ) -> Result<()> {
-    let secret = connection_secret(stage, api.info().name, flavour, environment).await?;
+    let secret = connection_secret(fixture, api.info().name, flavour, environment).await?;
     let object = environment.object().await?;
     let status = &object["status"];
     for (key, field) in connection_in_status(api.info().name)? {
@@ -258,14 +259,14 @@ async fn hands_over_its_secret(
             "{key} is {value:?}, and {field} another: {status}"
         );
     }
-    let has_database = api.info().name == "unified-environment" && stage.plane.postgres.is_some();
+    let has_database = api.info().name == "unified-environment" && fixture.plane.postgres.is_some();
     match secret.filter(|_| has_database) {
-        Some(secret) => Guest::with(&secret).await.map(drop),
+        Some(secret) => DbClient::with(&secret).await.map(drop),
         None => Ok(()),
     }
 }
 
-/// The keys of an API's connection details, as their readers know them.
+/// The keys of an API's connection details, as clients know them.
 fn connection_keys(api: &str) -> Result<&'static [&'static str]> {
     Ok(match api {
         "gpu-workspace" => &["host", "user", "instanceId"],
@@ -279,21 +280,21 @@ fn connection_keys(api: &str) -> Result<&'static [&'static str]> {
     })
 }
 
-/// Connection details that status tells, too: their keys and its fields.
+/// Connection details that the status also shows: their keys, and the status fields.
 fn connection_in_status(api: &str) -> Result<&'static [(&'static str, &'static str)]> {
     Ok(match api {
         "gpu-workspace" => &[("host", "publicIp"), ("instanceId", "instanceId")],
         "application-environment" => &[("db_host", "dbEndpoint"), ("db_address", "dbAddress")],
         "unified-environment" => &[("endpoint", "databaseHost")],
         "stock-pool" | "virtual-environment" => &[],
-        _ => bail!("no scenario knows which connection details of {api} its status tells"),
+        _ => bail!("no scenario knows the connection details in the status of {api}"),
     })
 }
 
-/// Waits until the connection secret has all keys, as its owner's role lets that be read; none
-/// where an API has no connection details.
+/// Waits until the connection Secret has all keys, with the read rights of the owner's role. None
+/// if an API has no connection details.
 pub(super) async fn connection_secret(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &str,
     flavour: Flavour,
     environment: &Environment,
@@ -309,9 +310,9 @@ pub(super) async fn connection_secret(
             .to_owned(),
         Flavour::Namespaced => format!("{}-{api}", environment.name()),
     };
-    // The scenario's own user has no rights where those are that stand.
+    // The scenario's own user has no rights in the namespace of the shared environments.
     let owner = format!("user@{}", environment.namespace());
-    let objects = Objects::new(stage.plane.outer.person(&owner).await?);
+    let objects = Objects::new(fixture.plane.outer.person(&owner).await?);
     eventually(&format!("Secret {name} has the keys {keys:?}"), async || {
         let secret = objects.get("v1", "Secret", environment.namespace(), &name).await?;
         Ok(secret.filter(|secret| {

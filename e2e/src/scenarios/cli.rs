@@ -1,5 +1,4 @@
-//! The command line against a real cluster: what people see, and the exit codes that pipelines go
-//! by.
+//! The command line on a real cluster: its output for people, and its exit codes for pipelines.
 
 use std::time::Duration;
 
@@ -14,50 +13,55 @@ use serde_json::{Value, json};
 use xtask::guide::{self, PIPELINES};
 
 use super::in_each_flavour;
-use crate::edge::Edge;
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fake_cdn::FakeCdn;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Fixture;
 use crate::paved::{Paved, address};
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
 const API: &str = "gpu-workspace";
 
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
-/// A workspace with a name of its own, in a flavour.
-fn workspace(stage: &Stage, flavour: Flavour, name: &str, change: Value) -> Result<Environment> {
+/// A workspace with its own name, as a claim or as a namespaced composite.
+fn workspace(
+    fixture: &Fixture,
+    flavour: Flavour,
+    name: &str,
+    change: Value,
+) -> Result<Environment> {
     let mut own = json!({"metadata": {"name": format!("{name}-{flavour:?}").to_lowercase()}});
     if flavour == Flavour::Claims {
         own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
     }
     merge_patch(&mut own, change);
-    stage.example(API, flavour, own)
+    fixture.example(API, flavour, own)
 }
 
-/// A rule for the machines of this stage's namespace, of either flavour.
-async fn rule(stage: &Stage, rule: Rule) -> Result<()> {
+/// A rule for the machines of this stage's namespace, for claims and namespaced composites.
+async fn rule(fixture: &Fixture, rule: Rule) -> Result<()> {
     let machines = Rule { kind: Some("Instance".to_owned()), ..rule };
     let mut claims = machines.clone();
-    claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), stage.namespace.clone());
-    stage.rule("claims", &claims).await?;
-    stage.rule("direct", &Rule { namespace: Some(stage.namespace.clone()), ..machines }).await
+    claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), fixture.namespace.clone());
+    fixture.rule("claims", &claims).await?;
+    fixture.rule("direct", &Rule { namespace: Some(fixture.namespace.clone()), ..machines }).await
 }
 
-async fn no_rule(stage: &Stage) -> Result<()> {
-    stage.no_rule("claims").await?;
-    stage.no_rule("direct").await
+async fn no_rule(fixture: &Fixture) -> Result<()> {
+    fixture.no_rule("claims").await?;
+    fixture.no_rule("direct").await
 }
 
-pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Result<()> {
+pub(super) async fn the_documented_pipeline_ends_with_a_site(fixture: Fixture) -> Result<()> {
     let documented = guide::text(PIPELINES)?;
     let script = documented.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next());
     let script = format!("set -x\n{}", script.context("the guide to pipelines has no script")?);
-    in_each_flavour(&stage, async |flavour| {
-        let edge = Edge::start().await?;
+    in_each_flavour(&fixture, async |flavour| {
+        let cdn = FakeCdn::start().await?;
         let name = format!("shop-{flavour:?}").to_lowercase();
         let shop =
-            stage.example("unified-environment", flavour, json!({"metadata": {"name": name}}))?;
+            fixture.example("unified-environment", flavour, json!({"metadata": {"name": name}}))?;
         let folder = tempfile::tempdir()?;
         for (path, text) in [
             ("environment/claim.yaml", shop.manifest.to_string().as_str()),
@@ -68,19 +72,19 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
             std::fs::create_dir_all(path.parent().context("a folder")?)?;
             std::fs::write(path, text)?;
         }
-        let paved = Paved::from_stage(&stage)?;
-        let whose = [("NAME", name), ("NAMESPACE", stage.namespace.clone())];
-        let variables: Vec<_> = edge.variables().into_iter().chain(whose).collect();
+        let paved = Paved::from_fixture(&fixture)?;
+        let whose = [("NAME", name), ("NAMESPACE", fixture.namespace.clone())];
+        let variables: Vec<_> = cdn.variables().into_iter().chain(whose).collect();
         let run = async || paved.script(&script, folder.path(), &variables).await;
         run().await?.is(0, &["is ready after", "2 uploaded", "+ curl"])?;
-        // Again, nothing is left to do.
+        // A second run has no work left.
         run().await?.is(0, &["unchanged", "2 unchanged"])?;
-        // Whatever fails ends it.
+        // Any failure ends the script.
         std::fs::remove_dir_all(folder.path().join("dist"))?;
         let ran = run().await?;
         ensure!(
             ran.code == 1 && !ran.told.contains("+ curl"),
-            "it went on without a site: {}",
+            "it continued without a site: {}",
             ran.told
         );
         Ok(())
@@ -88,13 +92,13 @@ pub(super) async fn the_documented_pipeline_ends_with_a_site(stage: Stage) -> Re
     .await
 }
 
-pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    in_each_flavour(&stage, async |flavour| {
-        let ada = workspace(&stage, flavour, "ada", json!({}))?;
+pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    in_each_flavour(&fixture, async |flavour| {
+        let ada = workspace(&fixture, flavour, "ada", json!({}))?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("outputs.env");
-        let file = file.to_str().context("a folder that is no text")?;
+        let file = file.to_str().context("a folder with a name that is not text")?;
         let ran = paved.apply(&ada, &["--wait", "--timeout", "8m", "--output-file", file]).await?;
         ran.is(0, &["created", "instance (Instance", "is ready after", "connection: ssh"])?;
         let outputs = std::fs::read_to_string(file)?;
@@ -110,7 +114,7 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
             .run(&["delete", &address, "--wait", "--timeout", "8m"])
             .await?
             .is(0, &["deleted after"])?;
-        ensure!(ada.found().await?.is_none(), "it is said to be gone, and is there");
+        ensure!(ada.found().await?.is_none(), "it is reported as deleted, but exists");
         paved.run(&["wait", &address, "--for=deleted"]).await?.is(0, &[])?;
         let again = ["delete", &address, "--yes", "--ignore-not-found"];
         paved.run(&again).await?.is(0, &["no environment "])?;
@@ -119,11 +123,11 @@ pub(super) async fn a_pipeline_applies_waits_and_gets_its_outputs(stage: Stage) 
     .await
 }
 
-pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
-    in_each_flavour(&stage, async |flavour| {
-        let slow = workspace(&stage, flavour, "slow", json!({}))?;
+pub(super) async fn slow_resource_has_not_failed(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { seconds: Some(15.0), ..Rule::default() }).await?;
+    in_each_flavour(&fixture, async |flavour| {
+        let slow = workspace(&fixture, flavour, "slow", json!({}))?;
         let flags = ["--wait", "--patience", "2s", "--timeout", "8m"];
         paved
             .apply(&slow, &flags)
@@ -133,11 +137,11 @@ pub(super) async fn slow_resource_has_not_failed(stage: Stage) -> Result<()> {
     .await
 }
 
-pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    in_each_flavour(&stage, async |flavour| {
-        let poor = workspace(&stage, flavour, "poor", json!({}))?;
+pub(super) async fn a_refused_part_ends_the_wait_and_is_named(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    in_each_flavour(&fixture, async |flavour| {
+        let poor = workspace(&fixture, flavour, "poor", json!({}))?;
         let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
         let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
         paved.apply(&poor, &flags).await?.is(4, &words)
@@ -145,17 +149,17 @@ pub(super) async fn a_refused_part_ends_the_wait_and_is_named(stage: Stage) -> R
     .await
 }
 
-pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    in_each_flavour(&stage, async |flavour| {
-        let small = workspace(&stage, flavour, "grown", json!({}))?;
+pub(super) async fn a_refused_change_ends_the_wait_and_is_named(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    in_each_flavour(&fixture, async |flavour| {
+        let small = workspace(&fixture, flavour, "grown", json!({}))?;
         paved.apply(&small, &["--wait", "--timeout", "8m"]).await?.is(0, &["is ready after"])
     })
     .await?;
-    rule(&stage, Rule { update: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    in_each_flavour(&stage, async |flavour| {
+    rule(&fixture, Rule { update: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    in_each_flavour(&fixture, async |flavour| {
         let change = json!({"spec": {"parameters": {"instanceType": "g4dn.2xlarge"}}});
-        let large = workspace(&stage, flavour, "grown", change)?;
+        let large = workspace(&fixture, flavour, "grown", change)?;
         let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
         let words = ["has failed: instance (Instance", "VcpuLimitExceeded", "quota"];
         paved.apply(&large, &flags).await?.is(4, &words)
@@ -163,11 +167,11 @@ pub(super) async fn a_refused_change_ends_the_wait_and_is_named(stage: Stage) ->
     .await
 }
 
-pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
-    let flavours = stage.flavours().into_iter();
-    let environments = flavours.map(|flavour| workspace(&stage, flavour, "poor", json!({})));
+pub(super) async fn recovered_resource_ends_the_wait_ready(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { create: Some(REFUSAL.to_owned()), ..Rule::default() }).await?;
+    let flavours = fixture.flavours().into_iter();
+    let environments = flavours.map(|flavour| workspace(&fixture, flavour, "poor", json!({})));
     let environments = environments.collect::<Result<Vec<_>>>()?;
     let waits = environments
         .iter()
@@ -179,7 +183,7 @@ pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Resu
             }
             poor.provisioned("Failed").await?;
         }
-        no_rule(&stage).await
+        no_rule(&fixture).await
     };
     let (ran, raised) = futures::future::join(join_all(waits), raised).await;
     raised?;
@@ -187,22 +191,22 @@ pub(super) async fn recovered_resource_ends_the_wait_ready(stage: Stage) -> Resu
         .try_for_each(|ran| ran?.is(0, &["Failed: ", "VcpuLimitExceeded", "is ready after"]))
 }
 
-pub(super) async fn a_wait_ends_when_its_time_is_over(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
-    in_each_flavour(&stage, async |flavour| {
-        let slow = workspace(&stage, flavour, "slow", json!({}))?;
+pub(super) async fn a_wait_ends_when_its_time_is_over(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    in_each_flavour(&fixture, async |flavour| {
+        let slow = workspace(&fixture, flavour, "slow", json!({}))?;
         let words = ["timed out", "is not ready after 90s", "instance (Instance"];
         paved.apply(&slow, &["--wait", "--timeout", "90s"]).await?.is(5, &words)
     })
     .await
 }
 
-pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    in_each_flavour(&stage, async |flavour| {
+pub(super) async fn an_invalid_spec_ends_the_wait_at_once(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    in_each_flavour(&fixture, async |flavour| {
         let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
-        let wrong = workspace(&stage, flavour, "wrong", odd)?;
+        let wrong = workspace(&fixture, flavour, "wrong", odd)?;
         let words = ["InvalidSpec", "spec.parameters.instanceType", "p9.enormous"];
         let flags = ["--no-validate", "--wait", "--timeout", "8m"];
         paved.apply(&wrong, &flags).await?.is(3, &words)?;
@@ -210,47 +214,52 @@ pub(super) async fn an_invalid_spec_ends_the_wait_at_once(stage: Stage) -> Resul
             conditions::get(&wrong.object().await?, "Provisioned")["lastTransitionTime"].clone();
         let refused: Timestamp = serde_json::from_value(refused).context("when it was refused")?;
         let waited = Timestamp::now().duration_since(refused);
-        ensure!(
-            waited < SignedDuration::from_secs(30),
-            "went on for {waited:#} when it was refused"
-        );
-        kubectl_waits(&stage, &wrong, "Stalled").await?;
-        let right = workspace(&stage, flavour, "wrong", json!({}))?;
+        ensure!(waited < SignedDuration::from_secs(30), "waited {waited:#} after the rejection");
+        kubectl_waits(&fixture, &wrong, "Stalled").await?;
+        let right = workspace(&fixture, flavour, "wrong", json!({}))?;
         paved
             .apply(&right, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["configured", "is ready after"])?;
-        kubectl_waits(&stage, &right, "Ready").await?;
-        // What runs already keeps running, and the edit is refused all the same.
+        kubectl_waits(&fixture, &right, "Ready").await?;
+        // Existing resources stay, but the edit is rejected again.
         paved.apply(&wrong, &flags).await?.is(3, &words)
     })
     .await
 }
 
-/// `kubectl wait` for a condition that the environment has already.
-async fn kubectl_waits(stage: &Stage, environment: &Environment, condition: &str) -> Result<()> {
+/// `kubectl wait` for a condition that the environment already has.
+async fn kubectl_waits(
+    fixture: &Fixture,
+    environment: &Environment,
+    condition: &str,
+) -> Result<()> {
     let condition = format!("--for=condition={condition}");
     let (kind, name) = (environment.resource(), environment.name());
     let place = ["-n", environment.namespace(), "--timeout=1m"];
-    stage.user.run(&[&["wait", &condition, &kind, name][..], &place].concat()).await.map(drop)
+    fixture.user.run(&[&["wait", &condition, &kind, name][..], &place].concat()).await.map(drop)
 }
 
-pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let good = workspace(&stage, Flavour::Claims, "good", json!({}))?;
-    let bad =
-        workspace(&stage, Flavour::Claims, "bad", json!({"spec": {"parameters": {"diskGB": 1}}}))?;
+pub(super) async fn rejected_claim_prevents_the_whole_apply(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let good = workspace(&fixture, Flavour::Claims, "good", json!({}))?;
+    let bad = workspace(
+        &fixture,
+        Flavour::Claims,
+        "bad",
+        json!({"spec": {"parameters": {"diskGB": 1}}}),
+    )?;
     let elsewhere = json!({"apiVersion": "platform.acme.org/v1alpha1"});
-    let elsewhere = workspace(&stage, Flavour::Claims, "elsewhere", elsewhere)?;
+    let elsewhere = workspace(&fixture, Flavour::Claims, "elsewhere", elsewhere)?;
     let foreign =
         json!({"apiVersion": "v1", "kind": "GpuWorkspaceClaim", "metadata": {"name": "foreign"}});
     let odd = json!({"spec": {"parameters": {"instanceType": "p9.enormous"}}});
-    let odd = workspace(&stage, Flavour::Claims, "odd", odd)?;
+    let odd = workspace(&fixture, Flavour::Claims, "odd", odd)?;
     for (second, code, words) in [
         (&bad.manifest, 2, ["spec.parameters.diskGB", "75"]),
         (&elsewhere.manifest, 2, ["platform.acme.org/v1alpha1", "platform.acme.io/v1alpha1"]),
         (&foreign, 2, ["allowed: ", "did you mean GpuDevWorkspaceClaim?"]),
-        // The API server takes it; the composition would not.
+        // The API server accepts this claim. The composition would reject it.
         (&odd.manifest, 3, ["spec.parameters.instanceType", "p9.enormous"]),
     ] {
         let text = format!("{}\n---\n{second}\n", good.manifest);
@@ -265,7 +274,7 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Res
             "its resources are not compared: you may not read Compositions",
         ],
     )?;
-    stage.show_catalogue().await?;
+    fixture.show_catalogue().await?;
     let parts = ["resources\n+ ", "+ instance Instance", "+ egress SecurityGroupEgressRule"];
     paved.apply(&good, &["--dry-run=server", "--diff"]).await?.is(0, &parts)?;
     paved.run(&["kinds"]).await?.is(0, &["GpuDevWorkspaceClaim", "compositionRef: "])?;
@@ -273,16 +282,18 @@ pub(super) async fn rejected_claim_prevents_the_whole_apply(stage: Stage) -> Res
     Ok(())
 }
 
-pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let ours = workspace(&stage, Flavour::Claims, "shared", json!({}))?;
+pub(super) async fn another_managers_fields_are_not_taken_by_accident(
+    fixture: Fixture,
+) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let ours = workspace(&fixture, Flavour::Claims, "shared", json!({}))?;
     ours.apply().await?;
     let text = json!({"spec": {"parameters": {"allowedCidrs": ["198.51.100.0/24"]}}});
-    let theirs = workspace(&stage, Flavour::Claims, "shared", text)?;
+    let theirs = workspace(&fixture, Flavour::Claims, "shared", text)?;
     let words = ["spec.parameters.allowedCidrs: is set by kubectl", "--force-conflicts"];
     paved.apply(&theirs, &[]).await?.is(2, &words)?;
     let changes = ["resources: 1 new, 0 changed, 1 gone", "@@ ssh-198.51.100.0/24 @@"];
-    let operator = paved.by(stage.operator().person.as_deref());
+    let operator = paved.by(fixture.operator().person.as_deref());
     operator
         .apply(&theirs, &["--force-conflicts", "--dry-run=server", "--diff"])
         .await?
@@ -293,24 +304,24 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(stage: Sta
         .is(0, &["+     - 198.51.100.0/24", "configured"])
 }
 
-pub(super) async fn two_pipelines_may_apply_at_once(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    in_each_flavour(&stage, async |flavour| {
-        let twice = workspace(&stage, flavour, "twice", json!({}))?;
+pub(super) async fn two_pipelines_may_apply_at_once(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    in_each_flavour(&fixture, async |flavour| {
+        let twice = workspace(&fixture, flavour, "twice", json!({}))?;
         let both = [(); 2].map(|()| paved.apply(&twice, &["--wait", "--timeout", "8m"]));
         join_all(both).await.into_iter().try_for_each(|ran| ran?.is(0, &["is ready after"]))
     })
     .await
 }
 
-pub(super) async fn denied_user_gets_the_reason(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let ada = workspace(&stage, Flavour::Claims, "ada", json!({}))?;
+pub(super) async fn denied_user_gets_the_reason(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let ada = workspace(&fixture, Flavour::Claims, "ada", json!({}))?;
     let stranger = paved.by(Some("stranger"));
     stranger.apply(&ada, &[]).await?.is(6, &["you may not", "paved-road-user"])?;
     stranger.run(&["list"]).await?.is(6, &["you may not list"])?;
     stranger.run(&["wait", "ada"]).await?.is(6, &["you may not"])?;
-    let viewer = paved.by(Some(&format!("viewer@{}", stage.namespace)));
+    let viewer = paved.by(Some(&format!("viewer@{}", fixture.namespace)));
     viewer.apply(&ada, &[]).await?.is(6, &["you may not apply"])?;
     paved.apply(&ada, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
     viewer.run(&["wait", ada.name()]).await?.is(0, &["is ready"])?;
@@ -321,11 +332,11 @@ pub(super) async fn denied_user_gets_the_reason(stage: Stage) -> Result<()> {
         .is(0, &["you may not read its resources", "deleted after"])
 }
 
-pub(super) async fn deleted_environment_fails_the_wait(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
-    in_each_flavour(&stage, async |flavour| {
-        let doomed = workspace(&stage, flavour, "doomed", json!({}))?;
+pub(super) async fn deleted_environment_fails_the_wait(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    in_each_flavour(&fixture, async |flavour| {
+        let doomed = workspace(&fixture, flavour, "doomed", json!({}))?;
         paved.apply(&doomed, &[]).await?.is(0, &["created"])?;
         let waits = paved.start(&["wait", &address(&doomed), "--timeout", "8m"], "").await?;
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -335,10 +346,10 @@ pub(super) async fn deleted_environment_fails_the_wait(stage: Stage) -> Result<(
     .await
 }
 
-pub(super) async fn interrupted_wait_keeps_applied_claims(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
-    let kept = workspace(&stage, Flavour::Claims, "kept", json!({}))?;
+pub(super) async fn interrupted_wait_keeps_applied_claims(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { seconds: Some(600.0), ..Rule::default() }).await?;
+    let kept = workspace(&fixture, Flavour::Claims, "kept", json!({}))?;
     let waits = paved.start(&["apply", "-", "--wait"], &kept.manifest.to_string()).await?;
     eventually("it is applied, and composed", async || {
         let composed = kept.found().await?.filter(|object| object["status"]["phase"].is_string());
@@ -347,18 +358,18 @@ pub(super) async fn interrupted_wait_keeps_applied_claims(stage: Stage) -> Resul
     .await?;
     waits.interrupt()?;
     waits.ends().await?.is(130, &["created", "interrupted: everything was applied"])?;
-    ensure!(kept.found().await?.is_some(), "what was applied is gone");
+    ensure!(kept.found().await?.is_some(), "the applied claim is gone");
     Ok(())
 }
 
-pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let operator = paved.by(stage.operator().person.as_deref());
-    for flavour in stage.flavours() {
-        let held = workspace(&stage, flavour, "held", json!({}))?;
+pub(super) async fn blocked_deletion_names_the_blocker(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let operator = paved.by(fixture.operator().person.as_deref());
+    for flavour in fixture.flavours() {
+        let held = workspace(&fixture, flavour, "held", json!({}))?;
         paved.apply(&held, &["--wait", "--timeout", "8m"]).await?.is(0, &[])?;
         rule(
-            &stage,
+            &fixture,
             Rule {
                 delete: Some("OperationNotPermitted: termination protection".to_owned()),
                 ..Rule::default()
@@ -368,7 +379,7 @@ pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<(
         let address = address(&held);
         let words = ["timed out", "instance (Instance", "termination protection"];
         operator.run(&["delete", &address, "--wait", "--timeout", "20s"]).await?.is(5, &words)?;
-        no_rule(&stage).await?;
+        no_rule(&fixture).await?;
         paved
             .run(&["wait", &address, "--for=deleted", "--timeout", "8m"])
             .await?
@@ -377,12 +388,12 @@ pub(super) async fn blocked_deletion_names_the_blocker(stage: Stage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    rule(&stage, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
-    let server = stage.plane.process("kube-apiserver")?;
-    let flavours = stage.flavours().into_iter();
-    let slow = flavours.map(|flavour| workspace(&stage, flavour, "slow", json!({})));
+pub(super) async fn a_wait_outlives_the_api_server(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    rule(&fixture, Rule { seconds: Some(40.0), ..Rule::default() }).await?;
+    let server = fixture.plane.process("kube-apiserver")?;
+    let flavours = fixture.flavours().into_iter();
+    let slow = flavours.map(|flavour| workspace(&fixture, flavour, "slow", json!({})));
     let slow = slow.collect::<Result<Vec<_>>>()?;
     let mut waits = Vec::new();
     for slow in &slow {
@@ -394,7 +405,7 @@ pub(super) async fn a_wait_outlives_the_api_server(stage: Stage) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(5)).await;
     server.start_again()?;
     for wait in waits {
-        wait.ends().await?.is(0, &["does not respond", "answers again", "is ready after"])?;
+        wait.ends().await?.is(0, &["does not respond", "responds again", "is ready after"])?;
     }
     Ok(())
 }

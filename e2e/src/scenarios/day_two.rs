@@ -1,4 +1,4 @@
-//! What happens to environments that live: changes, accidents, restarts.
+//! Changes, accidents and restarts while environments run.
 
 mod by_hand;
 mod edits;
@@ -19,18 +19,18 @@ pub(super) use self::settings::{
     new_tags_and_publishers_reach_running_resources, wrong_settings_change_no_running_resource,
 };
 use super::{claims, in_each_flavour};
-use crate::control_plane::{Breakers, Function};
+use crate::control_plane::{CircuitBreakers, Function};
 use crate::environment::{Desired, Environment, is_ready};
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
 use crate::examples;
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::paved::Paved;
-use crate::stage::Stage;
 
-/// Parts of each kind of provider: managed resources in two clouds, a Deployment (in the claims
-/// flavour an Object that wraps it) among others and as all that there is, what lets a role into a
-/// database, a Release. (A Usage that is deleted, or a provider config, only goes once nobody needs
-/// it.)
+/// Resources of each kind of provider: managed resources in two clouds, a Deployment, a database
+/// grant and a Release. The Deployment is one of many resources or the only one. For claims, an
+/// Object wraps it. Usages and provider configs are left out, because they cannot be deleted while
+/// they are in use.
 const LOST: [(&str, &[&str]); 5] = [
     ("gpu-workspace", &["role-policy"]),
     ("application-environment", &["bucket"]),
@@ -39,30 +39,30 @@ const LOST: [(&str, &[&str]); 5] = [
     ("virtual-environment", &["app"]),
 ];
 
-pub(super) async fn resource_deleted_by_hand_comes_back(stage: Stage) -> Result<()> {
-    let parts = in_each_flavour(&stage, async |flavour| {
+pub(super) async fn resource_deleted_by_hand_comes_back(fixture: Fixture) -> Result<()> {
+    let parts = in_each_flavour(&fixture, async |flavour| {
         let lost = LOST.into_iter().map(async |(api, slots)| {
-            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
             for slot in slots {
-                comes_back(&environment, slot, &stage.operator()).await?;
+                comes_back(&environment, slot, &fixture.operator()).await?;
             }
             Ok(())
         });
         try_join_all(lost).await.map(drop)
     });
-    try_join(parts, a_connection_secret_comes_back(&stage)).await.map(drop)
+    try_join(parts, a_connection_secret_comes_back(&fixture)).await.map(drop)
 }
 
-/// The slot of the connection details in the namespaced flavour.
+/// The slot of a namespaced composite's connection details.
 const CONNECTION: &str = "connection";
 
-/// Somebody deletes what fills a slot: it is made again, and everything is in sync.
+/// Deletes the resource in a slot. It is created again, and all resources are in sync.
 async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Result<()> {
     let lost = environment.slot(slot).await?;
     who.delete(&lost).await?;
     let lost = &lost["metadata"];
     eventually(&format!("{slot} is back"), async || {
-        // Until it is made again, nothing fills the slot.
+        // The slot is empty until the resource is created again.
         let found = environment.slot(slot).await.unwrap_or_default()["metadata"].clone();
         Ok((found["name"] == lost["name"] && found["uid"] != lost["uid"]).then_some(()))
     })
@@ -70,24 +70,24 @@ async fn comes_back(environment: &Environment, slot: &str, who: &Kubectl) -> Res
     settled(std::slice::from_ref(environment)).await
 }
 
-/// With something in each of its keys, though one of them is a password that nobody else has.
-async fn a_connection_secret_comes_back(stage: &Stage) -> Result<()> {
+/// The new Secret has a value under each key, although one is a password without another copy.
+async fn a_connection_secret_comes_back(fixture: &Fixture) -> Result<()> {
     let api = "application-environment";
     let another = json!({"metadata": {"name": "another"}});
-    let environment = stage.ready(api, Flavour::Namespaced, another).await?;
-    // No operator's business: operators see no Secrets.
-    comes_back(&environment, CONNECTION, &stage.admin).await?;
-    claims::connection_secret(stage, api, Flavour::Namespaced, &environment).await.map(drop)
+    let environment = fixture.ready(api, Flavour::Namespaced, another).await?;
+    // Operators have no access to Secrets, so the administrator deletes it.
+    comes_back(&environment, CONNECTION, &fixture.admin).await?;
+    claims::connection_secret(fixture, api, Flavour::Namespaced, &environment).await.map(drop)
 }
 
-/// Somebody terminates the machine in the cloud's own console.
-pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready("gpu-workspace", flavour, json!({})).await?;
+/// Terminates the machine as in the cloud's own console.
+pub(super) async fn resource_vanished_from_a_cloud_comes_back(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready("gpu-workspace", flavour, json!({})).await?;
         let before = environment.object().await?["status"]["instanceId"].clone();
-        stage.vanishes(&environment.slot("instance").await?).await?;
+        fixture.vanishes(&environment.slot("instance").await?).await?;
         let after = environment
-            .until("another machine is there", |object| {
+            .until("ready with another machine", |object| {
                 let id = &object["status"]["instanceId"];
                 id.is_string() && *id != before && is_ready(object)
             })
@@ -96,7 +96,7 @@ pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> R
         ensure!(
             machine["metadata"]["annotations"][names::EXTERNAL_NAME]
                 == after["status"]["instanceId"],
-            "the environment names another machine than it has: {}",
+            "the status does not name the environment's machine: {}",
             after["status"]
         );
         settled(&[environment]).await
@@ -104,12 +104,12 @@ pub(super) async fn resource_vanished_from_a_cloud_comes_back(stage: Stage) -> R
     .await
 }
 
-/// What is wanted of each environment.
+/// The desired state of each environment.
 async fn desired(environments: &[Environment]) -> Result<Vec<Desired>> {
     try_join_all(environments.iter().map(Environment::desired)).await
 }
 
-/// Waits until every environment is ready, and every part of it in sync.
+/// Waits until every environment is ready, with all its resources in sync.
 async fn settled(environments: &[Environment]) -> Result<()> {
     for environment in environments {
         eventually(&format!("{} is in sync", environment.resource()), async || {
@@ -120,17 +120,17 @@ async fn settled(environments: &[Environment]) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<()> {
-    let standing = stage.standing().await?;
+pub(super) async fn a_provider_that_was_down_catches_up(fixture: Fixture) -> Result<()> {
+    let standing = fixture.shared_environments().await?;
     let before = desired(&standing).await?;
-    let providers =
-        ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
+    let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
+        .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     let mut late = Vec::new();
     for api in ["gpu-workspace", "unified-environment", "virtual-environment"] {
-        for flavour in stage.flavours() {
-            let environment = stage.example(api, flavour, examples::beside(api, flavour))?;
+        for flavour in fixture.flavours() {
+            let environment = fixture.example(api, flavour, examples::beside(api, flavour))?;
             environment.apply().await?;
             late.push(environment);
         }
@@ -138,7 +138,7 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
     try_join_all(late.iter().map(|environment| environment.provisioned("Creating"))).await?;
     ensure!(
         desired(&standing).await? == before,
-        "what ran before is another while providers are down"
+        "running environments changed while providers are down"
     );
     providers.iter().try_for_each(|provider| provider.start_again())?;
     try_join_all(late.iter().map(Environment::ready)).await?;
@@ -148,33 +148,33 @@ pub(super) async fn a_provider_that_was_down_catches_up(stage: Stage) -> Result<
 /// How often a replica is killed.
 const STRIKES: usize = 5;
 
-/// While environments are made, a replica is killed again and again that is about to answer: its
-/// calls are lost.
-pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Result<()> {
+/// While environments are created, replicas that are about to answer are killed again and again, so
+/// their calls are lost.
+pub(super) async fn killed_function_delays_no_environment(fixture: Fixture) -> Result<()> {
     let made = async {
         let (examples, clusters) =
-            try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+            try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
         let examples = examples.into_iter().map(|(_, _, environment)| environment);
         let clusters = clusters.into_iter().map(|(_, _, environment)| environment);
         let environments: Vec<_> = examples.chain(clusters).collect();
-        // Where somebody else had them made, nobody would ask the function any more.
+        // If another scenario created them already, the function would not be called any more.
         try_join_all(environments.iter().map(Environment::poke)).await?;
         anyhow::Ok(environments)
     };
     let struck = async {
-        let all = stage.apis().count() + stage.clusters().count();
+        let all = fixture.apis().count() + fixture.clusters().count();
         eventually("all are applied", async || {
-            Ok((stage.applied_of_standing().await? == all).then_some(()))
+            Ok((fixture.applied_shared().await? == all).then_some(()))
         })
         .await?;
-        killed(&stage.plane.function).await
+        killed(&fixture.plane.function).await
     };
-    // Whatever becomes of the environments, the replica that is down is started again.
+    // The killed replica is started again, even if the environments fail.
     let (environments, struck) = join(made, struck).await;
     let environments = environments?;
     struck?;
     for environment in &environments {
-        let made = stage.in_the_clouds(&environment.composite().await?).await?;
+        let made = fixture.in_the_clouds(&environment.composite().await?).await?;
         let composed = environment.composed().await?;
         for kind in made.iter().filter_map(|one| one.split(' ').next()) {
             let made = made.iter().filter(|one| one.split(' ').next() == Some(kind)).count();
@@ -192,27 +192,27 @@ pub(super) async fn killed_function_delays_no_environment(stage: Stage) -> Resul
 /// Kills replicas that are about to answer, and starts each again.
 async fn killed(function: &Function) -> Result<()> {
     for number in 0..STRIKES {
-        let struck = tokio::time::timeout(PATIENCE, function.strike()).await;
-        let replica = struck
-            .with_context(|| format!("{number} calls were cut off, and no other was made"))??;
+        let struck = tokio::time::timeout(TIMEOUT, function.strike()).await;
+        let replica =
+            struck.with_context(|| format!("{number} calls were cut off, but none followed"))??;
         tokio::time::sleep(Duration::from_secs(1)).await;
         replica.start_again()?;
     }
     Ok(())
 }
 
-/// A claim says that it is synced and ready although its composite cannot be composed any more.
-pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) -> Result<()> {
-    let paved = Paved::from_stage(&stage)?;
-    let pools = stage.flavours().into_iter().map(|flavour| {
+/// A claim reports Synced and Ready even if its composite can no longer be composed.
+pub(super) async fn an_edit_that_no_function_answers_is_not_ready(fixture: Fixture) -> Result<()> {
+    let paved = Paved::from_fixture(&fixture)?;
+    let pools = fixture.flavours().into_iter().map(|flavour| {
         let name = format!("edited-{flavour}");
-        stage.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
+        fixture.example("stock-pool", flavour, json!({"metadata": {"name": name}}))
     });
     let mut pools = pools.collect::<Result<Vec<_>>>()?;
     for pool in &pools {
         paved.apply(pool, &["--wait", "--timeout", "5m"]).await?.is(0, &["is ready after"])?;
     }
-    let replicas = &stage.plane.function.replicas;
+    let replicas = &fixture.plane.function.replicas;
     join_all(replicas.iter().map(|replica| replica.stop())).await;
     for pool in &mut pools {
         pool.manifest["spec"]["replicas"] = 3.into();
@@ -229,33 +229,33 @@ pub(super) async fn an_edit_that_no_function_answers_is_not_ready(stage: Stage) 
     Ok(())
 }
 
-pub(super) async fn restarted_crossplane_recreates_no_resource(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
+pub(super) async fn restarted_crossplane_recreates_no_resource(fixture: Fixture) -> Result<()> {
+    let environments = fixture.shared_environments().await?;
     let before = desired(&environments).await?;
-    crossplane_looks_again(&stage).await?;
+    crossplane_looks_again(&fixture, environments.len()).await?;
     try_join_all(environments.iter().map(Environment::poke)).await?;
     for (environment, before) in environments.iter().zip(before) {
         let after = environment.desired().await?;
-        ensure!(after == before, "{} is another: {before:?}, {after:?}", environment.resource());
+        ensure!(after == before, "{} changed: {before:?}, {after:?}", environment.resource());
     }
     Ok(())
 }
 
-/// More reconciles of composites than it takes to look at each of those that stand.
-const SEVERAL: f64 = 20.0;
-
-/// Starts Crossplane anew, and waits until it has looked at every composite.
-pub(super) async fn crossplane_looks_again(stage: &Stage) -> Result<()> {
-    let core = stage.plane.process("crossplane")?;
-    // What it has counted goes with it.
-    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&Breakers::default())?;
+/// Restarts Crossplane, and waits until it has reconciled more often than it has composites.
+pub(super) async fn crossplane_looks_again(fixture: &Fixture, composites: usize) -> Result<()> {
+    let core = fixture.plane.process("crossplane")?;
+    // A restart resets Crossplane's counters.
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())?;
     core.stop().await;
     core.start_again()?;
     eventually("Crossplane has looked at every composite again", async || {
-        // Until it listens, there is nothing to count.
+        // Crossplane has no metrics until it listens.
         let count =
-            stage.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
-        Ok((count.unwrap_or_default() > SEVERAL).then_some(()))
+            fixture.plane.metrics.sum("controller_runtime_reconcile_total", "composite/").await;
+        let count = count.unwrap_or_default();
+        Ok((f64::from(u32::try_from(composites)?) < count).then_some(()))
     })
     .await
 }

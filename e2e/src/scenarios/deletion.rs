@@ -1,7 +1,7 @@
-//! What is deleted goes, in the order that the Usages demand, and leaves nothing.
+//! A deletion removes all resources in the order of their Usages, and leaves no traces.
 
+mod leftovers;
 mod order;
-mod traces;
 
 use std::time::Duration;
 
@@ -13,32 +13,32 @@ use function_paved_road::apis::{APIS, AnyApi, Flavour};
 use futures::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 
+pub(super) use self::leftovers::Leftovers;
 pub(super) use self::order::usages;
 use self::order::{Order, is_usage};
-pub(super) use self::traces::Traces;
-use super::claims::{self, Guest};
+use super::claims::{self, DbClient};
 use super::in_each_flavour;
 use crate::environment::{Environment, slot};
 use crate::eventually::eventually;
 use crate::examples;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Fixture;
 use crate::kubectl::Refusal;
 use crate::objects::{reference, resource};
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
-/// They have stood until now, and seen whatever happened. Some have all that can be inside a
-/// cluster.
-pub(super) async fn ready_environment_is_deleted_whole(stage: Stage) -> Result<()> {
-    stage.standing().await?;
+/// The shared environments have existed during all other scenarios. Some have all possible contents
+/// of a cluster.
+pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Result<()> {
+    fixture.shared_environments().await?;
     let (examples, clusters) =
-        try_join(stage.standing_examples(), stage.standing_clusters()).await?;
+        try_join(fixture.shared_examples(), fixture.shared_clusters()).await?;
     let examples = examples.iter().map(async |(api, flavour, environment)| {
-        let traces = Traces::from_environment(environment).await?;
+        let traces = Leftovers::from_environment(environment).await?;
         let usages = usages(api.info().name, *flavour);
-        let goes = goes_by_its_usages(&stage, environment, &usages);
+        let goes = goes_by_its_usages(&fixture, environment, &usages);
         if api.info().name == "unified-environment" {
             files_go_with_their_site(environment).await?;
-            try_join(goes, late_guest_blocks_the_database(&stage, *api, *flavour, environment))
+            try_join(goes, late_guest_blocks_the_database(&fixture, *api, *flavour, environment))
                 .await?;
         } else {
             goes.await?;
@@ -49,21 +49,21 @@ pub(super) async fn ready_environment_is_deleted_whole(stage: Stage) -> Result<(
         let has_app = *cluster == "eks";
         if has_app {
             ensure!(
-                !stage.app_inside(environment).await?.is_empty(),
-                "nothing of the app is inside {cluster}"
+                !fixture.app_inside(environment).await?.is_empty(),
+                "the app is not inside {cluster}"
             );
         }
-        let traces = Traces::from_environment(environment).await?;
-        goes_by_its_usages(&stage, environment, &usages(cluster, *flavour)).await?;
+        let traces = Leftovers::from_environment(environment).await?;
+        goes_by_its_usages(&fixture, environment, &usages(cluster, *flavour)).await?;
         if has_app {
-            let left = stage.app_inside(environment).await?;
-            ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+            let left = fixture.app_inside(environment).await?;
+            ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
         }
         anyhow::Ok(traces)
     });
     let (mut traces, others) = try_join(try_join_all(examples), try_join_all(clusters)).await?;
     traces.extend(others);
-    Traces::are_gone(&traces, &stage.objects).await
+    Leftovers::are_gone(&traces, &fixture.objects).await
 }
 
 async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
@@ -75,22 +75,22 @@ async fn files_go_with_their_site(environment: &Environment) -> Result<()> {
     .await
 }
 
-/// Somebody works in the database with its connection details, and leaves only once its server has
-/// refused to let it go.
+/// A client uses the database with its connection details. It disconnects only after the server has
+/// refused to drop the database.
 async fn late_guest_blocks_the_database(
-    stage: &Stage,
+    fixture: &Fixture,
     api: &dyn AnyApi,
     flavour: Flavour,
     environment: &Environment,
 ) -> Result<()> {
-    let secret = claims::connection_secret(stage, api.info().name, flavour, environment).await?;
-    let (Some(_), Some(secret)) = (&stage.plane.postgres, secret) else { return Ok(()) };
+    let secret = claims::connection_secret(fixture, api.info().name, flavour, environment).await?;
+    let (Some(_), Some(secret)) = (&fixture.plane.postgres, secret) else { return Ok(()) };
     let database = environment.slot("postgres-db").await?;
-    let guest = Guest::with(&secret).await?;
-    eventually("the server refuses to let go a database that somebody works in", async || {
+    let guest = DbClient::with(&secret).await?;
+    eventually("the server refuses to drop a database in use", async || {
         let namespace = database["metadata"]["namespace"].as_str().unwrap_or_default();
-        let found = stage.objects.referred(&reference(&database), namespace).await?;
-        let found = found.context("the database has gone, and somebody works in it")?;
+        let found = fixture.objects.referred(&reference(&database), namespace).await?;
+        let found = found.context("the database is gone in spite of an open session")?;
         let refused = conditions::get(&found, "Synced")["message"].to_string();
         Ok(refused.contains("is being accessed by other users").then_some(()))
     })
@@ -99,110 +99,118 @@ async fn late_guest_blocks_the_database(
     Ok(())
 }
 
-/// It has these Usages, and goes in the order that they and its others demand.
+/// Checks for these Usages, deletes the environment, and checks the order of all its Usages.
 pub(super) async fn goes_by_its_usages(
-    stage: &Stage,
+    fixture: &Fixture,
     environment: &Environment,
     usages: &[&str],
 ) -> Result<()> {
-    let held = held(stage, environment).await?;
+    let held = held(fixture, environment).await?;
     for slot in usages {
         let slot = format!("usage-{slot}");
         ensure!(held.contains(&slot), "{} has no {slot}: {held:?}", environment.resource());
     }
-    goes_in_order(stage, environment).await
+    goes_in_order(fixture, environment).await
 }
 
-/// Deletes it, and looks on whether what its Usages protect is asked to go last.
-async fn goes_in_order(stage: &Stage, environment: &Environment) -> Result<()> {
-    let order = Order::new(&stage.objects, environment).await?;
-    goes(stage, environment).await?;
+/// Deletes it, and checks that the deletion of each protected resource is requested last.
+async fn goes_in_order(fixture: &Fixture, environment: &Environment) -> Result<()> {
+    let order = Order::new(&fixture.objects, environment).await?;
+    goes(fixture, environment).await?;
     order.was_kept().await.with_context(|| environment.resource())
 }
 
-/// A plain `kubectl delete` of a namespaced composite, which is gone at once: its parts go after
-/// it, in their order.
-pub(super) async fn composite_deleted_first_leaves_no_resource(stage: Stage) -> Result<()> {
+/// A plain `kubectl delete` removes a namespaced composite at once. Its resources are deleted
+/// afterwards, in their order.
+pub(super) async fn composite_deleted_first_leaves_no_resource(fixture: Fixture) -> Result<()> {
     let flavour = Flavour::Namespaced;
     let examples =
-        APIS.iter().map(|api| stage.example(api.info().name, flavour, named(*api, flavour)));
+        APIS.iter().map(|api| fixture.example(api.info().name, flavour, named(*api, flavour)));
     let (examples, cluster) =
-        (examples.collect::<Result<Vec<_>>>()?, stage.cluster("eks", flavour)?);
+        (examples.collect::<Result<Vec<_>>>()?, fixture.cluster("eks", flavour)?);
     let all: Vec<&Environment> = examples.iter().chain([&cluster]).collect();
     let going = all.iter().map(async |environment| {
         environment.apply().await?;
         environment.ready().await?;
-        let held = held(&stage, environment).await?;
+        let held = held(&fixture, environment).await?;
         if environment.name() == cluster.name() {
-            ensure!(!stage.app_inside(&cluster).await?.is_empty(), "nothing of the app is inside");
+            ensure!(!fixture.app_inside(&cluster).await?.is_empty(), "the app is not inside");
         }
-        let traces = Traces::from_environment(environment).await?;
-        let order = Order::new(&stage.objects, environment).await?;
+        let traces = Leftovers::from_environment(environment).await?;
+        let order = Order::new(&fixture.objects, environment).await?;
         let (composite, parts) =
             begins_to_go(environment, environment.delete_in_background()).await?;
         environment.gone().await?;
         if !held.is_empty() {
             ensure!(
-                !still_there(&stage, &parts).await?.is_empty(),
-                "{} went last",
+                !still_there(&fixture, &parts).await?.is_empty(),
+                "{} was deleted last",
                 environment.resource()
             );
         }
         anyhow::Ok((traces, (order, composite, parts)))
     });
     let (traces, gone): (Vec<_>, Vec<_>) = try_join_all(going).await?.into_iter().unzip();
-    Traces::are_gone(&traces, &stage.objects).await?;
+    Leftovers::are_gone(&traces, &fixture.objects).await?;
     for (environment, (order, composite, parts)) in all.iter().zip(gone) {
-        no_trace_is_left(&stage, &composite, &parts).await?;
+        no_trace_is_left(&fixture, &composite, &parts).await?;
         order.was_kept().await.with_context(|| environment.resource())?;
     }
-    let left = stage.app_inside(&cluster).await?;
-    ensure!(left.is_empty(), "the cluster went before what was inside: {left:?}");
+    let left = fixture.app_inside(&cluster).await?;
+    ensure!(left.is_empty(), "the cluster was deleted before its contents: {left:?}");
     Ok(())
 }
 
-pub(super) async fn half_made_environment_is_deleted_whole(stage: Stage) -> Result<()> {
-    let all = every(&stage)?;
-    let gone = all.iter().map(|(_, environment)| half_made_goes(&stage, environment));
-    Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
+pub(super) async fn half_made_environment_is_deleted_whole(fixture: Fixture) -> Result<()> {
+    let all = every(&fixture)?;
+    let gone = all.iter().map(|(_, environment)| half_made_goes(&fixture, environment));
+    Leftovers::are_gone(&try_join_all(gone).await?, &fixture.objects).await
 }
 
-/// Makes one, and deletes it as soon as something is composed; what could be left of it.
-async fn half_made_goes(stage: &Stage, environment: &Environment) -> Result<Traces> {
+/// Creates an environment, and deletes it as soon as a resource is composed. Returns its traces.
+async fn half_made_goes(fixture: &Fixture, environment: &Environment) -> Result<Leftovers> {
     environment.apply().await?;
     eventually("something is composed", async || {
         let object = environment.object().await?;
         Ok(object["status"]["resources"].as_array().filter(|lines| !lines.is_empty()).map(drop))
     })
     .await?;
-    goes_as_it_is(stage, environment).await
+    goes_as_it_is(fixture, environment).await
 }
 
-/// Deletes one that is being made; what could be left of it.
-pub(super) async fn goes_as_it_is(stage: &Stage, environment: &Environment) -> Result<Traces> {
+/// Deletes an unfinished environment. Returns its traces.
+pub(super) async fn goes_as_it_is(
+    fixture: &Fixture,
+    environment: &Environment,
+) -> Result<Leftovers> {
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let traces = Traces::from_environment(environment).await?;
-    let order = Order::from_unfinished(&stage.objects, environment).await?;
-    let freed =
-        leaves_nothing(stage, environment, environment.delete(), stage.gone_or_freed(environment))
-            .await?;
+    let traces = Leftovers::from_environment(environment).await?;
+    let order = Order::from_unfinished(&fixture.objects, environment).await?;
+    let freed = leaves_nothing(
+        fixture,
+        environment,
+        environment.delete(),
+        fixture.gone_or_freed(environment),
+    )
+    .await?;
     order.but_for(&freed).was_kept().await.with_context(|| environment.resource())?;
     Ok(traces)
 }
 
-/// Every example and every managed cluster in both flavours, not applied yet, each with its API's
-/// name, or its cluster's type.
-fn every(stage: &Stage) -> Result<Vec<(&'static str, Environment)>> {
-    let examples = stage.apis().map(|(api, flavour)| {
+/// Every example and every managed cluster for each kind of API, not applied yet. Each has its
+/// API's name or its cluster's type.
+fn every(fixture: &Fixture) -> Result<Vec<(&'static str, Environment)>> {
+    let examples = fixture.apis().map(|(api, flavour)| {
         let name = api.info().name;
-        Ok((name, stage.example(name, flavour, named(api, flavour))?))
+        Ok((name, fixture.example(name, flavour, named(api, flavour))?))
     });
-    let clusters =
-        stage.clusters().map(|(cluster, flavour)| Ok((cluster, stage.cluster(cluster, flavour)?)));
+    let clusters = fixture
+        .clusters()
+        .map(|(cluster, flavour)| Ok((cluster, fixture.cluster(cluster, flavour)?)));
     examples.chain(clusters).collect()
 }
 
-pub(super) async fn refused_environment_is_deleted_whole(stage: Stage) -> Result<()> {
+pub(super) async fn refused_environment_is_deleted_whole(fixture: Fixture) -> Result<()> {
     let refused = [
         ("machine", "Instance"),
         ("cluster", "Cluster"),
@@ -212,31 +220,31 @@ pub(super) async fn refused_environment_is_deleted_whole(stage: Stage) -> Result
     for (name, kind) in refused {
         let quota = Rule {
             kind: Some(kind.to_owned()),
-            namespace: Some(stage.namespace.clone()),
+            namespace: Some(fixture.namespace.clone()),
             create: Some("QuotaExceeded: the limit is 0".to_owned()),
             ..Rule::default()
         };
-        stage.rule(name, &quota).await?;
+        fixture.rule(name, &quota).await?;
         let mut of_claims = Rule { namespace: None, ..quota };
-        of_claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), stage.namespace.clone());
-        stage.rule(&format!("{name}-of-claims"), &of_claims).await?;
+        of_claims.labels.insert(names::CLAIM_NAMESPACE.to_owned(), fixture.namespace.clone());
+        fixture.rule(&format!("{name}-of-claims"), &of_claims).await?;
     }
-    let gone = every(&stage)?.into_iter().map(|(api, mut environment)| {
+    let gone = every(&fixture)?.into_iter().map(|(api, mut environment)| {
         merge_patch(&mut environment.manifest, impossible(api));
-        let stage = &stage;
+        let fixture = &fixture;
         async move {
             environment.apply().await?;
             fails(api, &environment).await?;
-            let traces = Traces::from_environment(&environment).await?;
-            goes_in_order(stage, &environment).await?;
+            let traces = Leftovers::from_environment(&environment).await?;
+            goes_in_order(fixture, &environment).await?;
             anyhow::Ok(traces)
         }
     });
-    Traces::are_gone(&try_join_all(gone).await?, &stage.objects).await
+    Leftovers::are_gone(&try_join_all(gone).await?, &fixture.objects).await
 }
 
-/// What an API whose parts no cloud refuses cannot have: a version that its chart does not have, or
-/// more memory than any node has.
+/// A change that makes an API fail without a refusal by a cloud. The chart lacks this version, or
+/// no node has that much memory.
 fn impossible(api: &str) -> Value {
     match api {
         "virtual-environment" => {
@@ -247,9 +255,9 @@ fn impossible(api: &str) -> Value {
     }
 }
 
-/// Waits until an environment has failed, and all is made that can be. Kubernetes gives up on a
-/// Deployment after ten minutes only: until then a pool that nodes cannot take is one that has none
-/// of its pods.
+/// Waits until an environment has failed and all other resources exist. Kubernetes reports a failed
+/// Deployment only after ten minutes. Until then, a pool without matching nodes is only a pool
+/// without pods.
 async fn fails(api: &str, environment: &Environment) -> Result<()> {
     if api == "stock-pool" {
         let unscheduled = |object: &Value| {
@@ -263,17 +271,17 @@ async fn fails(api: &str, environment: &Environment) -> Result<()> {
     environment.rests().await.map(drop)
 }
 
-pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
+pub(super) async fn site_with_retained_files_keeps_its_bucket(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": true}}});
-        let environment = stage.ready("unified-environment", flavour, change).await?;
+        let environment = fixture.ready("unified-environment", flavour, change).await?;
         let composite = environment.composite().await?;
         environment.delete().await?;
         environment.gone().await?;
-        let left = stage.in_the_clouds(&composite).await?;
+        let left = fixture.in_the_clouds(&composite).await?;
         let mut kinds: Vec<_> = left.iter().filter_map(|one| one.split(' ').next()).collect();
         kinds.sort_unstable();
-        // The bucket, and what protects it.
+        // The bucket, and the resources that protect it.
         let protected = [
             "Bucket",
             "BucketOwnershipControls",
@@ -286,14 +294,14 @@ pub(super) async fn site_with_retained_files_keeps_its_bucket(stage: Stage) -> R
     .await
 }
 
-pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready("application-environment", flavour, json!({})).await?;
-        // As people do who want to keep it after all.
+pub(super) async fn orphaned_resource_stays_in_the_cloud(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready("application-environment", flavour, json!({})).await?;
+        // Users do this when they decide to keep the resources after all.
         environment.edit(&json!({"spec": {"parameters": {"deletionPolicy": "Orphan"}}})).await?;
         let composite = environment.composite().await?;
-        let all = stage.in_the_clouds(&composite).await?;
-        eventually("every part is told to leave what it holds", async || {
+        let all = fixture.in_the_clouds(&composite).await?;
+        eventually("every resource is orphaned on deletion", async || {
             let composed = environment.composed().await?;
             let mut managed =
                 composed.iter().filter(|object| object["spec"]["forProvider"].is_object());
@@ -309,7 +317,7 @@ pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result
         .await?;
         environment.delete().await?;
         environment.gone().await?;
-        let left = stage.in_the_clouds(&composite).await?;
+        let left = fixture.in_the_clouds(&composite).await?;
         ensure!(
             left == all && !all.is_empty(),
             "{flavour:?}: in the clouds were {all:?}, left are {left:?}"
@@ -319,26 +327,26 @@ pub(super) async fn orphaned_resource_stays_in_the_cloud(stage: Stage) -> Result
     .await
 }
 
-/// Deletes it; it goes with all that was composed, and the clouds keep nothing of it.
-pub(super) async fn goes(stage: &Stage, environment: &Environment) -> Result<()> {
-    leaves_nothing(stage, environment, environment.delete(), environment.gone()).await
+/// Deletes it, and checks that no resource is left in the cluster or in the clouds.
+pub(super) async fn goes(fixture: &Fixture, environment: &Environment) -> Result<()> {
+    leaves_nothing(fixture, environment, environment.delete(), environment.gone()).await
 }
 
-/// Somebody deletes it; once it is `gone`, nothing is left of what was composed, nor in the clouds.
-/// What was told of its going.
+/// Deletes it and waits until it is `gone`. Then no resource may be left in the cluster or in the
+/// clouds. Returns the result of `gone`.
 async fn leaves_nothing<T>(
-    stage: &Stage,
+    fixture: &Fixture,
     environment: &Environment,
     deletes: impl Future<Output = Result<()>>,
     gone: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let (composite, composed) = begins_to_go(environment, deletes).await?;
     let told = gone.await?;
-    no_trace_is_left(stage, &composite, &composed).await?;
+    no_trace_is_left(fixture, &composite, &composed).await?;
     Ok(told)
 }
 
-/// Somebody deletes it; its composite, and all that was composed.
+/// Deletes it. Returns its composite, and all composed resources.
 async fn begins_to_go(
     environment: &Environment,
     deletes: impl Future<Output = Result<()>>,
@@ -346,7 +354,8 @@ async fn begins_to_go(
     let composite = environment.composite().await?;
     let mut composed = environment.composed().await?;
     deletes.await?;
-    // What core made of it in that moment, too; it may be gone by then.
+    // Include the resources that Crossplane composed at that moment. The composite may be gone by
+    // then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     for part in environment.composed().await.unwrap_or_default() {
         if composed.iter().all(|known| known["metadata"]["uid"] != part["metadata"]["uid"]) {
@@ -356,12 +365,12 @@ async fn begins_to_go(
     Ok((composite, composed))
 }
 
-/// Of what was composed nothing is there any more, nor in the clouds.
-async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) -> Result<()> {
+/// Checks that no composed resource is left in the cluster or in the clouds.
+async fn no_trace_is_left(fixture: &Fixture, composite: &Value, composed: &[Value]) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
-    let left = still_there(stage, composed).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left: {left:?}");
-    if let Some(postgres) = &stage.plane.postgres {
+    let left = still_there(fixture, composed).await?;
+    ensure!(left.is_empty(), "{name} is gone, but the cluster still has {left:?}");
+    if let Some(postgres) = &fixture.plane.postgres {
         let there = postgres.names().await?;
         let external = |object: &Value| {
             let name = object["metadata"]["annotations"][names::EXTERNAL_NAME].as_str();
@@ -370,20 +379,20 @@ async fn no_trace_is_left(stage: &Stage, composite: &Value, composed: &[Value]) 
                 .map(str::to_owned)
         };
         let left: Vec<_> = composed.iter().filter_map(external).collect();
-        ensure!(left.is_empty(), "{name} is gone, and PostgreSQL still has {left:?}");
+        ensure!(left.is_empty(), "{name} is gone, but PostgreSQL still has {left:?}");
     }
-    let left = stage.in_the_clouds(composite).await?;
-    ensure!(left.is_empty(), "{name} is gone, and these are left in the clouds: {left:?}");
+    let left = fixture.in_the_clouds(composite).await?;
+    ensure!(left.is_empty(), "{name} is gone, but the clouds still have {left:?}");
     Ok(())
 }
 
-/// Kinds and names of those objects that are still there, and not others by their names.
-async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
+/// Kinds and names of the objects that still exist. New objects with the same names do not count.
+async fn still_there(fixture: &Fixture, objects: &[Value]) -> Result<Vec<String>> {
     let mut there = Vec::new();
     for object in objects {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         let found =
-            stage.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
+            fixture.objects.referred(&reference(object), namespace).await?.unwrap_or_default();
         if found["metadata"]["uid"] == object["metadata"]["uid"] {
             there.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
         }
@@ -391,8 +400,9 @@ async fn still_there(stage: &Stage, objects: &[Value]) -> Result<Vec<String>> {
     Ok(there)
 }
 
-/// Whoever would delete what a Usage protects is refused, whoever it is; the slots of the Usages.
-pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec<String>> {
+/// Checks that no person can delete a resource that a Usage protects. Returns the slots of the
+/// Usages.
+pub(super) async fn held(fixture: &Fixture, environment: &Environment) -> Result<Vec<String>> {
     let composed = environment.composed().await?;
     let mut slots = Vec::new();
     for usage in composed.iter().filter(|object| is_usage(object)) {
@@ -404,7 +414,7 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
             args.extend(["-n", namespace]);
         }
         eventually(&format!("{kind} {name} is held by its Usage"), async || {
-            let deleted = stage.operator().run(&args).await;
+            let deleted = fixture.operator().run(&args).await;
             let words = deleted.err().map(anyhow::Error::downcast::<Refusal>).transpose()?;
             Ok(words.filter(|refusal| refusal.words.contains("in-use")))
         })
@@ -414,7 +424,7 @@ pub(super) async fn held(stage: &Stage, environment: &Environment) -> Result<Vec
     Ok(slots)
 }
 
-/// Examples that live side by side, and keep nothing.
+/// The change that lets examples share a namespace, and keep no files.
 pub(super) fn named(api: &dyn AnyApi, flavour: Flavour) -> Value {
     let mut change = examples::beside(api.info().name, flavour);
     if api.info().name == "unified-environment" {

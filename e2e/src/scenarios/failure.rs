@@ -1,5 +1,5 @@
-//! When a cloud refuses something, the owner is told which part and why, and need do nothing once
-//! the cloud takes it.
+//! When a cloud refuses a resource, its owner learns the resource and the reason. Once the cloud
+//! accepts the resource, it recovers without any action.
 
 use anyhow::{Context, Result, ensure};
 use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE, COMPOSITE};
@@ -8,17 +8,17 @@ use futures::future::try_join_all;
 use serde_json::json;
 
 use super::in_each_flavour;
+use crate::fake_providers::faults::Rule;
+use crate::fixture::Fixture;
 use crate::paved::Paved;
-use crate::stage::Stage;
-use crate::stand_in::behaviour::Rule;
 
 const REFUSAL: &str = "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows";
 
-pub(super) async fn a_refused_leaf_is_named_and_recovers(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| named_and_recovers(&stage, flavour).await).await
+pub(super) async fn a_refused_leaf_is_named_and_recovers(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| named_and_recovers(&fixture, flavour).await).await
 }
 
-async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
+async fn named_and_recovers(fixture: &Fixture, flavour: Flavour) -> Result<()> {
     let mut quota = Rule {
         kind: Some("Instance".to_owned()),
         create: Some(REFUSAL.to_owned()),
@@ -26,31 +26,31 @@ async fn named_and_recovers(stage: &Stage, flavour: Flavour) -> Result<()> {
     };
     match flavour {
         Flavour::Claims => {
-            drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), stage.namespace.clone()));
+            drop(quota.labels.insert(CLAIM_NAMESPACE.to_owned(), fixture.namespace.clone()));
         }
-        Flavour::Namespaced => quota.namespace = Some(stage.namespace.clone()),
+        Flavour::Namespaced => quota.namespace = Some(fixture.namespace.clone()),
     }
     let name = format!("quota-{flavour:?}").to_lowercase();
-    stage.rule(&name, &quota).await?;
-    let workspace = stage.example("gpu-workspace", flavour, json!({}))?;
+    fixture.rule(&name, &quota).await?;
+    let workspace = fixture.example("gpu-workspace", flavour, json!({}))?;
     workspace.apply().await?;
     let message = workspace.provisioned("Failed").await?;
     for part in ["instance (Instance)", REFUSAL] {
         ensure!(message.contains(part), "Provisioned does not say {part}: {message}");
     }
-    stage.no_rule(&name).await?;
+    fixture.no_rule(&name).await?;
     workspace.ready().await.map(drop)
 }
 
-/// Why a cloud commonly refuses something.
+/// A common reason for a cloud's refusal.
 struct Cause {
     name: &'static str,
-    /// What is refused: its slot and its kind.
+    /// The slot and the kind of the refused resource.
     slot: &'static str,
     kind: &'static str,
-    /// The cloud's words.
+    /// The cloud's message.
     says: &'static str,
-    /// What `paved` says of them.
+    /// The remediation that `paved` shows.
     helps: &'static str,
 }
 
@@ -91,14 +91,16 @@ const CAUSES: [Cause; 4] = [
     },
 ];
 
-pub(super) async fn common_cause_ends_the_wait_with_its_remediation(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        try_join_all(CAUSES.iter().map(|cause| told(&stage, flavour, cause))).await.map(drop)
+pub(super) async fn common_cause_ends_the_wait_with_its_remediation(
+    fixture: Fixture,
+) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        try_join_all(CAUSES.iter().map(|cause| told(&fixture, flavour, cause))).await.map(drop)
     })
     .await
 }
 
-async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
+async fn told(fixture: &Fixture, flavour: Flavour, cause: &Cause) -> Result<()> {
     let name = format!("{}-{flavour:?}", cause.name).to_lowercase();
     let mut rule = Rule {
         kind: Some(cause.kind.to_owned()),
@@ -109,18 +111,18 @@ async fn told(stage: &Stage, flavour: Flavour, cause: &Cause) -> Result<()> {
     match flavour {
         Flavour::Claims => {
             own["spec"] = json!({"writeConnectionSecretToRef": {"name": format!("{name}-conn")}});
-            let claim = [(CLAIM_NAMESPACE, &stage.namespace), (CLAIM_NAME, &name)];
+            let claim = [(CLAIM_NAMESPACE, &fixture.namespace), (CLAIM_NAME, &name)];
             rule.labels.extend(claim.map(|(label, value)| (label.to_owned(), value.clone())));
         }
         Flavour::Namespaced => {
-            rule.namespace = Some(stage.namespace.clone());
+            rule.namespace = Some(fixture.namespace.clone());
             rule.labels.insert(COMPOSITE.to_owned(), name.clone());
         }
     }
-    stage.rule(&name, &rule).await?;
-    let workspace = stage.example("gpu-workspace", flavour, own)?;
+    fixture.rule(&name, &rule).await?;
+    let workspace = fixture.example("gpu-workspace", flavour, own)?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
-    let ran = Paved::from_stage(stage)?.apply(&workspace, &flags).await?;
+    let ran = Paved::from_fixture(fixture)?.apply(&workspace, &flags).await?;
     let part = format!("has failed: {} ({}", cause.slot, cause.kind);
     let says: String = cause.says.split(':').next().unwrap_or_default().to_owned();
     ran.is(4, &[&part, &says, cause.helps]).with_context(|| format!("{name}: {}", cause.says))

@@ -1,5 +1,5 @@
-//! What things cost: an environment until it is ready, one after the other; the command line among
-//! two thousand; a thousand streams.
+//! Costs: the time until each environment is ready, the command line with two thousand
+//! environments, and a thousand streams.
 
 mod load;
 
@@ -19,19 +19,19 @@ use xtask::workspace;
 
 pub(super) use self::load::streams_hear_of_every_change;
 use crate::control_plane::{ControlPlane, Metrics};
+use crate::fixture::Fixture;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
-pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
-    for (api, flavour) in stage.apis() {
+pub(super) async fn each_becomes_ready_by_itself(fixture: Fixture) -> Result<()> {
+    for (api, flavour) in fixture.apis() {
         let info = api.info();
-        let before = Counts::from_plane(&stage.plane, api, flavour).await?;
+        let before = Counts::from_plane(&fixture.plane, api, flavour).await?;
         let begin = Instant::now();
-        let add_ons = stage.add_ons().await?;
+        let add_ons = fixture.add_ons().await?;
         let change = if info.name == "virtual-environment" { add_ons.change() } else { json!({}) };
-        let environment = stage.ready(info.name, flavour, change).await?;
+        let environment = fixture.ready(info.name, flavour, change).await?;
         let seconds = begin.elapsed().as_secs_f64();
-        let after = Counts::from_plane(&stage.plane, api, flavour).await?;
+        let after = Counts::from_plane(&fixture.plane, api, flavour).await?;
         let resources = environment.composed().await?.len();
         println!(
             "    {:24} {flavour:?}: {resources} resources, ready after {seconds:.1} s, {} reconciles, {} events",
@@ -45,10 +45,10 @@ pub(super) async fn each_becomes_ready_by_itself(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-/// What core has done for the composites of a kind.
+/// Crossplane's work for the composites of a kind.
 struct Counts {
     reconciles: f64,
-    /// What its circuit breakers count: an update is two.
+    /// The events that its circuit breakers count. An update counts as two.
     events: f64,
 }
 
@@ -71,19 +71,19 @@ impl Counts {
     }
 }
 
-/// They stand in an API server where nobody composes anything, with the status that each example
-/// came to. Only the released command line is measured.
-pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Result<()> {
+/// The environments are copies of the examples, with their final status, in an API server without
+/// Crossplane. Only the released command line is measured.
+pub(super) async fn two_thousand_are_listed_and_waited_for(fixture: Fixture) -> Result<()> {
     const OF_EACH: usize = 125;
     let program = released()?;
     is_light(&program).await?;
-    let inner = &stage.plane.inner;
+    let inner = &fixture.plane.inner;
     let objects = Objects::new(inner.client.clone());
     let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": stage.namespace}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace}});
     objects.apply(&namespace).await?;
-    let environments = stage.standing().await?;
-    copy_kinds(&stage.objects, &objects).await?;
+    let environments = fixture.shared_environments().await?;
+    copy_kinds(&fixture.objects, &objects).await?;
     let mut names = Vec::new();
     let mut copies = Vec::new();
     for environment in environments {
@@ -94,7 +94,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             let group = group_of(&object);
             let name = format!("{}-{number}", environment.name());
             names.push(format!("{kind}.{group}/{name}"));
-            copy["metadata"] = json!({"name": name, "namespace": stage.namespace});
+            copy["metadata"] = json!({"name": name, "namespace": fixture.namespace});
             copies.push(copy);
         }
     }
@@ -103,7 +103,7 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
     let json = ["list", "-o", "json"].map(str::to_owned).to_vec();
     let wait = [&["wait", "--for=deleted", "--timeout=5s"].map(str::to_owned)[..], &names].concat();
     for (what, args, code) in [("list", list, 0), ("list -o json", json, 0), ("wait", wait, 5)] {
-        let cost = Cost::measure(&stage, &program, &args).await?;
+        let cost = Cost::measure(&fixture, &program, &args).await?;
         println!(
             "    paved {what}, {} environments: first output after {:.2} s, {:.1} MiB at most, {:?}",
             names.len(),
@@ -111,19 +111,19 @@ pub(super) async fn two_thousand_are_listed_and_waited_for(stage: Stage) -> Resu
             cost.peak,
             cost.requests
         );
-        cost.is_fair(code, stage.apis().count(), names.len())
+        cost.is_fair(code, fixture.apis().count(), names.len())
             .with_context(|| format!("paved {what}"))?;
     }
     Ok(())
 }
 
-/// The largest that the command line may be.
+/// The maximum size of the command line.
 const LARGEST: u64 = 30 << 20;
 
-/// The longest that it may take to say how it is used.
+/// The longest that `--help` may take.
 const START: Duration = Duration::from_millis(20);
 
-/// It is downloaded, and started again and again.
+/// Users download the command line, and start it again and again.
 async fn is_light(program: &Path) -> Result<()> {
     let size = std::fs::metadata(program)?.len();
     let mut took = Vec::new();
@@ -144,7 +144,7 @@ async fn write_all(objects: &Objects, all: &[Value]) -> Result<()> {
     stream::iter(all).map(|one| objects.apply(one)).buffer_unordered(8).try_collect().await
 }
 
-/// The released command line: what another one costs says nothing.
+/// The released command line. The costs of other builds are irrelevant.
 fn released() -> Result<PathBuf> {
     let released = workspace::target().join("release/paved");
     let is_there = released.exists();
@@ -156,7 +156,7 @@ fn released() -> Result<PathBuf> {
     Ok(released)
 }
 
-/// Gives another cluster the kinds of environment, without a subresource for the status.
+/// Installs the environments' kinds in another cluster, without a subresource for the status.
 async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
     for mut definition in
         from.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", "").await?
@@ -178,21 +178,21 @@ async fn copy_kinds(from: &Objects, to: &Objects) -> Result<()> {
     Ok(())
 }
 
-/// What a run took.
+/// The costs of a run.
 struct Cost {
     /// Its exit code.
     code: Option<i32>,
-    /// Until the first byte of output.
+    /// The time until the first byte of output.
     first: Duration,
-    /// The most memory, in MiB.
+    /// The peak memory, in MiB.
     peak: f64,
     /// Requests for environments, by verb.
     requests: BTreeMap<String, f64>,
 }
 
 impl Cost {
-    /// Demands an exit code, output within a second, 60 MiB at most, and that so many environments
-    /// of so many kinds are asked for by kind, in pages of a hundred.
+    /// Requires an exit code, output within a second, and at most 60 MiB. Environments must be
+    /// requested by kind, in pages of a hundred.
     fn is_fair(&self, code: i32, kinds: usize, environments: usize) -> Result<()> {
         ensure!(self.code == Some(code), "ended with {:?} instead of {code}", self.code);
         ensure!(self.first <= Duration::from_secs(1), "first output after {:?}", self.first);
@@ -210,8 +210,8 @@ impl Cost {
         Ok(())
     }
 
-    async fn measure(stage: &Stage, program: &Path, args: &[String]) -> Result<Self> {
-        let inner = &stage.plane.inner;
+    async fn measure(fixture: &Fixture, program: &Path, args: &[String]) -> Result<Self> {
+        let inner = &fixture.plane.inner;
         let metrics = Metrics::from_client(inner.client.clone());
         let before = requests(&metrics).await?;
         let begin = Instant::now();
@@ -219,7 +219,7 @@ impl Cost {
             .args(args)
             .arg("--kubeconfig")
             .arg(&inner.kubeconfig)
-            .args(["-n", &stage.namespace])
+            .args(["-n", &fixture.namespace])
             .env_remove("GITHUB_OUTPUT")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -240,7 +240,7 @@ impl Cost {
             peak
         });
         let mut out = child.stdout.take().context("paved's output")?;
-        out.read_u8().await.context("paved has printed nothing")?;
+        out.read_u8().await.context("paved has no output")?;
         let first = begin.elapsed();
         copy(&mut out, &mut sink()).await.context("reading paved's output")?;
         let code = child.wait().await.context("waiting for paved")?.code();
@@ -253,7 +253,7 @@ impl Cost {
     }
 }
 
-/// How often environments were asked for, by verb.
+/// The number of requests for environments, by verb.
 async fn requests(metrics: &Metrics) -> Result<BTreeMap<String, f64>> {
     let mut requests = BTreeMap::new();
     for (labels, count) in metrics.samples("apiserver_request_total").await? {

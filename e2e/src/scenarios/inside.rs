@@ -1,4 +1,4 @@
-//! What is asked for inside a virtual cluster is really in there.
+//! Apps and add-ons of a virtual cluster are really installed inside it.
 
 use anyhow::{Context, Result, ensure};
 use crossplane::conditions;
@@ -9,36 +9,33 @@ use xtask::workspace;
 
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::{AddOns, Fixture};
 use crate::objects::{reference, resource};
-use crate::stage::{AddOns, Stage};
 
 use super::{deletion, in_each_flavour, operations};
 
 const API: &str = "virtual-environment";
 
-pub(super) async fn the_app_lands_inside(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready(API, flavour, json!({})).await?;
-        let deployments = stage.app_inside(&environment).await?;
-        ensure!(
-            !deployments.is_empty(),
-            "{flavour:?}: nothing of the app is inside the virtual cluster"
-        );
+pub(super) async fn the_app_lands_inside(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready(API, flavour, json!({})).await?;
+        let deployments = fixture.app_inside(&environment).await?;
+        ensure!(!deployments.is_empty(), "{flavour:?}: the app is not inside the virtual cluster");
         Ok(())
     })
     .await
 }
 
-pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready(API, flavour, json!({})).await?;
+pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready(API, flavour, json!({})).await?;
         ensure!(
-            !stage.app_inside(&environment).await?.is_empty(),
+            !fixture.app_inside(&environment).await?.is_empty(),
             "{flavour:?}: the app is not there yet"
         );
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is uninstalled inside the virtual cluster", async || {
-            Ok(stage.app_inside(&environment).await?.is_empty().then_some(()))
+            Ok(fixture.app_inside(&environment).await?.is_empty().then_some(()))
         })
         .await?;
         environment.ready().await.map(drop)
@@ -46,21 +43,24 @@ pub(super) async fn an_app_taken_out_of_a_claim_is_uninstalled(stage: Stage) -> 
     .await
 }
 
-pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        // One of them with all that can be inside.
-        let add_ons = if flavour == Flavour::Claims { Some(stage.add_ons().await?) } else { None };
+pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(
+    fixture: Fixture,
+) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        // The claim has all possible contents.
+        let add_ons =
+            if flavour == Flavour::Claims { Some(fixture.add_ons().await?) } else { None };
         let change = add_ons.as_ref().map_or_else(|| json!({}), AddOns::change);
-        let environment = stage.ready(API, flavour, change).await?;
+        let environment = fixture.ready(API, flavour, change).await?;
         let release = environment.slot("vcluster").await?;
         let namespace =
             release["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
-        stage.plane.proxy.cut(namespace);
-        deletion::goes(&stage, &environment).await?;
-        let host = stage.objects.get("v1", "Namespace", "", namespace).await?;
+        fixture.plane.proxy.cut(namespace);
+        deletion::goes(&fixture, &environment).await?;
+        let host = fixture.objects.get("v1", "Namespace", "", namespace).await?;
         ensure!(
             host.is_none(),
-            "{flavour:?}: the cluster is gone, and its namespace {namespace} is left"
+            "{flavour:?}: the cluster is gone, but its namespace {namespace} is left"
         );
         Ok(())
     })
@@ -69,36 +69,40 @@ pub(super) async fn a_virtual_cluster_that_stopped_answering_can_go(stage: Stage
 
 /// Runs the commands of the operator's guide for the app's Release, and for a user's Object in the
 /// same cluster.
-pub(super) async fn stuck_resource_is_left_behind_by_hand(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
-        let environment = stage.ready(API, flavour, json!({})).await?;
-        let object = object_inside(&stage, &environment, flavour).await?;
+pub(super) async fn stuck_resource_is_left_behind_by_hand(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
+        let environment = fixture.ready(API, flavour, json!({})).await?;
+        let object = object_inside(&fixture, &environment, flavour).await?;
         let (app, cluster) = (environment.slot("app").await?, environment.slot("vcluster").await?);
         let namespace =
             cluster["spec"]["forProvider"]["namespace"].as_str().context("a namespace")?;
-        stage.plane.proxy.cut(namespace);
-        stage.objects.delete(&object).await?;
+        fixture.plane.proxy.cut(namespace);
+        fixture.objects.delete(&object).await?;
         environment.edit(&json!({"spec": {"parameters": {"app": null}}})).await?;
         eventually("the app is on its way out", async || {
-            Ok(stands(&stage, &app).await?.filter(is_deleted).map(drop))
+            Ok(stands(&fixture, &app).await?.filter(is_deleted).map(drop))
         })
         .await?;
         environment.delete().await?;
         for left in [&app, &object] {
-            let found = stands(&stage, left).await?;
-            ensure!(found.as_ref().is_some_and(is_deleted), "nothing held {}", resource(left));
-            leave_behind(&stage, left, flavour).await?;
+            let found = stands(&fixture, left).await?;
+            ensure!(
+                found.as_ref().is_some_and(is_deleted),
+                "{} is not being deleted",
+                resource(left)
+            );
+            leave_behind(&fixture, left, flavour).await?;
         }
         environment.gone().await?;
-        ensure!(stands(&stage, &object).await?.is_none(), "the Object is still there");
+        ensure!(stands(&fixture, &object).await?.is_none(), "the Object is still there");
         Ok(())
     })
     .await
 }
 
-/// Makes an Object in the virtual cluster, and waits until it is there.
+/// Creates an Object in the virtual cluster, and waits until it is there.
 async fn object_inside(
-    stage: &Stage,
+    fixture: &Fixture,
     environment: &Environment,
     flavour: Flavour,
 ) -> Result<Value> {
@@ -121,17 +125,17 @@ async fn object_inside(
             "providerConfigRef": reference,
         },
     });
-    stage.objects.apply(&object).await?;
+    fixture.objects.apply(&object).await?;
     eventually("an Object is in the virtual cluster", async || {
-        let found = stands(stage, &object).await?.unwrap_or_default();
+        let found = stands(fixture, &object).await?.unwrap_or_default();
         Ok((conditions::get(&found, "Ready")["status"] == "True").then_some(()))
     })
     .await?;
     Ok(object)
 }
 
-/// What the guide says to type, as an operator.
-async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result<()> {
+/// Runs the commands of the guide, as an operator.
+async fn leave_behind(fixture: &Fixture, object: &Value, flavour: Flavour) -> Result<()> {
     let guide = guide::text(OPERATIONS)?;
     let kind = if object["kind"] == "Object" { "objects.kubernetes" } else { "releases.helm" };
     let group = if flavour == Flavour::Claims { "crossplane.io" } else { "m.crossplane.io" };
@@ -142,25 +146,25 @@ async fn leave_behind(stage: &Stage, object: &Value, flavour: Flavour) -> Result
     let list = line(&format!("kubectl get releases.helm.{group},"))?;
     let patch = line(&format!("kubectl patch {kind}.{group} "))?;
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
-    let operator = stage.operator().person.context("the operator is nobody")?;
+    let operator = fixture.operator().person.context("the operator has no name")?;
     let patch = patch.replace("NAMESPACE", text("namespace")).replace("NAME", text("name"));
     let lines = [list, &patch]
         .map(|line| line.replacen("kubectl ", &format!("kubectl --as={operator} "), 1));
-    let programs = stage.plane.kubectl_path().with_file_name("");
+    let programs = fixture.plane.kubectl_path().with_file_name("");
     let script = format!(
         "kubectl() {{ {} \"$@\"; }}\n{}",
-        stage.plane.kubectl_path().display(),
+        fixture.plane.kubectl_path().display(),
         lines.join("\n")
     );
-    let environment = [("KUBECONFIG", stage.plane.kubeconfig())];
+    let environment = [("KUBECONFIG", fixture.plane.kubeconfig())];
     let printed = operations::run(&script, workspace::root(), &programs, &environment).await?;
     ensure!(printed.contains(text("name")), "{list} does not show it:\n{printed}");
     Ok(())
 }
 
-/// An object that was seen before, as it stands.
-async fn stands(stage: &Stage, object: &Value) -> Result<Option<Value>> {
-    stage
+/// The current state of a known object.
+async fn stands(fixture: &Fixture, object: &Value) -> Result<Option<Value>> {
+    fixture
         .objects
         .referred(&reference(object), object["metadata"]["namespace"].as_str().unwrap_or_default())
         .await

@@ -1,4 +1,4 @@
-//! What was built and pushed is installed, and what it needs comes with it.
+//! Built and pushed packages are installed, together with their dependencies.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,33 +17,33 @@ use xtask::yaml;
 use super::operations;
 use crate::control_plane::{Program, packages};
 use crate::examples;
+use crate::fixture::Fixture;
 use crate::paved::{Paved, address};
-use crate::stage::Stage;
 
 const PACKAGES: &str = "pkg.crossplane.io/v1";
 
-/// Where the providers' packages are.
+/// The registry path of the providers' packages.
 const PROVIDERS: &str = "xpkg.crossplane.io/crossplane-contrib";
 
-/// Configurations depend on the documented providers. These are installed; and besides it clouds'
-/// families, and what only some choices need.
-pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) -> Result<()> {
-    packages::healthy(&stage.plane.outer).await?;
-    let lock = stage.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
+/// Configurations depend on the documented providers. Only these, the families of their clouds and
+/// the providers for some options are installed.
+pub(super) async fn packages_bring_the_providers_that_they_need(fixture: Fixture) -> Result<()> {
+    packages::healthy(&fixture.plane.outer).await?;
+    let lock = fixture.objects.get("pkg.crossplane.io/v1beta1", "Lock", "", "lock").await?;
     let lock = lock.context("Crossplane has no Lock")?;
     let mut wanted = BTreeSet::from(["provider-family-aws", "provider-family-gcp"]);
     wanted.extend(["provider-aws-rds", "provider-aws-eks", "provider-azure-containerservice"]);
-    // The function of their own release, or a later one.
+    // The Function of the same release, or of a later one.
     let args = Args::default();
     let function = format!("Function {} >={}-0", args.registry.function(), args.release);
-    for (api, flavour) in stage.apis() {
+    for (api, flavour) in fixture.apis() {
         let needed = providers(api.info().name, flavour)?;
         let of_provider =
             |(name, versions): (&str, &str)| format!("Provider {PROVIDERS}/{name} {versions}");
         let mut lines: BTreeSet<_> = needed.iter().copied().map(of_provider).collect();
         lines.insert(function.clone());
         let name = names::configuration(api, flavour);
-        let told = dependencies(&stage, &lock, &name).await?;
+        let told = dependencies(&fixture, &lock, &name).await?;
         ensure!(told == lines, "{name} depends on {told:?}; wanted: {lines:?}");
         wanted.extend(needed.into_iter().map(|(name, _)| name));
     }
@@ -53,17 +53,17 @@ pub(super) async fn packages_bring_the_providers_that_they_need(stage: Stage) ->
         let (package, _) = provider["spec"]["package"].as_str()?.rsplit_once(':')?;
         Some(package.to_owned())
     };
-    let installed = stage.objects.list(PACKAGES, "Provider", "").await?;
+    let installed = fixture.objects.list(PACKAGES, "Provider", "").await?;
     let installed: BTreeSet<_> = installed.iter().filter_map(package).collect();
     ensure!(installed == wanted, "installed: {installed:?}; wanted: {wanted:?}");
-    kinds_are_activated(&stage).await
+    kinds_are_activated(&fixture).await
 }
 
-/// Every kind that a policy of ours names is a kind of a provider, and active.
-async fn kinds_are_activated(stage: &Stage) -> Result<()> {
+/// Every kind in one of our policies is a kind of a provider, and active.
+async fn kinds_are_activated(fixture: &Fixture) -> Result<()> {
     const VERSION: &str = "apiextensions.crossplane.io/v1alpha1";
     let mut policies = 0;
-    for policy in stage.objects.list(VERSION, "ManagedResourceActivationPolicy", "").await? {
+    for policy in fixture.objects.list(VERSION, "ManagedResourceActivationPolicy", "").await? {
         let name = policy["metadata"]["name"].as_str().unwrap_or_default();
         if !name.ends_with(Flavour::Namespaced.default_group()) {
             continue;
@@ -80,8 +80,8 @@ async fn kinds_are_activated(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// The table of docs/reference/provider-versions.md: what comes with an API, and in which versions.
-/// It is written by hand, as what is computed would only agree with itself.
+/// The table of docs/reference/provider-versions.md: the providers of an API, with their versions.
+/// It is written by hand, because computed values would only agree with themselves.
 fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static str)>> {
     const AWS: &str = ">=v2.6.0, <v3.0.0";
     const GCP: &str = ">=v3.0.0, <v4.0.0";
@@ -105,17 +105,17 @@ fn providers(api: &str, flavour: Flavour) -> Result<Vec<(&'static str, &'static 
         "virtual-environment" => vec![("provider-helm", ">=v1.0.0, <v2.0.0"), kubernetes],
         _ => bail!("no scenario knows the providers of {api}"),
     };
-    // Namespaced, these two are made of Kubernetes' own objects.
+    // As namespaced APIs, these two consist of Kubernetes' own objects.
     if flavour == Flavour::Claims && ["unified-environment", "stock-pool"].contains(&api) {
         needed.push(kubernetes);
     }
     Ok(needed)
 }
 
-/// What a Configuration that is installed depends on, by Crossplane's Lock: a line each, with kind,
-/// package and versions.
-async fn dependencies(stage: &Stage, lock: &Value, name: &str) -> Result<BTreeSet<String>> {
-    let configuration = stage.objects.get(PACKAGES, "Configuration", "", name).await?;
+/// The dependencies of an installed Configuration in Crossplane's Lock. Each line has kind, package
+/// and versions.
+async fn dependencies(fixture: &Fixture, lock: &Value, name: &str) -> Result<BTreeSet<String>> {
+    let configuration = fixture.objects.get(PACKAGES, "Configuration", "", name).await?;
     let configuration = configuration.with_context(|| format!("{name} is not installed"))?;
     let revision = &configuration["status"]["currentRevision"];
     let mut locked = lock["packages"].as_array().into_iter().flatten();
@@ -128,28 +128,28 @@ async fn dependencies(stage: &Stage, lock: &Value, name: &str) -> Result<BTreeSe
     Ok(locked["dependencies"].as_array().into_iter().flatten().map(line).collect())
 }
 
-/// `cargo xtask package`, as the guide to the installation has it.
+/// `cargo xtask package`, as in the installation guide.
 #[derive(Parser)]
 struct Documented {
     #[command(flatten)]
     args: Args,
 }
 
-/// Both architectures under one tag, and all Configurations, of exactly the parts that are built
-/// before. What the programs in them do does not count here: two files stand for the binaries,
-/// which take minutes to build.
-pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Result<()> {
-    let ground = stage.plane.ground();
-    let folder = ground.subfolder("as-the-readme-says")?;
+/// The commands push both architectures under one tag, and all Configurations, from exactly the
+/// packages built before. The programs in them do not matter here, so two files replace the
+/// binaries, which take minutes to build.
+pub(super) async fn packages_are_pushed_as_the_readme_says(fixture: Fixture) -> Result<()> {
+    let workdir = fixture.plane.workdir();
+    let folder = workdir.subfolder("as-the-readme-says")?;
     let programs = folder.join("programs");
     std::fs::create_dir_all(&programs)?;
-    std::os::unix::fs::symlink(&ground.tools.cli, programs.join("crossplane"))?;
+    std::os::unix::fs::symlink(&workdir.tools.cli, programs.join("crossplane"))?;
 
-    let here = format!("{}/readme", stage.plane.registry.address);
+    let here = format!("{}/readme", fixture.plane.registry.address);
     let blocks = operations::blocks(&guide::text(INSTALLATION)?);
     let mut blocks = blocks.iter().filter(|block| block.contains("crossplane xpkg push"));
     let (Some(released), Some(ours), None) = (blocks.next(), blocks.next(), blocks.next()) else {
-        bail!("the guide pushes packages in other blocks than two");
+        bail!("the guide does not push packages in two blocks");
     };
     let released = released.replacen(manifests::REGISTRY, &here, 1);
     ensure!(released.contains(&here), "the guide has other commands by now:\n{released}");
@@ -160,16 +160,16 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
 
     let args = Args::default();
     let manifest = async |name: &str| -> Result<Value> {
-        let crane = Program::new("crane", &ground.tools.crane);
+        let crane = Program::new("crane", &workdir.tools.crane);
         let reference = format!("{here}/{name}:{}", args.release);
-        let told = ground.run(crane.args(["manifest", "--insecure", &reference])).await?;
+        let told = workdir.run(crane.args(["manifest", "--insecure", &reference])).await?;
         serde_json::from_str(&told).with_context(|| format!("{reference}: {told}"))
     };
     let index = manifest("function-paved-road").await?;
     let platforms = index["manifests"].as_array().into_iter().flatten();
     let platforms: Vec<_> = platforms.map(|one| one["platform"]["architecture"].clone()).collect();
-    ensure!(platforms == ["amd64", "arm64"], "the Function is there for {platforms:?}");
-    for (api, flavour) in stage.apis() {
+    ensure!(platforms == ["amd64", "arm64"], "the Function exists for {platforms:?}");
+    for (api, flavour) in fixture.apis() {
         let name = names::configuration(api, flavour);
         manifest(&name).await?;
         if flavour == Flavour::Namespaced {
@@ -179,8 +179,8 @@ pub(super) async fn packages_are_pushed_as_the_readme_says(stage: Stage) -> Resu
     Ok(())
 }
 
-/// Builds what a block of the guide builds, for the registry `here`, from a folder that is the
-/// clone; gives the rest of its commands.
+/// Builds the packages of a block of the guide, for the registry `here`, with `folder` as the
+/// clone. Returns the block's other commands.
 fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     let (build, rest): (Vec<_>, Vec<_>) =
         block.lines().partition(|line| line.starts_with("cargo xtask package "));
@@ -212,41 +212,41 @@ fn built(block: &str, here: &str, folder: &Path) -> Result<String> {
     Ok(rest.join("\n"))
 }
 
-pub(super) async fn compositions_are_selected_by_their_provider(stage: Stage) -> Result<()> {
-    for (api, flavour, environment) in stage.standing_examples().await? {
+pub(super) async fn compositions_are_selected_by_their_provider(fixture: Fixture) -> Result<()> {
+    for (api, flavour, environment) in fixture.shared_examples().await? {
         let composite = environment.composite().await?;
         let name = composition(&composite)["name"].as_str().unwrap_or_default();
         let found =
-            stage.objects.get("apiextensions.crossplane.io/v1", "Composition", "", name).await?;
+            fixture.objects.get("apiextensions.crossplane.io/v1", "Composition", "", name).await?;
         let provider = found.unwrap_or_default()["metadata"]["labels"]["provider"].clone();
         let info = api.info();
         ensure!(provider == info.provider, "{} in {flavour:?} has {name} of {provider}", info.name);
     }
-    // A claim has no word of it but `paved`'s.
-    let claim = stage.example(
+    // A claim does not report this itself. Only `paved` does.
+    let claim = fixture.example(
         "stock-pool",
         Flavour::Claims,
         examples::selecting(Flavour::Claims, "nobody"),
     )?;
     let flags = ["--wait", "--patience", "5s", "--timeout", "8m"];
-    Paved::from_stage(&stage)?
+    Paved::from_fixture(&fixture)?
         .apply(&claim, &flags)
         .await?
         .is(4, &["Crossplane does not compose this environment"])?;
     claim.delete().await?;
     claim.gone().await?;
-    let nobody = stage.example(
+    let nobody = fixture.example(
         "stock-pool",
         Flavour::Namespaced,
         examples::selecting(Flavour::Namespaced, "nobody"),
     )?;
     nobody.apply().await?;
     let object = nobody
-        .until("refused for want of a Composition", |object| {
+        .until("rejected without a Composition", |object| {
             conditions::get(object, "Synced")["status"] == "False"
         })
         .await?;
-    ensure!(composition(&object).is_null(), "nobody's Composition was found: {object}");
+    ensure!(composition(&object).is_null(), "a Composition was found: {object}");
     nobody.delete().await?;
     nobody.gone().await
 }
@@ -260,49 +260,50 @@ fn composition(composite: &Value) -> &Value {
     }
 }
 
-/// As docs/how-to/use-your-own-api-group.md has them built and pushed: for the function that is
-/// there, in a place of their own.
-pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Result<()> {
+/// Builds and pushes APIs as docs/how-to/use-your-own-api-group.md says: for the existing function,
+/// under a separate registry path.
+pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> Result<()> {
     let args = Args {
         flavour: Some(Flavour::Namespaced),
         group: Some("platform.team.example".to_owned()),
         ..Args::default()
     };
-    let ground = stage.plane.ground();
-    let output = ground.subfolder("packages-of-a-team")?;
+    let workdir = fixture.plane.workdir();
+    let output = workdir.subfolder("packages-of-a-team")?;
     packages::build(&args, output.clone()).await?;
     let place = format!("{}/ours", args.registry).parse().map_err(anyhow::Error::msg)?;
     let place = Args { registry: place, ..args.clone() };
-    packages::push_configurations(ground, &stage.plane.registry, &place, &output).await?;
+    packages::push_configurations(workdir, &fixture.plane.registry, &place, &output).await?;
     for object in roles(output).await? {
-        stage.admin.apply(&object).await?;
+        fixture.admin.apply(&object).await?;
     }
     let group = args.group.as_deref().context("a group")?;
-    stage.has_roles_of(group).await?;
+    fixture.has_roles_of(group).await?;
     for object in packages::installation(&place) {
         if object["kind"] == "Configuration" {
-            stage.admin.apply(&object).await?;
+            fixture.admin.apply(&object).await?;
         }
     }
-    packages::healthy(&stage.plane.outer).await?;
+    packages::healthy(&fixture.plane.outer).await?;
     let own = APIS.iter().map(async |api| {
-        let mut environment = stage.example(
+        let mut environment = fixture.example(
             api.info().name,
             Flavour::Namespaced,
             json!({"metadata": {"name": "own"}}),
         )?;
         environment.manifest["apiVersion"] = manifests::api_version(group).into();
-        // The command line finds the kinds by what the cluster says of them.
-        let paved = Paved::from_stage(&stage)?;
+        // The command line finds the kinds by their definitions in the cluster.
+        let paved = Paved::from_fixture(&fixture)?;
         let address = address(&environment);
         paved
             .apply(&environment, &["--wait", "--timeout", "8m"])
             .await?
             .is(0, &["is ready after"])?;
         paved.run(&["status", &address]).await?.is(0, &["Ready "])?;
-        // What runs has what Crossplane wrote into it: the flavour is the cluster's own word.
+        // A running environment has fields that Crossplane wrote. The cluster tells claims and
+        // namespaced composites apart.
         environment.manifest["metadata"]["labels"]["edited"] = "true".into();
-        let operator = paved.by(stage.operator().person.as_deref());
+        let operator = paved.by(fixture.operator().person.as_deref());
         let compared = operator.apply(&environment, &["--dry-run=server", "--diff"]).await?;
         compared.is(0, &["its resources"])?;
         paved.run(&["list", &address[..address.len() - "/own".len()]]).await?.is(0, &["own"])?;
@@ -312,8 +313,10 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
             .is(0, &["deleted after"])
     });
     try_join_all(own).await?;
-    let doctor =
-        Paved::from_stage(&stage)?.by(stage.operator().person.as_deref()).run(&["doctor"]).await?;
+    let doctor = Paved::from_fixture(&fixture)?
+        .by(fixture.operator().person.as_deref())
+        .run(&["doctor"])
+        .await?;
     doctor.is(
         0,
         &[
@@ -326,7 +329,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(stage: Stage) -> Resul
     )
 }
 
-/// The roles for people and the admission policies that are written beside the packages.
+/// The roles for people and the admission policies, which are written beside the packages.
 async fn roles(output: PathBuf) -> Result<Vec<Value>> {
     tokio::task::spawn_blocking(move || {
         let [people, policy] =

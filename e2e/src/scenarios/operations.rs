@@ -1,4 +1,4 @@
-//! The commands of the operator's guide do what the guide says.
+//! The commands of the operator's guide have their documented effects.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -18,41 +18,43 @@ use xtask::workspace;
 
 use super::portrayed;
 use super::upgrade::{self, NEXT};
-use crate::control_plane::{Breakers, ControlPlane, Function, NAMESPACE, Options, packages};
+use crate::control_plane::{CircuitBreakers, ControlPlane, Function, NAMESPACE, Options, packages};
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::objects::{Objects, reference};
-use crate::stage::Stage;
-use crate::{examples, kubectl, later};
+use crate::{examples, kubectl, next_release};
 
-/// From nothing but Crossplane: first one flavour comes and goes, then the other, which finds the
-/// providers there.
-pub(super) async fn its_documented_commands_run(stage: Stage) -> Result<()> {
-    let options = Options { install: false, packages: None, ..stage.plane.beside() };
+/// Starts with Crossplane alone. Installs and removes the namespaced APIs, then the claims APIs,
+/// which find the providers installed.
+pub(super) async fn its_documented_commands_run(fixture: Fixture) -> Result<()> {
+    let options = Options { install: false, packages: None, ..fixture.plane.beside() };
     let plane =
         ControlPlane::start(&options).await.context("a control plane with Crossplane alone")?;
     let plane = Arc::new(plane);
-    let stage = Stage::set(plane.clone(), "operations").await?;
-    let team = Team::with(&stage).await?;
+    let fixture = Fixture::set(plane.clone(), "operations").await?;
+    let team = Team::with(&fixture).await?;
     let result = async {
         for flavour in [Flavour::Namespaced, Flavour::Claims] {
             team.follows_the_guide(flavour).await.with_context(|| format!("{flavour}"))?;
         }
         team.installs_one_api().await.context("docs/how-to/install.md")?;
-        Breakers::from_plane(&plane).await?.have_not_opened_since(&Breakers::default())
+        CircuitBreakers::from_plane(&plane)
+            .await?
+            .have_not_opened_since(&CircuitBreakers::default())
     };
     let result = match result.await {
         Err(error) => {
             let packages =
                 plane.kubectl(&["get", "pkg"]).await.unwrap_or_else(|error| format!("{error:#}"));
-            let team = stage.in_namespace(TEAM).portrait().await;
+            let team = fixture.in_namespace(TEAM).portrait().await;
             Err(anyhow!("{error:#}\n{packages}\n{team}"))
         }
         done => done,
     };
-    portrayed(result, &stage, "operations").await
+    portrayed(result, &fixture, "operations").await
 }
 
-/// The variable with the release of an upgrade.
+/// The guide's variable for the release of an upgrade.
 const RELEASE: &str = "RELEASE=";
 
 /// The namespace of the guide's team.
@@ -61,9 +63,9 @@ const TEAM: &str = "team-vision";
 /// The time in which the package runtime reports a missing runtime config. It watches them.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Who has the guide, and a cluster.
+/// A platform team with the guide and a cluster.
 struct Team {
-    stage: Stage,
+    fixture: Fixture,
     plane: Arc<ControlPlane>,
     objects: Objects,
     /// The folder with kubectl.
@@ -73,21 +75,21 @@ struct Team {
 }
 
 impl Team {
-    /// With both releases in the registry.
-    async fn with(stage: &Stage) -> Result<Self> {
-        let plane = stage.plane.clone();
-        packages::providers(plane.ground(), &plane.registry).await?;
-        packages::ours(plane.ground(), &plane.registry, &Args::default(), None).await?;
+    /// Pushes both releases to the registry.
+    async fn with(fixture: &Fixture) -> Result<Self> {
+        let plane = fixture.plane.clone();
+        packages::providers(plane.workdir(), &plane.registry).await?;
+        packages::ours(plane.workdir(), &plane.registry, &Args::default(), None).await?;
         upgrade::publish(&plane).await?;
         let later = upgrade::function(&plane, 1).await?;
         plane.outer.apply(&[plane.registry.image_config()]).await?;
-        let programs = plane.ground().subfolder("operations")?;
+        let programs = plane.workdir().subfolder("operations")?;
         std::os::unix::fs::symlink(plane.kubectl_path(), programs.join("kubectl"))?;
-        let objects = stage.objects.clone();
-        Ok(Self { stage: stage.clone(), plane, objects, programs, _later: later })
+        let objects = fixture.objects.clone();
+        Ok(Self { fixture: fixture.clone(), plane, objects, programs, _later: later })
     }
 
-    /// Block by block; what some of them lead to is looked at.
+    /// Runs the guide block by block, and checks the results of known blocks.
     async fn follows_the_guide(&self, flavour: Flavour) -> Result<()> {
         let guide = guide::text(OPERATIONS)?;
         let mut blocks = blocks_of(&guide, Some(flavour)).into_iter();
@@ -107,11 +109,11 @@ impl Team {
                 self.runs(&looks.join("\n")).await?;
             }
         }
-        ensure!(looked == 7, "{looked} blocks of the guide were recognized: it has others by now");
+        ensure!(looked == 7, "{looked} blocks of the guide were recognized, not 7");
         Ok(())
     }
 
-    /// The short way to install, after everything that the guide made is gone: the function, and
+    /// Follows the short installation after all objects of the guide are gone: the function, and
     /// one API.
     async fn installs_one_api(&self) -> Result<()> {
         let has = |part: &'static str| move |block: &String| block.contains(part);
@@ -120,11 +122,11 @@ impl Team {
         let manifest = manifest
             .into_iter()
             .find(has("kind: Configuration"))
-            .context("the guide installs nothing")?;
+            .context("the guide has no Configuration")?;
         let commands = commands
             .into_iter()
             .find(has("-f install.yaml"))
-            .context("the guide applies nothing")?;
+            .context("the guide has no command for install.yaml")?;
         let file = self.programs.join("install.yaml");
         std::fs::write(&file, manifest)?;
         self.runs(&commands.replace("install.yaml", &file.display().to_string())).await?;
@@ -136,13 +138,13 @@ impl Team {
             .await
     }
 
-    /// As the cluster's administrator, in the clone.
+    /// Runs a script as the cluster's administrator, in the clone.
     async fn runs(&self, script: &str) -> Result<String> {
         let environment = [("KUBECONFIG", self.plane.kubeconfig())];
         run(script, workspace::root(), &self.programs, &environment).await
     }
 
-    /// Looks at what a block has led to; whether it is one that something is known of.
+    /// Checks the result of a block. Returns whether the block is known.
     async fn look(&self, block: &str, printed: &str, flavour: Flavour) -> Result<bool> {
         match block {
             _ if block.contains("kind: Function") => {
@@ -150,7 +152,7 @@ impl Team {
             }
             _ if block.contains(RELEASE) => self.upgraded(flavour).await?,
             _ if block.contains("kubectl get paved") => {
-                ensure!(printed.trim().is_empty(), "somebody is left:\n{printed}");
+                ensure!(printed.trim().is_empty(), "environments are left:\n{printed}");
                 if flavour == Flavour::Claims {
                     self.shows_what_no_claim_has(block).await?;
                 }
@@ -158,40 +160,41 @@ impl Team {
             _ if block.contains("delete configurations") => self.without_apis(flavour).await?,
             _ if block.contains("delete functions") => self.without_function().await?,
             _ if block.contains("\"default\"") => self.without_rights().await?,
-            // What the package runtime would start.
+            // Start the programs that the package runtime would start.
             _ if block.contains("runtimeConfigRef") => self.provided(flavour).await?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// The providers that came with the APIs begin to work, as those whom their rights are bound
-    /// to.
+    /// The providers of the APIs start to work, with the accounts that our rights are bound to.
     async fn provided(&self, flavour: Flavour) -> Result<()> {
         self.run_as(|account| ["provider-kubernetes", "provider-helm"].contains(&account)).await?;
-        if self.plane.process("stand-in").is_err() {
+        if self.plane.process("fake-providers").is_err() {
             self.plane.run_providers(Duration::ZERO).await?;
         }
         match flavour {
             Flavour::Namespaced => self.exposes_a_virtual_cluster().await,
-            // Their rights are alone on Crossplane 1.20, where every claim becomes ready.
+            // On Crossplane 1.20, only these rights exist, and every claim becomes ready there.
             Flavour::Claims => Ok(()),
         }
     }
 
-    /// A virtual cluster behind a load balancer comes and goes: provider-kubernetes has the rights
-    /// of the namespaced flavour alone, for its namespace, and for its Service, which it compares
-    /// by a dry run. Elsewhere it has those of the claims' flavour, too.
+    /// Creates and deletes a virtual cluster behind a load balancer. Here, provider-kubernetes has
+    /// only the rights of the namespaced APIs. It needs them for the namespace and for the Service,
+    /// which it compares by a dry run. In other scenarios, it also has the rights of the claims
+    /// APIs.
     async fn exposes_a_virtual_cluster(&self) -> Result<()> {
-        let stage = self.stage.clone().with_rights().await?;
+        let fixture = self.fixture.clone().with_rights().await?;
         let exposed = json!({"spec": {"parameters": {"expose": "loadBalancer"}}});
-        let environment = stage.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
+        let environment =
+            fixture.ready("virtual-environment", Flavour::Namespaced, exposed).await?;
         environment.slot("vcluster-service").await?;
         environment.delete().await?;
         environment.gone().await
     }
 
-    /// Function and APIs are those of the later release, and the APIs' new field is there.
+    /// Function and APIs have the later release, and the APIs have the new field.
     async fn upgraded(&self, flavour: Flavour) -> Result<()> {
         self.has(flavour, NEXT).await?;
         for api in APIS {
@@ -203,17 +206,20 @@ impl Team {
             let name = format!("{}.{}", names.plural, flavour.default_group());
             let kind = "CompositeResourceDefinition";
             let xrd = self.objects.get("apiextensions.crossplane.io/v1", kind, "", &name).await?;
-            let xrd = xrd.with_context(|| format!("there is no XRD {name}"))?;
+            let xrd = xrd.with_context(|| format!("found no XRD {name}"))?;
             let schema =
                 &xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
-            ensure!(schema["properties"][later::FIELD].is_object(), "{name} is not of {NEXT}");
+            ensure!(
+                schema["properties"][next_release::FIELD].is_object(),
+                "{name} is not of {NEXT}"
+            );
         }
         Ok(())
     }
 
-    /// The function and a flavour's APIs are of a release, and in force. What the guide waits for
-    /// has been seen by then; core says for a moment more that a package is unhealthy where another
-    /// one's revisions change in its lock (`node … already exists`).
+    /// The function and one kind of APIs have a release and are healthy, as the guide has waited
+    /// for. Crossplane may still report a package as unhealthy while another package's revisions
+    /// change in its lock (`node … already exists`).
     async fn has(&self, flavour: Flavour, release: &str) -> Result<()> {
         let registry = Args::default().registry;
         let apis = APIS.iter().map(|api| {
@@ -227,7 +233,7 @@ impl Team {
         for (kind, name, package) in apis.chain([function]) {
             eventually(&format!("{kind} {name} is of {release}, and healthy"), async || {
                 let found = self.objects.get("pkg.crossplane.io/v1", kind, "", &name).await?;
-                let found = found.with_context(|| format!("there is no {kind} {name}"))?;
+                let found = found.with_context(|| format!("found no {kind} {name}"))?;
                 let is_it = found["status"]["currentIdentifier"] == format!("{package}:{release}");
                 let is_healthy = conditions::get(&found, "Healthy")["status"] == "True";
                 ensure!(is_it, "it is of another release: {}", found["status"]);
@@ -238,12 +244,13 @@ impl Team {
         Ok(())
     }
 
-    /// The guide's command names a composite without a claim too, which would go with its kind.
+    /// The guide's command also lists composites without a claim, which would be deleted with their
+    /// kind.
     async fn shows_what_no_claim_has(&self, block: &str) -> Result<()> {
         let info = find("XStockPool").context("there are no stock pools")?.info();
         let mut composite = examples::example(workspace::root(), info.name, Flavour::Claims, TEAM)?;
         composite["kind"] = info.composite.kind.into();
-        // Nothing has to be made for it.
+        // Paused, because it needs no resources.
         composite["metadata"] = json!({"name": "without-claim", "annotations": {PAUSED: "true"}});
         self.objects.apply(&composite).await?;
         let printed = self.runs(block).await?;
@@ -258,7 +265,7 @@ impl Team {
         .await
     }
 
-    /// The flavour's kinds go, and the Compositions, that nobody is left who uses the function.
+    /// These XRDs and all Compositions are gone, so the function has no users left.
     async fn without_apis(&self, flavour: Flavour) -> Result<()> {
         eventually("the APIs are gone", async || {
             let group = flavour.default_group();
@@ -275,7 +282,7 @@ impl Team {
         .await
     }
 
-    /// What is ours alone is gone; the providers, which others may use, are as well as before.
+    /// Our own objects are gone. The providers, which others may use, are still healthy.
     async fn without_function(&self) -> Result<()> {
         for role in
             ["paved-road-catalogue", "paved-road-viewer", "paved-road-user", "paved-road-operator"]
@@ -290,8 +297,7 @@ impl Team {
         self.providers_stay_healthy().await
     }
 
-    /// The providers run as any others do, each as an account of its own that has no rights of
-    /// ours.
+    /// The providers run like any others, each with its own account and without our rights.
     async fn without_rights(&self) -> Result<()> {
         let roles =
             self.objects.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "").await?;
@@ -304,9 +310,9 @@ impl Team {
         self.providers_stay_healthy().await
     }
 
-    /// Waits until both providers run as accounts that are such.
+    /// Waits until both providers run with accounts that meet a condition.
     async fn run_as(&self, is: impl Fn(&str) -> bool) -> Result<()> {
-        eventually("the providers run as they are told", async || {
+        eventually("the providers run with the expected accounts", async || {
             let deployments = self.objects.list("apps/v1", "Deployment", NAMESPACE).await?;
             let accounts = deployments.iter().filter_map(|one| {
                 let name = one["metadata"]["name"].as_str()?;
@@ -320,7 +326,7 @@ impl Team {
         .await
     }
 
-    /// Which runtime configs there are.
+    /// Checks the names of the runtime configs.
     async fn configured(&self, expected: &[&str]) -> Result<()> {
         let configs =
             self.objects.list("pkg.crossplane.io/v1beta1", "DeploymentRuntimeConfig", "").await?;
@@ -331,7 +337,7 @@ impl Team {
         Ok(())
     }
 
-    /// The package runtime has had the time to find out what it lacks.
+    /// Checks the providers after the package runtime has had time to report missing objects.
     async fn providers_stay_healthy(&self) -> Result<()> {
         sleep(GRACE).await;
         let providers = self.objects.list("pkg.crossplane.io/v1", "Provider", "").await?;
@@ -344,7 +350,7 @@ impl Team {
     }
 }
 
-/// The guide's own variables, as a team has to change them.
+/// The guide's variables, with a team's changes.
 fn variables(block: &str, flavour: Flavour) -> Result<String> {
     let chosen = "FLAVOUR=namespaced";
     ensure!(block.contains(chosen), "the guide begins with other variables:\n{block}");
@@ -356,13 +362,13 @@ pub(super) fn blocks(document: &str) -> Vec<String> {
     blocks_of(document, None)
 }
 
-/// Those, and those marked for a flavour: `sh claims`.
+/// The same, and the blocks for one kind of API: `sh claims`.
 fn blocks_of(document: &str, flavour: Option<Flavour>) -> Vec<String> {
     let own = flavour.map(|flavour| format!("```sh {flavour}"));
     fenced(document, |line| line == "```sh" || own.as_deref() == Some(line))
 }
 
-/// The blocks of a document that begin so.
+/// The blocks of a document with a matching first line.
 fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut lines = document.lines();
@@ -373,15 +379,15 @@ fn fenced(document: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
     blocks
 }
 
-/// The commands within a document's sentences that look at something.
+/// The `kubectl get` commands within a document's sentences.
 fn looks_of(document: &str) -> Vec<String> {
     let looks =
         document.split('`').filter(|span| span.starts_with("kubectl get ") && !span.contains('\n'));
     looks.map(str::to_owned).collect()
 }
 
-/// As somebody runs them at a terminal, in a folder, with these programs; the first command that
-/// fails ends it. What they print.
+/// Runs commands in a folder with these programs, as in a terminal. Stops at the first failure.
+/// Returns their output.
 pub(super) async fn run(
     block: &str,
     folder: &Path,

@@ -1,5 +1,5 @@
-//! What people do at the portal, signed in by an OpenID provider, on two replicas that have the
-//! rights of the chart.
+//! Users at the portal, signed in by an OpenID provider, on two replicas with the rights of the
+//! chart.
 
 mod pages;
 
@@ -15,34 +15,35 @@ use tokio::time::timeout;
 
 pub(super) use self::pages::{people_use_the_pages, the_pages_outlive_the_api_server};
 use crate::environment::Environment;
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
+use crate::fixture::Fixture;
 use crate::openid::{Browser, Changes};
 use crate::portal::{Portal, PublicUrl};
-use crate::stage::Stage;
 
-/// Who may do what in which namespace: everybody in that of their group.
+/// The users. Each has access to the namespace of their group.
 const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 
-/// What bob makes.
+/// The name of bob's environment.
 const THEIRS: &str = "theirs";
 
-/// Each kind is made through its shape, watched until it is ready, connected to, changed and
-/// deleted, though one of the two replicas is killed amid; of two people neither sees anything of
+/// Each kind is created through its shape, watched until it is ready, connected to, changed and
+/// deleted. Meanwhile, one of the two replicas is killed. Neither of two users sees the other's
+/// environments.
 /// the other's.
 #[expect(clippy::too_many_lines, reason = "the steps of one story")]
-pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()> {
+pub(super) async fn two_tenants_make_watch_and_delete(fixture: Fixture) -> Result<()> {
     let groups = PEOPLE.map(group_of);
-    try_join_all(groups.map(|group| team(&stage, group))).await?;
-    let portal = Portal::start(&stage, &PEOPLE.map(str::to_owned), PublicUrl::Shared).await?;
+    try_join_all(groups.map(|group| team(&fixture, group))).await?;
+    let portal = Portal::start(&fixture, &PEOPLE.map(str::to_owned), PublicUrl::Shared).await?;
     let [first, second] = [&portal.replicas[0].url, &portal.replicas[1].url].map(String::as_str);
     let (ada, bob) = (Browser::new(first)?, Browser::new(first)?);
     ada.sign_in(first, PEOPLE[0]).await?;
     bob.sign_in(second, PEOPLE[1]).await?;
-    // The session counts at every replica.
+    // The session is valid at every replica.
     let (_, me) = ada.ask("GET", second, "/api/v1/me", &Value::Null).await?;
     ensure!(
         me["username"] == PEOPLE[0] && me["groups"] == json!([groups[0]]),
-        "who is signed in: {me}"
+        "the wrong user is signed in: {me}"
     );
     let mut changes = ada.watch(second)?;
     let mut other = bob.watch(first)?;
@@ -52,11 +53,14 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     ensure!(status == 202, "{status}: {told}");
     let (heard, not_heard) =
         (ada.listen(second, "/ws/status/")?, bob.listen(first, "/ws/status/")?);
-    let made = make(&stage, &ada, first).await?;
+    let made = make(&fixture, &ada, first).await?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
-    let shop = made.iter().find(|name| name.starts_with("shop-")).context("there is no shop")?;
+    let shop = made
+        .iter()
+        .find(|name| name.starts_with("shop-"))
+        .context("found no environment shop-…")?;
     for step in [("ADDED", "Provisioning"), ("MODIFIED", "Ready")] {
-        eventually(&format!("the WebSocket tells {step:?}"), async || {
+        eventually(&format!("the WebSocket reports {step:?}"), async || {
             let is_step = |one: &Value| {
                 one["name"] == *shop
                     && (&one["eventType"], &one["status"]) == (&step.0.into(), &step.1.into())
@@ -68,14 +72,14 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let not_told = not_heard.told()?;
     ensure!(
         not_told.iter().all(|one| one["name"] != *shop),
-        "the WebSocket tells bob {not_told:?}"
+        "the WebSocket reports to bob {not_told:?}"
     );
     for (who, is_own) in [(&ada, false), (&bob, true)] {
         let (status, list) = who.ask("GET", first, "/api/v1/environments", &Value::Null).await?;
         let all = list["items"].as_array().with_context(|| format!("{status}: {list}"))?;
         ensure!(
             all.iter().all(|one| (one["name"] == THEIRS) == is_own),
-            "somebody sees another's: {list}"
+            "a user sees another user's environment: {list}"
         );
     }
     let theirs = path_of(&bob, first, THEIRS).await?;
@@ -85,11 +89,11 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     }
 
     let workspace =
-        made.iter().find(|name| name.starts_with("ws-")).context("there is no workspace")?;
+        made.iter().find(|name| name.starts_with("ws-")).context("found no workspace ws-…")?;
     shapes(&ada, &bob, second, workspace).await?;
     for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);
-        eventually("a connection is told", async || {
+        eventually("the portal returns a connection", async || {
             let (status, told) = ada.ask("POST", second, &connection, &Value::Null).await?;
             let keys = ["host", "kubeconfig", "endpoint"];
             let is_told = keys.iter().any(|key| told["values"][key].is_string());
@@ -100,10 +104,10 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         ensure!(status == 403 || status == 404, "bob gets {status} for {connection}");
     }
 
-    // Nobody is told when a replica is killed: whoever listened there goes on at another, and finds
-    // everything.
+    // A killed replica gives no notice. Its clients continue at another replica, and find all
+    // environments.
     portal.replicas[1].kill()?;
-    while let Ok(Ok(_)) = timeout(PATIENCE, changes.next()).await {}
+    while let Ok(Ok(_)) = timeout(TIMEOUT, changes.next()).await {}
     let mut changes = ada.watch(first)?;
     until(&mut changes, &made, |event, view| event != "deleted" && view["ready"] == true).await?;
 
@@ -126,7 +130,11 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
     let (_, one) = bob.ask("GET", first, &theirs, &Value::Null).await?;
     let (status, said) = bob.ask("DELETE", first, &theirs, &Value::Null).await?;
     ensure!(status == 202, "DELETE {theirs} is answered by {status}: {said}");
-    going.push(Environment::new(stage.admin.clone(), stage.objects.clone(), one["object"].clone()));
+    going.push(Environment::new(
+        fixture.admin.clone(),
+        fixture.objects.clone(),
+        one["object"].clone(),
+    ));
     for name in &made {
         let path = path_of(&ada, first, name).await?;
         let (_, one) = ada.ask("GET", first, &path, &Value::Null).await?;
@@ -134,8 +142,8 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
         let (status, said) = ada.ask("DELETE", first, &path, &Value::Null).await?;
         ensure!((200..300).contains(&status), "DELETE {path} is answered by {status}: {said}");
         going.push(Environment::new(
-            stage.admin.clone(),
-            stage.objects.clone(),
+            fixture.admin.clone(),
+            fixture.objects.clone(),
             one["object"].clone(),
         ));
     }
@@ -144,49 +152,49 @@ pub(super) async fn two_tenants_make_watch_and_delete(stage: Stage) -> Result<()
 
     let (status, _) = ada.ask("POST", first, "/auth/sign-out", &Value::Null).await?;
     ensure!(status == 204, "signing out is answered by {status}");
-    let told = timeout(PATIENCE, ends(&mut changes))
+    let told = timeout(TIMEOUT, ends(&mut changes))
         .await
-        .context("the stream goes on after signing out")??;
+        .context("the stream continues after signing out")??;
     ensure!(told == "signed-out", "the stream ends with {told}");
     let seen = silent(&mut other).await?;
-    ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob was told of {seen:?}");
-    portal.uninstall(&stage).await
+    ensure!(seen.iter().all(|view| view["name"] == THEIRS), "bob received {seen:?}");
+    portal.uninstall(&fixture).await
 }
 
-/// Whoever may not see an environment may do nothing with it, at either replica.
+/// A user without access to an environment can neither read nor delete it, at either replica.
 async fn is_hidden(who: &Browser, [first, second]: [&str; 2], path: &str) -> Result<()> {
     for (method, replica) in [("GET", first), ("DELETE", second)] {
         let (status, _) = who.ask(method, replica, path, &Value::Null).await?;
         ensure!(
             status == 403 || status == 404,
-            "another's {method} of {path} is answered by {status}"
+            "a foreign {method} of {path} is answered by {status}"
         );
     }
     Ok(())
 }
 
-/// The group of somebody called `NAME.GROUP`.
+/// The group of a user named `NAME.GROUP`.
 fn group_of(who: &str) -> &str {
     who.split('.').nth(1).unwrap_or_default()
 }
 
-/// A team's stage: a namespace that is called like its group, in which whoever belongs to that may
-/// make environments.
-async fn team(stage: &Stage, group: &str) -> Result<Stage> {
+/// A team's stage: a namespace with its group's name, where members of the group may create
+/// environments.
+async fn team(fixture: &Fixture, group: &str) -> Result<Fixture> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
-    stage.objects.apply(&namespace).await?;
+    fixture.objects.apply(&namespace).await?;
     let binding = ["create", "rolebinding", "people", "--clusterrole=paved-road-user", "-n", group];
-    stage.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
+    fixture.admin.run(&[&binding[..], &[&format!("--group={group}")]].concat()).await?;
     let kind = format!("stockpools.{}", Flavour::Namespaced.default_group());
     let whoever = format!("--as-group={group}");
     let can = ["auth", "can-i", "create", &kind, "--as=somebody", &whoever, "-n", group];
-    eventually("the group may make environments", async || Ok(stage.admin.run(&can).await.ok()))
+    eventually("the group may make environments", async || Ok(fixture.admin.run(&can).await.ok()))
         .await?;
-    Ok(stage.in_namespace(group))
+    Ok(fixture.in_namespace(group))
 }
 
-/// Makes one of each kind, as its clients know it; their names.
-async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
+/// Creates one environment of each kind, in the shape that its clients know. Returns their names.
+async fn make(fixture: &Fixture, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
     let mut made = BTreeSet::new();
     let workspace = json!({"owner": PEOPLE[0], "instanceType": "g4dn.xlarge"});
     let (status, told) = ada.ask("POST", portal, "/api/workspaces", &workspace).await?;
@@ -210,7 +218,7 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     ensure!(status == 200 && told["status"] == "succeeded", "{status}: {told}");
     made.insert("render".to_owned());
     for api in ["unified-environment", "virtual-environment"] {
-        let mut manifest = stage.example(api, Flavour::Claims, json!({}))?.manifest;
+        let mut manifest = fixture.example(api, Flavour::Claims, json!({}))?.manifest;
         manifest["metadata"].as_object_mut().context("metadata")?.remove("namespace");
         let (status, told) = ada.ask("POST", portal, "/api/v1/environments", &manifest).await?;
         ensure!((200..300).contains(&status), "{api}: {status}: {told}");
@@ -219,7 +227,7 @@ async fn make(stage: &Stage, ada: &Browser, portal: &str) -> Result<BTreeSet<Str
     Ok(made)
 }
 
-/// What clients are told of those that are ready, each by its shape; nobody else is.
+/// Clients see ready environments in their shapes. Other users do not see them.
 async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> Result<()> {
     for (path, name, fields) in [
         ("/api/workspaces", workspace, &["phase", "instanceId", "connection"][..]),
@@ -229,17 +237,20 @@ async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> 
         let one = list.as_array().into_iter().flatten().find(|one| one["name"] == name);
         let told = one.with_context(|| format!("{path}: {status}: no {name} in {list}"))?;
         let are_own = list.as_array().into_iter().flatten().all(|one| one["name"] != THEIRS);
-        ensure!(are_own, "{path} tells ada of bob's: {list}");
-        ensure!(fields.iter().all(|field| !told["status"][field].is_null()), "{path} tells {told}");
+        ensure!(are_own, "{path} shows bob's to ada: {list}");
+        ensure!(
+            fields.iter().all(|field| !told["status"][field].is_null()),
+            "{path} returns {told}"
+        );
         let (status, list) = bob.ask("GET", portal, path, &Value::Null).await?;
-        let all = list.as_array().with_context(|| format!("{path} tells bob {status}: {list}"))?;
-        ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} tells bob of ada's: {list}");
+        let all =
+            list.as_array().with_context(|| format!("{path} returns {status} to bob: {list}"))?;
+        ensure!(all.iter().all(|one| one["name"] == THEIRS), "{path} shows ada's to bob: {list}");
     }
     Ok(())
 }
 
-/// Changes the whole of a pool, as the pages do. What others keep in its metadata is there in the
-/// very answer.
+/// Replaces a whole pool, as the pages do. The response still has the metadata of other writers.
 async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     eventually("the pool is replaced", async || {
         let (_, read) = ada.ask("GET", portal, path, &Value::Null).await?;
@@ -252,7 +263,7 @@ async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
         }
         document["spec"]["replicas"] = json!(1);
         let (status, said) = ada.ask("PUT", portal, path, &document).await?;
-        // Crossplane writes to it as well.
+        // Crossplane writes to the pool as well.
         if status == 409 {
             return Ok(None);
         }
@@ -266,8 +277,8 @@ async fn replace(ada: &Browser, portal: &str, path: &str) -> Result<()> {
     .await
 }
 
-/// Where an environment of this name is found. With its group, as both flavours have kinds that are
-/// called alike.
+/// The path of an environment with this name. It includes the group, because claims and namespaced
+/// composites can have kinds with the same name.
 async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     let (status, list) = who.ask("GET", portal, "/api/v1/environments", &Value::Null).await?;
     let one = list["items"].as_array().into_iter().flatten().find(|one| one["name"] == name);
@@ -277,7 +288,7 @@ async fn path_of(who: &Browser, portal: &str, name: &str) -> Result<String> {
     Ok(format!("/api/v1/environments/{}/{}.{group}/{name}", text("namespace"), text("plural")))
 }
 
-/// Waits until this was so of each of these.
+/// Waits until each of these environments has had a matching event.
 async fn until(
     changes: &mut Changes,
     names: &BTreeSet<String>,
@@ -287,18 +298,18 @@ async fn until(
     let all = async {
         while !left.is_empty() {
             let (event, view) = changes.next().await?;
-            ensure!(view["name"] != THEIRS, "ada is told of bob's: {view}");
+            ensure!(view["name"] != THEIRS, "ada receives bob's: {view}");
             if is_so(&event, &view) {
                 left.remove(view["name"].as_str().unwrap_or_default());
             }
         }
         anyhow::Ok(())
     };
-    let in_time = timeout(PATIENCE, all).await;
-    in_time.with_context(|| format!("of {left:?} it was not told in time"))?
+    let in_time = timeout(TIMEOUT, all).await;
+    in_time.with_context(|| format!("no matching event in time for {left:?}"))?
 }
 
-/// Why a stream ends.
+/// The reason for a stream's end.
 async fn ends(changes: &mut Changes) -> Result<String> {
     loop {
         let (event, told) = changes.next().await?;
@@ -308,7 +319,7 @@ async fn ends(changes: &mut Changes) -> Result<String> {
     }
 }
 
-/// The environments of which a stream has told so far.
+/// The environments in a stream's events so far.
 async fn silent(changes: &mut Changes) -> Result<Vec<Value>> {
     let mut seen = Vec::new();
     while let Ok(event) = timeout(Duration::from_secs(1), changes.next()).await {

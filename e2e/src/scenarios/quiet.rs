@@ -1,4 +1,4 @@
-//! An environment that is ready and left alone causes no writes, although every controller looks at
+//! An environment that is ready and left alone causes no writes, although every controller checks
 //! it again.
 
 use std::collections::BTreeMap;
@@ -11,22 +11,22 @@ use serde_json::Value;
 use super::day_two::crossplane_looks_again;
 use crate::environment::Environment;
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// How long there may be no write.
+/// The time without any write.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How long late writes of what has just become ready may take.
+/// How long late writes of a newly ready environment may take.
 const SETTLING: Duration = Duration::from_secs(15);
 
-pub(super) async fn idle_environment_causes_no_write(stage: Stage) -> Result<()> {
-    let environments = stage.standing().await?;
-    // A change that a provider has not seen yet is written at its next look, which may be minutes
-    // away.
-    every_controller_looks_again(&stage).await?;
+pub(super) async fn idle_environment_causes_no_write(fixture: Fixture) -> Result<()> {
+    let environments = fixture.shared_environments().await?;
+    // A provider may apply an unseen change only at its next check, minutes later. So make every
+    // controller check now.
+    every_controller_looks_again(&fixture, environments.len()).await?;
     let before = try_join_all(environments.iter().map(settled)).await?;
     let silent = tokio::time::sleep(SILENCE);
-    every_controller_looks_again(&stage).await?;
+    every_controller_looks_again(&fixture, environments.len()).await?;
     silent.await;
     for (environment, before) in environments.iter().zip(before) {
         let after = objects(environment).await?;
@@ -60,23 +60,23 @@ async fn settled(environment: &Environment) -> Result<Objects> {
     .await
 }
 
-/// Crossplane and the providers look seldom at what does not change; but each looks at everything
-/// when it is started.
-async fn every_controller_looks_again(stage: &Stage) -> Result<()> {
-    let providers =
-        ["stand-in", "provider-kubernetes", "provider-helm"].map(|name| stage.plane.process(name));
+/// Restarts Crossplane and the providers. They seldom check unchanged objects, but each checks all
+/// objects when it starts.
+async fn every_controller_looks_again(fixture: &Fixture, composites: usize) -> Result<()> {
+    let providers = ["fake-providers", "provider-kubernetes", "provider-helm"]
+        .map(|name| fixture.plane.process(name));
     let providers = providers.into_iter().collect::<Result<Vec<_>>>()?;
     join_all(providers.iter().map(|provider| provider.stop())).await;
     providers.iter().try_for_each(|provider| provider.start_again())?;
-    crossplane_looks_again(stage).await
+    crossplane_looks_again(fixture, composites).await
 }
 
-/// Each write changes it.
+/// The object's version, which each write changes.
 fn version(object: &Value) -> &Value {
     &object["metadata"]["resourceVersion"]
 }
 
-/// Everything that belongs to an environment.
+/// All objects of an environment.
 async fn objects(environment: &Environment) -> Result<Objects> {
     let mut objects = environment.composed().await?;
     objects.extend([environment.object().await?, environment.composite().await?]);

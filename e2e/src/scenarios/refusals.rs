@@ -1,4 +1,4 @@
-//! What nobody can provide is refused, in words that name the field, and what was there stays.
+//! Invalid specs are rejected with a message that names the field, and existing resources stay.
 
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use super::in_each_flavour;
 use crate::environment::{Desired, Environment};
 use crate::examples;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-pub(super) async fn api_server_rejects_invalid_specs(stage: Stage) -> Result<()> {
+pub(super) async fn api_server_rejects_invalid_specs(fixture: Fixture) -> Result<()> {
     let refused = [
         ("gpu-workspace", json!({"spec": {"parameters": {"diskGB": 1}}}), "spec.parameters.diskGB"),
         (
@@ -41,15 +41,15 @@ pub(super) async fn api_server_rejects_invalid_specs(stage: Stage) -> Result<()>
         ),
     ];
     for (api, change, field) in refused {
-        for flavour in stage.flavours() {
-            let refusal = stage.example(api, flavour, change.clone())?.is_refused().await?;
+        for flavour in fixture.flavours() {
+            let refusal = fixture.example(api, flavour, change.clone())?.is_refused().await?;
             ensure!(refusal.contains(field), "{api}: the refusal does not name {field}: {refusal}");
         }
     }
     Ok(())
 }
 
-/// What may not change, with what the API server says of another value.
+/// Changes that are not allowed, with the API server's messages.
 fn fixed() -> [(&'static str, Value, &'static str); 10] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     let keys = ["ssh-ed25519 AAAA eve"];
@@ -95,9 +95,9 @@ fn fixed() -> [(&'static str, Value, &'static str); 10] {
     ]
 }
 
-pub(super) async fn change_of_a_fixed_field_is_rejected(stage: Stage) -> Result<()> {
+pub(super) async fn change_of_a_fixed_field_is_rejected(fixture: Fixture) -> Result<()> {
     let larger = json!({"spec": {"parameters": {"size": "large"}}});
-    for (cluster, _, environment) in stage.standing_clusters().await? {
+    for (cluster, _, environment) in fixture.shared_clusters().await? {
         if cluster != "gke" {
             let refusal = environment.refuses(&larger).await?;
             ensure!(
@@ -106,20 +106,20 @@ pub(super) async fn change_of_a_fixed_field_is_rejected(stage: Stage) -> Result<
             );
         }
     }
-    in_each_flavour(&stage, async |flavour| {
+    in_each_flavour(&fixture, async |flavour| {
         for (api, change, rule) in fixed() {
-            let environment = stage.example(api, flavour, json!({}))?;
+            let environment = fixture.example(api, flavour, json!({}))?;
             environment.apply().await?;
             let refusal = environment.refuses(&change).await?;
-            ensure!(refusal.contains(rule), "{api} with {change}: no word that {rule}: {refusal}");
+            ensure!(refusal.contains(rule), "{api} with {change}: not {rule:?}: {refusal}");
         }
         Ok(())
     })
     .await
 }
 
-/// What only the function knows to be wrong, the field that it names then, and how it is mended.
-/// The schema says all that there is to say of an application environment.
+/// Values that only the function can reject, with the field that it names and a correction. For an
+/// application environment, the schema rejects all invalid values.
 fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] {
     let parameters = |change: Value| json!({"spec": {"parameters": change}});
     let elsewhere =
@@ -152,22 +152,22 @@ fn refused_by_the_function() -> [(&'static str, Value, &'static str, Value); 4] 
     ]
 }
 
-pub(super) async fn rejected_edit_keeps_all_resources(stage: Stage) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
+pub(super) async fn rejected_edit_keeps_all_resources(fixture: Fixture) -> Result<()> {
+    in_each_flavour(&fixture, async |flavour| {
         let edits = refused_by_the_function().into_iter();
         let edited = edits.map(async |(api, bad, field, good)| {
-            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
             environment.rests().await?;
-            let before = all_of(&stage, api, &environment).await?;
+            let before = all_of(&fixture, api, &environment).await?;
             environment.edit(&bad).await?;
             let message = environment.provisioned("InvalidSpec").await?;
             ensure!(message.contains(field), "the condition does not name {field}: {message}");
-            let meanwhile = all_of(&stage, api, &environment).await?;
-            ensure!(meanwhile == before, "{api}: something was lost: {before:?}, {meanwhile:?}");
+            let meanwhile = all_of(&fixture, api, &environment).await?;
+            ensure!(meanwhile == before, "{api}: resources changed: {before:?}, {meanwhile:?}");
             environment.edit(&good).await?;
             environment.provisioned("Available").await?;
-            let after = all_of(&stage, api, &environment).await?;
-            ensure!(after == before, "{api}: something is another: {before:?}, {after:?}");
+            let after = all_of(&fixture, api, &environment).await?;
+            ensure!(after == before, "{api}: resources differ: {before:?}, {after:?}");
             anyhow::Ok(())
         });
         try_join_all(edited).await.map(drop)
@@ -175,13 +175,13 @@ pub(super) async fn rejected_edit_keeps_all_resources(stage: Stage) -> Result<()
     .await
 }
 
-/// What there is of an environment: what is desired, what the composite's status says of it, and a
-/// digest of the connection details in its owner's namespace.
+/// The state of an environment: its desired resources, its composite's status, and a digest of the
+/// connection details in its owner's namespace.
 type All = (Desired, Value, Option<Vec<u8>>);
 
-async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<All> {
+async fn all_of(fixture: &Fixture, api: &str, environment: &Environment) -> Result<All> {
     let mut status = environment.composite().await?["status"].clone();
-    // Core's own, and what tells of an edit itself: which one was seen last, and when.
+    // Crossplane's own fields, and the fields that change with every edit: its generation and time.
     for other in [
         "conditions",
         "claimConditionTypes",
@@ -193,7 +193,7 @@ async fn all_of(stage: &Stage, api: &str, environment: &Environment) -> Result<A
     }
     let name = environment.manifest["spec"]["writeConnectionSecretToRef"]["name"].as_str();
     let name = name.map_or_else(|| format!("{}-{api}", environment.name()), str::to_owned);
-    let secret = stage.objects.get("v1", "Secret", &stage.namespace, &name).await?;
+    let secret = fixture.objects.get("v1", "Secret", &fixture.namespace, &name).await?;
     let digest = secret.map(|secret| Sha256::digest(secret["data"].to_string()).to_vec());
     Ok((environment.desired().await?, status, digest))
 }

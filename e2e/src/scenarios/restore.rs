@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::portrayed;
 use crate::control_plane::ControlPlane;
 use crate::environment::{Environment, slot};
+use crate::fake_providers;
+use crate::fake_providers::state::External;
+use crate::fixture::Fixture;
 use crate::objects::resource;
-use crate::stage::Stage;
-use crate::stand_in;
-use crate::stand_in::cloud::External;
 
 /// APIs with all their resources in clouds.
 const APIS: [&str; 2] = ["gpu-workspace", "application-environment"];
@@ -33,30 +33,31 @@ struct Lost {
     in_the_clouds: Vec<String>,
 }
 
-pub(super) async fn restored_environments_find_their_resources(stage: Stage) -> Result<()> {
+pub(super) async fn restored_environments_find_their_resources(fixture: Fixture) -> Result<()> {
     let examples = APIS.iter().flat_map(|api| Flavour::ALL.map(|flavour| (*api, flavour)));
     let ready = examples.map(async |(api, flavour)| {
-        let whole = stage.ready(api, flavour, json!({})).await?;
-        Lost::new(&stage, &whole).await
+        let whole = fixture.ready(api, flavour, json!({})).await?;
+        Lost::new(&fixture, &whole).await
     });
     let lost = try_join_all(ready).await?;
     // The same workspaces under another name. Only their manifests are in Git.
     let manifests = Flavour::ALL.map(async |flavour| {
-        let only_in_git = stage.ready("gpu-workspace", flavour, renamed(flavour)).await?;
-        Lost::new(&stage, &only_in_git).await
+        let only_in_git = fixture.ready("gpu-workspace", flavour, renamed(flavour)).await?;
+        Lost::new(&fixture, &only_in_git).await
     });
     let manifests = try_join_all(manifests).await?;
 
-    let plane = ControlPlane::start(&stage.plane.beside()).await.context("a new control plane")?;
-    let name = stage.namespace.strip_prefix("e2e-").unwrap_or(&stage.namespace);
-    let new = Stage::set(Arc::new(plane), name).await?;
+    let plane =
+        ControlPlane::start(&fixture.plane.beside()).await.context("a new control plane")?;
+    let name = fixture.namespace.strip_prefix("e2e-").unwrap_or(&fixture.namespace);
+    let new = Fixture::set(Arc::new(plane), name).await?;
     let all: Vec<&Lost> = lost.iter().chain(&manifests).collect();
-    copy_clouds(&stage, &new, &all).await?;
+    copy_clouds(&fixture, &new, &all).await?;
     let new = new.with_rights().await?;
     portrayed(restore(&new, &lost, &manifests).await, &new, "restore").await
 }
 
-async fn restore(new: &Stage, lost: &[Lost], manifests: &[Lost]) -> Result<()> {
+async fn restore(new: &Fixture, lost: &[Lost], manifests: &[Lost]) -> Result<()> {
     let restored = lost.iter().map(async |one| {
         for object in &one.backup {
             new.objects.apply(object).await?;
@@ -89,7 +90,7 @@ async fn restore(new: &Stage, lost: &[Lost], manifests: &[Lost]) -> Result<()> {
 }
 
 impl Lost {
-    async fn new(stage: &Stage, environment: &Environment) -> Result<Self> {
+    async fn new(fixture: &Fixture, environment: &Environment) -> Result<Self> {
         let (object, composite) = (environment.object().await?, environment.composite().await?);
         let mut composed = environment.composed().await?;
         // Crossplane composes them again, for the new objects.
@@ -101,7 +102,7 @@ impl Lost {
         if resource(&object) != resource(&composite) {
             objects.push(object);
         }
-        let mut backup = secrets(stage, &objects).await?;
+        let mut backup = secrets(fixture, &objects).await?;
         let own = &composite["spec"]["writeConnectionSecretToRef"];
         let is_own = |secret: &&mut Value| {
             ["name", "namespace"].iter().all(|part| secret["metadata"][part] == own[part])
@@ -110,7 +111,7 @@ impl Lost {
         backup.extend(objects);
         Ok(Self {
             manifest: environment.manifest.clone(),
-            in_the_clouds: in_the_clouds(stage, &composite).await?,
+            in_the_clouds: in_the_clouds(fixture, &composite).await?,
             composite,
             backup: backup.into_iter().map(portable).collect(),
             external_names,
@@ -128,15 +129,16 @@ fn renamed(flavour: Flavour) -> Value {
 }
 
 /// The connection Secrets of objects.
-async fn secrets(stage: &Stage, objects: &[Value]) -> Result<Vec<Value>> {
+async fn secrets(fixture: &Fixture, objects: &[Value]) -> Result<Vec<Value>> {
     let mut secrets = Vec::new();
     for object in objects {
         let reference = &object["spec"]["writeConnectionSecretToRef"];
         let Some(name) = reference["name"].as_str() else { continue };
         let namespace = reference["namespace"].as_str();
         let namespace = namespace.or_else(|| object["metadata"]["namespace"].as_str());
-        secrets
-            .extend(stage.objects.get("v1", "Secret", namespace.unwrap_or_default(), name).await?);
+        secrets.extend(
+            fixture.objects.get("v1", "Secret", namespace.unwrap_or_default(), name).await?,
+        );
     }
     Ok(secrets)
 }
@@ -150,8 +152,8 @@ fn without_a_key(secret: &mut Value) {
     }
 }
 
-/// An object as another cluster takes it: without a status, and without references to owners that
-/// the cluster does not have.
+/// An object for another cluster: without a status, and without references to owners that the
+/// cluster does not have.
 fn portable(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
@@ -171,15 +173,15 @@ fn external_names(composed: &[Value]) -> BTreeMap<String, String> {
     named.collect()
 }
 
-async fn in_the_clouds(stage: &Stage, composite: &Value) -> Result<Vec<String>> {
-    let mut found = stage.in_the_clouds(composite).await?;
+async fn in_the_clouds(fixture: &Fixture, composite: &Value) -> Result<Vec<String>> {
+    let mut found = fixture.in_the_clouds(composite).await?;
     found.sort_unstable();
     Ok(found)
 }
 
 /// The clouds outlive the control plane. The new one finds the resources of the lost one.
-async fn copy_clouds(from: &Stage, to: &Stage, lost: &[&Lost]) -> Result<()> {
-    for map in from.objects.list("v1", "ConfigMap", stand_in::NAMESPACE).await? {
+async fn copy_clouds(from: &Fixture, to: &Fixture, lost: &[&Lost]) -> Result<()> {
+    for map in from.objects.list("v1", "ConfigMap", fake_providers::NAMESPACE).await? {
         let Some(external) = External::from_config_map(&map) else { continue };
         let is_of = |one: &&Lost| one.composite["metadata"]["name"] == external.owner.composite;
         if lost.iter().any(is_of) {

@@ -1,4 +1,4 @@
-//! The roles that we ship are enough for what they are for, and for nothing else.
+//! The roles that we ship give the necessary rights, and no others.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::{APIS, Flavour};
@@ -6,32 +6,34 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::objects::resource;
-use crate::stage::Stage;
 
-pub(super) async fn role_gives_exactly_its_rights(stage: Stage) -> Result<()> {
+pub(super) async fn role_gives_exactly_its_rights(fixture: Fixture) -> Result<()> {
     for api in APIS {
         for (flavour, names) in
             [(Flavour::Claims, &api.info().claim), (Flavour::Namespaced, &api.info().namespaced)]
         {
             let kind = format!("{}.{}", names.plural, flavour.default_group());
             for (who, kubectl, verbs, allowed) in [
-                ("a user", &stage.user, ["get", "create", "patch", "delete"], [true; 4]),
+                ("a user", &fixture.user, ["get", "create", "patch", "delete"], [true; 4]),
                 (
                     "a viewer",
-                    &stage.viewer(),
+                    &fixture.viewer(),
                     ["get", "create", "patch", "delete"],
                     [true, false, false, false],
                 ),
-                ("a stranger", &stage.stranger(), ["get", "create", "patch", "delete"], [false; 4]),
+                (
+                    "a stranger",
+                    &fixture.stranger(),
+                    ["get", "create", "patch", "delete"],
+                    [false; 4],
+                ),
             ] {
                 for (verb, allowed) in verbs.into_iter().zip(allowed) {
-                    let can = stage.can(kubectl, verb, &kind).await?;
-                    ensure!(
-                        can == allowed,
-                        "{who} can {verb} {kind}: {can}, and should: {allowed}"
-                    );
+                    let can = fixture.can(kubectl, verb, &kind).await?;
+                    ensure!(can == allowed, "{who} can {verb} {kind}: {can}, expected: {allowed}");
                 }
             }
         }
@@ -39,8 +41,8 @@ pub(super) async fn role_gives_exactly_its_rights(stage: Stage) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn operator_manages_all_objects_except_secrets(stage: Stage) -> Result<()> {
-    let operator = stage.operator();
+pub(super) async fn operator_manages_all_objects_except_secrets(fixture: Fixture) -> Result<()> {
+    let operator = fixture.operator();
     for (verb, kind, allowed) in [
         ("patch", "environmentconfigs.apiextensions.crossplane.io", true),
         ("delete", "usages.protection.crossplane.io", true),
@@ -55,17 +57,22 @@ pub(super) async fn operator_manages_all_objects_except_secrets(stage: Stage) ->
         ("get", "secrets", false),
         ("delete", "secrets", false),
     ] {
-        let can = stage.can(&operator, verb, kind).await?;
-        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, and should: {allowed}");
+        let can = fixture.can(&operator, verb, kind).await?;
+        ensure!(can == allowed, "an operator can {verb} {kind}: {can}, expected: {allowed}");
     }
-    let (get, list) =
-        (stage.can(&stage.user, "get", "secrets"), stage.can(&stage.user, "list", "secrets"));
-    ensure!(get.await? && !list.await?, "a user reads a Secret whose name is known, and no others");
+    let (get, list) = (
+        fixture.can(&fixture.user, "get", "secrets"),
+        fixture.can(&fixture.user, "list", "secrets"),
+    );
+    ensure!(
+        get.await? && !list.await?,
+        "a user may get a Secret by name, and may not list Secrets"
+    );
     Ok(())
 }
 
-pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) -> Result<()> {
-    let elsewhere = stage.example(
+pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(fixture: Fixture) -> Result<()> {
+    let elsewhere = fixture.example(
         "stock-pool",
         Flavour::Claims,
         json!({"metadata": {"namespace": "default"}}),
@@ -77,34 +84,34 @@ pub(super) async fn a_user_reaches_no_other_namespace_and_no_part(stage: Stage) 
     );
     for kind in ["instances.ec2.aws.m.upbound.io", "objects.kubernetes.m.crossplane.io", "secrets"]
     {
-        ensure!(!stage.can(&stage.user, "delete", kind).await?, "a user can delete {kind}");
+        ensure!(!fixture.can(&fixture.user, "delete", kind).await?, "a user can delete {kind}");
     }
     Ok(())
 }
 
-/// By these fields a user could bind a claim to a composite of a name of theirs, take over
-/// another's composite, or have Crossplane delete foreign resources. They stay Crossplane's; a tool
-/// that restores backups may write them.
-pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Result<()> {
+/// With these fields, a user could bind a claim to a composite with a chosen name or take over a
+/// foreign composite. A user could even make Crossplane delete foreign resources. Only Crossplane
+/// writes these fields, and tools that restore backups.
+pub(super) async fn only_crossplane_writes_its_references(fixture: Fixture) -> Result<()> {
     let reference = |name: &str| {
         let group = Flavour::Claims.default_group();
         json!({"apiVersion": function_paved_road::manifests::api_version(group), "kind": "XStockPool", "name": name})
     };
     let attack = json!({"metadata": {"name": "innocent"}, "spec": {"resourceRef": reference("team-payments")}});
-    let innocent = stage.example("stock-pool", Flavour::Claims, attack)?;
+    let innocent = fixture.example("stock-pool", Flavour::Claims, attack)?;
     is_crossplanes(&innocent.is_refused().await?, "spec.resourceRef")?;
 
-    let claim = stage.ready("stock-pool", Flavour::Claims, json!({})).await?;
+    let claim = fixture.ready("stock-pool", Flavour::Claims, json!({})).await?;
     for binding in [reference("team-payments"), Value::Null] {
         let refusal = claim.refuses(&json!({"spec": {"resourceRef": binding}})).await?;
         is_crossplanes(&refusal, "spec.resourceRef")?;
     }
-    // Unchanged it passes, as a client sends it that writes back what it has read.
+    // An unchanged field is accepted, because clients write back objects that they read.
     let bound = claim.object().await?["spec"]["resourceRef"].clone();
     claim.edit(&json!({"spec": {"resourceRef": bound, "replicas": 0}})).await?;
 
     let composite = claim.composite().await?;
-    let operator = stage.operator();
+    let operator = fixture.operator();
     let foreign = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "payments", "namespace": "default"}]);
     for (field, value) in
         [("claimRef", json!({"name": "innocent"})), ("resourceRefs", foreign.clone())]
@@ -113,11 +120,11 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
             patch_is_refused(&operator, &composite, &json!({"spec": {field: value}})).await?;
         is_crossplanes(&refusal, &format!("spec.{field}"))?;
     }
-    let pool = stage.ready("stock-pool", Flavour::Namespaced, json!({})).await?;
+    let pool = fixture.ready("stock-pool", Flavour::Namespaced, json!({})).await?;
     let refusal = pool.refuses(&json!({"spec": {"crossplane": {"resourceRefs": foreign}}})).await?;
     is_crossplanes(&refusal, "spec.crossplane.resourceRefs")?;
 
-    let restored = restored(&stage, &innocent).await?;
+    let restored = restored(&fixture, &innocent).await?;
     ensure!(
         restored["metadata"]["name"] == "team-payments",
         "the claim is bound to {}",
@@ -126,26 +133,26 @@ pub(super) async fn only_crossplane_writes_its_references(stage: Stage) -> Resul
     Ok(())
 }
 
-/// Applies a claim that names its composite as a user who restores backups. Its composite, once
-/// there is one.
-async fn restored(stage: &Stage, claim: &Environment) -> Result<Value> {
-    let user = stage.user.person.as_deref().context("the user is nobody")?;
+/// Applies a claim that names its composite, as a user with the right to restore backups. Returns
+/// its composite.
+async fn restored(fixture: &Fixture, claim: &Environment) -> Result<Value> {
+    let user = fixture.user.person.as_deref().context("the user has no name")?;
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": format!("{}-restores", stage.namespace)},
+        "metadata": {"name": format!("{}-restores", fixture.namespace)},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "paved-road-restore"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
     });
-    stage.objects.apply(&binding).await?;
+    fixture.objects.apply(&binding).await?;
     eventually("the right to restore is in force", async || Ok(claim.apply().await.ok())).await?;
     claim.ready().await?;
     let composite = claim.composite().await?;
-    stage.objects.delete(&binding).await?;
+    fixture.objects.delete(&binding).await?;
     Ok(composite)
 }
 
-/// A patch by somebody that the API server must refuse; its words.
+/// A patch that the API server must reject. Returns the error message.
 async fn patch_is_refused(who: &Kubectl, object: &Value, patch: &Value) -> Result<String> {
     let name = object["metadata"]["name"].as_str().context("a name")?;
     let patch = patch.to_string();

@@ -1,5 +1,5 @@
-//! `cargo xtask up`, as contributors use it daily: it runs, says how it is used, and leaves nothing
-//! behind.
+//! `cargo xtask up`, the daily tool of contributors. It runs, prints how to use it, and leaves no
+//! traces.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -15,38 +15,38 @@ use tokio::time::timeout;
 use xtask::tools;
 
 use crate::control_plane::ports;
-use crate::eventually::{PATIENCE, eventually};
+use crate::eventually::{TIMEOUT, eventually};
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
-use crate::stage::Stage;
 
-pub(super) async fn it_runs_until_ctrl_c(stage: Stage) -> Result<()> {
-    let contributor = Contributor::new(&stage)?;
-    // Crossplane without our packages: what is looked at here is how it begins and ends.
+pub(super) async fn it_runs_until_ctrl_c(fixture: Fixture) -> Result<()> {
+    let contributor = Contributor::new(&fixture)?;
+    // Crossplane without our packages, because only the start and the end are tested here.
     let mut up = contributor.command(&["up", "--no-install"]).stdout(Stdio::piped()).spawn()?;
-    let kubeconfig = timeout(PATIENCE, usage(&mut up)).await.context("it does not come up")??;
+    let kubeconfig = timeout(TIMEOUT, usage(&mut up)).await.context("it does not start")??;
     contributor.uses(&kubeconfig).await?;
     let pid =
-        up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended by itself")?;
+        up.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has ended early")?;
     kill_process(pid, Signal::INT)?;
-    let status = timeout(PATIENCE, up.wait()).await.context("it does not end")??;
+    let status = timeout(TIMEOUT, up.wait()).await.context("it does not end")??;
     ensure!(status.success(), "Ctrl-C ends it with {status}");
     contributor.no_trace_is_left()
 }
 
-pub(super) async fn it_listens_on_loopback_alone(stage: Stage) -> Result<()> {
+pub(super) async fn it_listens_on_loopback_alone(fixture: Fixture) -> Result<()> {
     let (own, others): (Vec<_>, Vec<_>) =
         ports::listeners()?.into_iter().partition(|listener| listener.is_loopback);
     ensure!(others.is_empty(), "these are reached from other machines: {others:#?}");
-    let core = stage.plane.ground().tools.core.display().to_string();
+    let core = fixture.plane.workdir().tools.core.display().to_string();
     ensure!(
         own.iter().any(|listener| listener.command.starts_with(&core)),
-        "core listens nowhere: {own:#?}"
+        "Crossplane does not listen: {own:#?}"
     );
     Ok(())
 }
 
-pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Result<()> {
-    let contributor = Contributor::new(&stage)?;
+pub(super) async fn it_stays_in_the_background_until_down(fixture: Fixture) -> Result<()> {
+    let contributor = Contributor::new(&fixture)?;
     let detach = ["up", "--detach"];
     let result = async {
         let printed = contributor
@@ -54,12 +54,12 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
             .await?
             .map_err(|said| anyhow!("it does not start: {said}"))?;
         let kubeconfig =
-            printed.lines().find_map(exported).context("it does not say how it is used")?;
+            printed.lines().find_map(exported).context("it does not print how to use it")?;
         contributor.follows(&printed, &kubeconfig).await?;
         let Err(said) = contributor.types(&detach).await? else { anyhow::bail!("there are two") };
         ensure!(
-            said.contains("runs already") && said.contains("cargo xtask down"),
-            "a second one: {said}"
+            said.contains("is already running") && said.contains("cargo xtask down"),
+            "the second start reports: {said}"
         );
         contributor.uses(&kubeconfig).await?;
         contributor.types(&["down"]).await?.map_err(|said| anyhow!("it does not end: {said}"))?;
@@ -69,25 +69,25 @@ pub(super) async fn it_stays_in_the_background_until_down(stage: Stage) -> Resul
     let again = contributor.types(&["down"]).await?;
     ensure!(
         again.is_err_and(|said| said.contains("no control plane was started")),
-        "it is ended twice"
+        "it was stopped twice"
     );
     Ok(())
 }
 
-/// Whoever works on this, with a target folder of their own, in which `up` leaves word of itself.
+/// A contributor with a separate target folder, where `up` writes its state.
 struct Contributor {
     target: PathBuf,
-    /// Where it keeps what it needs while it runs.
+    /// The folder for its temporary files.
     temporary: TempDir,
-    /// What was built already.
+    /// The folder of built tools.
     tools: PathBuf,
     kubectl: PathBuf,
 }
 
 impl Contributor {
-    fn new(stage: &Stage) -> Result<Self> {
-        let target = stage.plane.ground().subfolder(&stage.namespace)?;
-        // PostgreSQL is another user than root.
+    fn new(fixture: &Fixture) -> Result<Self> {
+        let target = fixture.plane.workdir().subfolder(&fixture.namespace)?;
+        // PostgreSQL runs as a user other than root.
         let mut temporary = tempfile::Builder::new();
         let temporary =
             temporary.prefix("up-").permissions(Permissions::from_mode(0o755)).tempdir()?;
@@ -95,12 +95,12 @@ impl Contributor {
             target,
             temporary,
             tools: tools::folder()?,
-            kubectl: stage.admin.program.clone(),
+            kubectl: fixture.admin.program.clone(),
         })
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        // This very program, of which `cargo xtask up` is made.
+        // This program itself, as `cargo xtask up` runs it.
         let mut command = Command::new("/proc/self/exe");
         command
             .args(args)
@@ -110,11 +110,10 @@ impl Contributor {
         command
     }
 
-    /// What it prints; where it fails, what it says then.
+    /// Runs a command. Returns its output, or its error if it fails.
     async fn types(&self, args: &[&str]) -> Result<Result<String, String>> {
-        let output = timeout(PATIENCE, self.command(args).output())
-            .await
-            .context("it does not return")??;
+        let output =
+            timeout(TIMEOUT, self.command(args).output()).await.context("it does not return")??;
         let Output { status, stdout, stderr } = output;
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Ok(if status.success() { Ok(text(&stdout)) } else { Err(text(&stderr)) })
@@ -128,12 +127,12 @@ impl Contributor {
         let kinds = self.kubectl(kubeconfig).run(&["get", "crds", "--output=name"]).await?;
         ensure!(
             kinds.contains("compositions.apiextensions.crossplane.io"),
-            "there is no Crossplane: {kinds}"
+            "found no Crossplane: {kinds}"
         );
         Ok(())
     }
 
-    /// Types the commands that it prints, until the environment that they make is ready.
+    /// Runs the printed commands, and waits until their environment is ready.
     async fn follows(&self, printed: &str, kubeconfig: &Path) -> Result<()> {
         let kubectl = self.kubectl(kubeconfig);
         let commands: Vec<Vec<&str>> = printed
@@ -141,18 +140,16 @@ impl Contributor {
             .filter_map(|line| line.trim().strip_prefix("kubectl "))
             .map(|command| command.split(' ').collect())
             .collect();
-        let [apply, get] = &commands[..] else {
-            bail!("it says otherwise how it is used: {printed}")
-        };
+        let [apply, get] = &commands[..] else { bail!("it prints other commands: {printed}") };
         kubectl.run(apply).await?;
-        eventually("what was applied is ready", async || {
+        eventually("the applied environment is ready", async || {
             let table = kubectl.run(get).await?;
             Ok((table.contains("render") && table.contains("Available")).then_some(()))
         })
         .await
     }
 
-    /// None of its files is there any more, nor a process that has to do with them.
+    /// Checks that none of its files and processes exist any more.
     fn no_trace_is_left(&self) -> Result<()> {
         let folder = self.temporary.path();
         let files: Vec<_> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
@@ -166,25 +163,25 @@ impl Contributor {
     }
 }
 
-/// However it ends, what stays in the background does not.
+/// Ends the background process, even after a failure.
 impl Drop for Contributor {
     fn drop(&mut self) {
-        // Where it has ended already there is nothing to say.
+        // It may have ended already.
         let _ = self.command(&["down"]).into_std().output();
     }
 }
 
-/// What a line of `export KUBECONFIG=…` exports.
+/// The kubeconfig in a line `export KUBECONFIG=…`.
 fn exported(line: &str) -> Option<PathBuf> {
     line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from)
 }
 
-/// Waits until it says how it is used.
+/// Waits until it prints how to use it.
 async fn usage(up: &mut Child) -> Result<PathBuf> {
     let mut lines = BufReader::new(up.stdout.take().context("it prints nowhere")?).lines();
     while let Some(line) = lines.next_line().await? {
         if let Some(kubeconfig) = exported(&line) {
-            // Nothing it prints from here on is in its way.
+            // Read its further output, so that it does not block.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
             return Ok(kubeconfig);
         }

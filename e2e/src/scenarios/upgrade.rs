@@ -1,8 +1,8 @@
-//! The function and its APIs are upgraded, and taken back, one after the other in either order:
-//! what runs does not notice.
+//! Upgrades and downgrades of the function and its APIs, in either order. Running environments do
+//! not change.
 //!
-//! The packages are what is released. The later function is today's with one status field more,
-//! which the later APIs' schemas have, and with other decisions about what it makes.
+//! The packages are the released ones. The later function is today's function with one more status
+//! field, which the later APIs' schemas have. It also decides differently about new resources.
 
 mod released;
 
@@ -20,9 +20,9 @@ use xtask::{tools, workspace};
 use crate::control_plane::{ControlPlane, Function, packages};
 use crate::environment::{Desired, Environment, is_ready};
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::objects::reference;
-use crate::stage::Stage;
-use crate::{examples, later};
+use crate::{examples, next_release};
 
 pub(super) use self::released::{
     environments_survive_the_apis_first, environments_survive_the_function_first,
@@ -31,10 +31,10 @@ pub(super) use self::released::{
 /// The later release.
 pub(super) const NEXT: &str = "v0.3.0";
 
-pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Result<()> {
-    publish(&stage.plane).await?;
-    let later = function(&stage.plane, 2).await?;
-    let environments = stage.standing().await?.into_iter();
+pub(super) async fn in_whatever_order_nothing_is_made_anew(fixture: Fixture) -> Result<()> {
+    publish(&fixture.plane).await?;
+    let later = function(&fixture.plane, 2).await?;
+    let environments = fixture.shared_environments().await?.into_iter();
     let environments =
         try_join_all(environments.map(async |one| anyhow::Ok((one.desired().await?, one)))).await?;
     let steps = [
@@ -54,19 +54,19 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
         let mut newcomer = None;
         for (step, part, release) in steps {
             installed.change(part, release);
-            install(&stage, part, release, &installed).await.context(step)?;
+            install(&fixture, part, release, &installed).await.context(step)?;
             if let Part::Function = part {
-                let of_now = &stage.plane.function;
+                let of_now = &fixture.plane.function;
                 let (answering, idle) =
                     if release == Release::Next { (&later, of_now) } else { (of_now, &later) };
                 only(answering, idle).await?;
             }
             if newcomer.is_none() && installed.function == Release::Next {
-                newcomer = Some(made_by_the_later(&stage).await.context(step)?);
+                newcomer = Some(made_by_the_later(&fixture).await.context(step)?);
             }
             let all = environments.iter().chain(&newcomer);
             let checks =
-                all.map(|(before, environment)| runs_on(&stage, &installed, before, environment));
+                all.map(|(before, environment)| runs_on(&fixture, &installed, before, environment));
             try_join_all(checks).await.context(step)?;
         }
         Ok(())
@@ -77,8 +77,8 @@ pub(super) async fn in_whatever_order_nothing_is_made_anew(stage: Stage) -> Resu
     }
 }
 
-/// Looks once a second, for as long as the future is polled, and fails where an environment is not
-/// ready that stood before.
+/// Checks once a second, for as long as the future is polled, that every earlier environment is
+/// ready.
 async fn stay_ready<'e>(
     environments: impl Iterator<Item = &'e Environment> + Clone,
 ) -> Result<Infallible> {
@@ -88,7 +88,7 @@ async fn stay_ready<'e>(
             let ready = conditions::get(&object, "Ready");
             ensure!(
                 ready["status"] == "True",
-                "{} is not ready meanwhile: {ready}",
+                "{} is not ready during the upgrade: {ready}",
                 environment.resource()
             );
         }
@@ -96,30 +96,31 @@ async fn stay_ready<'e>(
     }
 }
 
-/// What is made while the later function answers is as that decides, and stays so under today's.
-async fn made_by_the_later(stage: &Stage) -> Result<(Desired, Environment)> {
-    let flavour = stage.flavours().pop().context("Crossplane serves no API")?;
-    let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
+/// An environment of the later function follows its decisions, and keeps them under today's
+/// function.
+async fn made_by_the_later(fixture: &Fixture) -> Result<(Desired, Environment)> {
+    let flavour = fixture.flavours().pop().context("Crossplane serves no API")?;
+    let workspace = fixture.ready("gpu-workspace", flavour, json!({})).await?;
     let image = workspace.slot("instance").await?["spec"]["forProvider"]["ami"].clone();
-    ensure!(image == later::IMAGE, "the later function makes machines of {image}");
+    ensure!(image == next_release::IMAGE, "the later function makes machines of {image}");
     Ok((workspace.rests().await?, workspace))
 }
 
-/// An environment follows what is installed, and nothing of it is another than before.
+/// Checks that an environment follows the installed release, and that its resources are unchanged.
 async fn runs_on(
-    stage: &Stage,
+    fixture: &Fixture,
     installed: &State,
     before: &Desired,
     environment: &Environment,
 ) -> Result<()> {
-    follows(stage, environment, &installed.in_force.version()).await?;
+    follows(fixture, environment, &installed.in_force.version()).await?;
     writes_its_status(environment, installed.says_more()).await?;
     let after = environment.desired().await?;
     ensure!(*before == after, "{} changed: {before:?}, {after:?}", environment.resource());
     Ok(())
 }
 
-/// What is upgraded by itself.
+/// A component that is upgraded separately.
 #[derive(Clone, Copy)]
 enum Part {
     Function,
@@ -148,7 +149,7 @@ impl Release {
     }
 }
 
-/// What was asked for, and which APIs are in force.
+/// The requested releases, and the release of the APIs in force.
 #[derive(Default)]
 struct State {
     function: Release,
@@ -167,40 +168,42 @@ impl State {
         }
     }
 
-    /// Whether Crossplane keeps the APIs from coming, as they want a later function.
+    /// Whether Crossplane holds back the APIs, because they need a later function.
     fn is_held(&self) -> bool {
         self.apis > self.function
     }
 
-    /// Whether the later status field is written: the function has it, and the schema.
+    /// Whether the later status field is written. Both the function and the schema must have it.
     fn says_more(&self) -> bool {
         self.function.min(self.in_force) == Release::Next
     }
 }
 
-/// Pushes the later release: its APIs' status may say more.
+/// Pushes the later release, with one more field in its APIs' status.
 pub(super) async fn publish(plane: &ControlPlane) -> Result<()> {
-    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
-    let output = ground.subfolder("packages-later")?;
+    let (workdir, args) = (plane.workdir(), &Release::Next.args(plane));
+    let output = workdir.subfolder("packages-later")?;
     packages::build(args, output.clone()).await?;
     let crossplane = tools::path(&tools::CLI)?;
     for (api, flavour) in examples::all(args.flavours()) {
         let mut contents = Contents::new(args, api, flavour)?;
         let schema = &mut contents.xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-        schema["properties"]["status"]["properties"][later::FIELD] = json!({"type": "string"});
+        schema["properties"]["status"]["properties"][next_release::FIELD] =
+            json!({"type": "string"});
         let input = &mut contents.composition["spec"]["pipeline"][0]["input"];
-        input["schemaRevision"] = later::REVISION.into();
+        input["schemaRevision"] = next_release::REVISION.into();
         contents.write(&crossplane, &file(&output, &names::configuration(api, flavour)))?;
     }
-    packages::push(ground, &plane.registry, args, &output).await
+    packages::push(workdir, &plane.registry, args, &output).await
 }
 
-/// Starts the later release's function; its package leads to it.
+/// Starts the later release's function, and makes it the endpoint of its package.
 pub(super) async fn function(plane: &ControlPlane, replicas: usize) -> Result<Function> {
-    let binary = workspace::built("function-later")?;
+    let binary = workspace::built("function-next-release")?;
     let authority = plane.runtime.authority();
     let later =
-        Function::start(plane.ground(), authority, &binary, "function-later", replicas).await?;
+        Function::start(plane.workdir(), authority, &binary, "function-next-release", replicas)
+            .await?;
     plane.runtime.serve(&format!(":{NEXT}"), &later.endpoint);
     Ok(later)
 }
@@ -216,28 +219,31 @@ fn installation(plane: &ControlPlane, part: Part, release: Release) -> Vec<Value
     objects
 }
 
-/// Installs a release of the function, or of all APIs, and waits until it is in force, or
-/// Crossplane says why it is not.
-async fn install(stage: &Stage, part: Part, release: Release, installed: &State) -> Result<()> {
-    let objects = installation(&stage.plane, part, release);
-    stage.plane.outer.apply(&objects).await?;
+/// Installs a release of the function, or of all APIs. Waits until it is in force, or until
+/// Crossplane reports why it is not.
+async fn install(fixture: &Fixture, part: Part, release: Release, installed: &State) -> Result<()> {
+    let objects = installation(&fixture.plane, part, release);
+    fixture.plane.outer.apply(&objects).await?;
     for object in &objects {
         eventually("the release is installed", async || {
-            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let is_it = package["status"]["currentIdentifier"] == object["spec"]["package"];
             Ok(is_it.then_some(()))
         })
         .await?;
     }
-    for object in &packages::installation(&release.args(&stage.plane)) {
+    for object in &packages::installation(&release.args(&fixture.plane)) {
         let is_held = object["kind"] == "Configuration" && installed.is_held();
-        eventually("Crossplane takes the release, or says why not", async || {
-            let package = stage.objects.referred(&reference(object), "").await?.unwrap_or_default();
+        eventually("Crossplane accepts or rejects the release", async || {
+            let package =
+                fixture.objects.referred(&reference(object), "").await?.unwrap_or_default();
             let health = conditions::get(&package, "Healthy");
             let words = health["message"].as_str().unwrap_or_default();
-            let is_refused =
-                health["status"] == "False" && words.contains("incompatible dependencies");
-            Ok((if is_held { is_refused } else { health["status"] == "True" }).then_some(()))
+            let is_healthy = health["status"] == "True";
+            // Crossplane 1.20 sets the status `Unknown`, and 2.x sets `False`.
+            let is_rejected = !is_healthy && words.contains("incompatible dependencies");
+            Ok((if is_held { is_rejected } else { is_healthy }).then_some(()))
         })
         .await
         .with_context(|| object["metadata"]["name"].to_string())?;
@@ -245,7 +251,7 @@ async fn install(stage: &Stage, part: Part, release: Release, installed: &State)
     Ok(())
 }
 
-/// From here on the one answers, and the other has ended.
+/// Starts the replicas of one function, and stops the replicas of the other.
 async fn only(answering: &Function, idle: &Function) -> Result<()> {
     for replica in &answering.replicas {
         if !replica.is_running() {
@@ -257,12 +263,12 @@ async fn only(answering: &Function, idle: &Function) -> Result<()> {
 }
 
 /// Waits until an environment uses the Composition of that release.
-async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
+async fn follows(fixture: &Fixture, environment: &Environment, release: &str) -> Result<()> {
     eventually("the Composition's new revision is used", async || {
         let spec = &environment.composite().await?["spec"];
         let of = if spec["crossplane"].is_null() { spec } else { &spec["crossplane"] };
         let name = of["compositionRevisionRef"]["name"].as_str().unwrap_or_default();
-        let revision = stage
+        let revision = fixture
             .objects
             .get("apiextensions.crossplane.io/v1", "CompositionRevision", "", name)
             .await?;
@@ -273,13 +279,13 @@ async fn follows(stage: &Stage, environment: &Environment, release: &str) -> Res
     .await
 }
 
-/// The function is asked again: it writes the status, and into it what only the later release has
-/// to say.
+/// Calls the function again. It writes the status, with the additional field only in the later
+/// release.
 async fn writes_its_status(environment: &Environment, says_more: bool) -> Result<()> {
     environment.poke().await?;
     eventually("the function has written the status", async || {
         let status = &environment.composite().await?["status"];
-        Ok((status["phase"] == "Ready" && status[later::FIELD].is_string() == says_more)
+        Ok((status["phase"] == "Ready" && status[next_release::FIELD].is_string() == says_more)
             .then_some(()))
     })
     .await?;

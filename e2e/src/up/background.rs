@@ -1,5 +1,4 @@
-//! A control plane in the background: how it is started, what it leaves word of, and how it is
-//! ended.
+//! A control plane in the background: its start, its state file and its end.
 
 use std::{
     ffi::OsStr,
@@ -20,27 +19,26 @@ use tokio::time::sleep;
 use super::Args;
 use crate::control_plane::{ControlPlane, background};
 
-/// How long it may take to end.
+/// How long the control plane may take to end.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// Which process it is, and what it has on disk.
+/// The process of a control plane, and its files.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// Its process id.
     pub pid: u32,
-    /// When that process was started, in the kernel's ticks: another process may get the same id
-    /// later.
+    /// When that process started, in the kernel's ticks. Another process may get the same id later.
     started: String,
     /// Its folder, once it is ready.
     pub folder: Option<PathBuf>,
-    /// That of its PostgreSQL server, which is another user's.
+    /// The folder of its PostgreSQL server, which belongs to another user.
     postgres: Option<PathBuf>,
-    /// Whether its folder stays.
+    /// Whether its folder is kept.
     keep: bool,
 }
 
 impl State {
-    /// The state of this process, which keeps `plane`.
+    /// The state of this process, which runs `plane`.
     pub fn from_plane(plane: &ControlPlane) -> Result<Self> {
         let folder = Some(plane.folder().to_owned());
         let postgres = plane.postgres.as_ref().map(|postgres| postgres.folder().to_owned());
@@ -55,42 +53,44 @@ impl State {
     /// The state of a process that has just started. It removes its own files from the disk.
     fn from_pid(pid: u32) -> Result<Self> {
         let started =
-            started(pid).context("finding out when the control plane's process was started")?;
+            started(pid).context("reading the start time of the control plane's process")?;
         Ok(Self { pid, started, folder: None, postgres: None, keep: false })
     }
 
-    /// Leaves word.
+    /// Writes the state file.
     pub fn write(&self) -> Result<()> {
-        // Whoever reads it finds all of it or nothing.
+        // A reader finds the whole file or no file.
         let new = file().with_extension("new");
         fs::write(&new, serde_json::to_string_pretty(self)?)?;
-        fs::rename(new, file()).context("leaving word of the control plane")
+        fs::rename(new, file()).context("writing the state of the control plane")
     }
 
-    /// What word was left, whether it is still true or not.
+    /// Reads the state file, whether or not it is still true.
     pub fn read() -> Result<Option<Self>> {
         if !file().is_file() {
             return Ok(None);
         }
         let text = fs::read_to_string(file())?;
         let read = serde_json::from_str(&text);
-        read.with_context(|| format!("{} is not what `up` writes: remove it", file().display()))
-            .map(Some)
+        read.with_context(|| {
+            format!("{} is not a state of `cargo xtask up`. Delete the file", file().display())
+        })
+        .map(Some)
     }
 
-    /// Why no other is started.
-    fn refusal(&self) -> String {
-        let where_it_is = self
-            .folder
-            .as_ref()
-            .map_or("it is starting".to_owned(), |folder| folder.display().to_string());
+    /// The error for a second control plane.
+    fn already_running(&self) -> String {
+        let place = self.folder.as_ref().map_or("still starting".to_owned(), |folder| {
+            format!("in the folder {}", folder.display())
+        });
         format!(
-            "a control plane runs already (process {}, {where_it_is}): `cargo xtask down` ends it",
+            "a control plane is already running: process {}, {place}. Stop it with `cargo xtask \
+             down`",
             self.pid
         )
     }
 
-    /// Ends it, and waits until nothing is left of it.
+    /// Ends it, and waits until all its processes and files are gone.
     pub async fn end(&self) -> Result<()> {
         let start = Instant::now();
         if self.is_running() {
@@ -98,26 +98,26 @@ impl State {
             while self.is_running() && start.elapsed() < GRACE {
                 sleep(Duration::from_millis(100)).await;
             }
-            // Its processes die with it.
+            // Its child processes end with it.
             if self.is_running() {
                 self.signal(Signal::KILL);
             }
             println!(
-                "ended process {} and its own, in {:.1} s",
+                "stopped process {} and its child processes in {:.1} s",
                 self.pid,
                 start.elapsed().as_secs_f64()
             );
         } else {
-            println!("process {} had ended already", self.pid);
+            println!("process {} had already ended", self.pid);
         }
         let folders = [self.folder.as_ref().filter(|_| !self.keep), self.postgres.as_ref()];
         for folder in folders.into_iter().flatten().filter(|folder| folder.is_dir()) {
             fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
         }
         match fs::remove_file(file()) {
-            // Somebody else has ended it too.
+            // Another command has removed it, too.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            forgotten => forgotten.context("forgetting the control plane"),
+            forgotten => forgotten.context("removing the state of the control plane"),
         }
     }
 
@@ -125,26 +125,26 @@ impl State {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// It, and what it waits for: Go, which builds tools for minutes. What runs on the control
-    /// plane is of other groups.
+    /// Signals the process, and the processes that it waits for: Go builds tools for minutes. The
+    /// programs of the control plane are in other groups.
     fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
-            // It may end just now.
+            // The process may end at this moment.
             let _ = kill_process_group(pid, signal);
         }
     }
 }
 
-/// Starts this program in the background, shows what it prints, and returns when it is ready.
-/// Interrupted before, it ends it.
+/// Starts this program in the background, shows its output, and returns when it is ready. If
+/// interrupted before, it ends that program.
 pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     fs::create_dir_all(background())?;
     let starting = fs::File::create(background().join("lock"))?;
-    // Until there is word of this one, nobody starts another; the lock ends with the file.
-    ensure!(starting.try_lock().is_ok(), "a control plane is being started already");
+    // The lock prevents a second start until the state file exists. It ends with the open file.
+    ensure!(starting.try_lock().is_ok(), "another control plane is starting");
     if let Some(state) = State::read()? {
-        ensure!(!state.is_running(), "{}", state.refusal());
-        // What is left of one that ended by itself must not be taken for the new one.
+        ensure!(!state.is_running(), "{}", state.already_running());
+        // Remove the remains of an ended control plane, so that they are not taken for the new one.
         state.end().await?;
     }
     let log = background().join("log");
@@ -162,7 +162,7 @@ pub async fn start(args: &Args, told: impl Future<Output = ()>) -> Result<()> {
     followed
 }
 
-/// Not in the group of processes that a terminal interrupts.
+/// Starts it outside the process group that a terminal interrupts.
 fn spawn(args: &Args, output: fs::File) -> Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["up", "--background", "--replicas", &args.replicas.to_string()]);
@@ -190,7 +190,7 @@ async fn follow(mut child: Child, log: &std::path::Path) -> Result<()> {
             bail!("the control plane has ended: {status}");
         }
         if ready {
-            println!("It stays until `cargo xtask down`.");
+            println!("The control plane runs until `cargo xtask down`.");
             return Ok(());
         }
         sleep(Duration::from_millis(200)).await;
@@ -201,11 +201,10 @@ fn file() -> PathBuf {
     background().join("state.json")
 }
 
-/// When a process was started: the 22nd field of its `stat`. A process that has ended and waits for
-/// its parent is none.
+/// When a process started: the 22nd field of its `stat`. None for a zombie process.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field, the program's name in brackets, may hold anything.
+    // The second field, the program's name in brackets, may have any content.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next()?;

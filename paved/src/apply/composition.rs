@@ -9,7 +9,7 @@ use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Composition, Reference, compositions, is_denied};
 use paved_render::function;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Stored, Subject, step as pipeline};
+use paved_render::subject::{Stored, Subject, pipeline_step as pipeline};
 use serde_json::{Value, json};
 
 use super::plan::Step;
@@ -64,7 +64,7 @@ impl Source {
         sources
     }
 
-    /// The environment in the state `object`, among the observed resources.
+    /// The environment in the state `object`, with the observed resources.
     pub(super) fn subject(
         &self,
         step: &Step,
@@ -72,7 +72,7 @@ impl Source {
         seen: &Observed,
         console: &mut Console<'_>,
     ) -> Result<Subject, Failure> {
-        // The API server accepted it. If our schema does not, the XRDs are not ours.
+        // The API server accepted the object. If our schema rejects it, the XRDs are not ours.
         let other = |violations: &[Violation]| {
             let told: Vec<String> = violations.iter().map(ToString::to_string).collect();
             Failure::Usage(format!(
@@ -97,8 +97,8 @@ impl Source {
         Ok(stored.among(composite, pipeline, step.what()))
     }
 
-    /// The function's rejection of the environment in the state `object`, apart from running
-    /// resources, and its notes for the user.
+    /// Returns the function's rejections of the environment in the state `object`, and its notes
+    /// for the user. Existing resources are not considered.
     fn refusals(
         &self,
         step: &Step,
@@ -119,8 +119,9 @@ impl Source {
     }
 }
 
-/// Rejects a document with a fault that the existing environment does not have. The existing one
-/// may have been created under other Settings, and the cluster's own function sees its resources.
+/// Rejects a document with a fault that the existing environment does not have. The existing
+/// environment may have been created under other Settings, and the function in the cluster sees its
+/// resources.
 pub(super) fn check(
     step: &Step,
     source: &Source,

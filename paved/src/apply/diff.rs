@@ -1,4 +1,4 @@
-//! What changes: in the claim, as the API server would keep it, and in what is composed of it, by a
+//! The changes of a claim as the API server would store it, and of its composed resources in a
 //! preview.
 
 use jiff::Timestamp;
@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::composition::Source;
 use super::plan::Step;
 use crate::Console;
-use crate::changes::{self, between};
+use crate::diff::{self, between};
 use crate::documents::yaml;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, GREEN, YELLOW};
 use crate::prepare;
+use crate::style::{BOLD, DIM, GREEN, YELLOW};
 
-/// Prints the changes of a step; nothing where there are none. What cannot be compared is said:
-/// that ends nothing.
+/// Prints the changes of a step, if there are any. A failed comparison prints a note and does not
+/// end the command.
 pub(super) fn print(
     step: &Step,
     source: &Source,
@@ -49,7 +49,7 @@ pub(super) fn print(
     }
 }
 
-/// An object without status and bookkeeping: what people write.
+/// An object without its status and the API server's fields, as a user writes it.
 fn text(object: &DynamicObject) -> Result<String, Failure> {
     let mut value = tidy(object);
     if let Some(object) = value.as_object_mut() {
@@ -63,8 +63,9 @@ fn text(object: &DynamicObject) -> Result<String, Failure> {
     yaml(&value)
 }
 
-/// Of an environment that exists, the changes of its resources once they are ready; of a new one,
-/// the resources that it will have. Clouds are simulated: that takes no rights beyond the claim.
+/// For an existing environment, prints the changes of its resources in their ready state. For a new
+/// environment, prints its future resources. Clouds are simulated, so the user needs only the right
+/// to write the claim.
 fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(), Failure> {
     let Some(rehearsed) = &step.rehearsed else { return Ok(()) };
     if let Source::Unknown(why) = source {
@@ -90,14 +91,14 @@ fn composed(step: &Step, source: &Source, console: &mut Console<'_>) -> Result<(
     let before = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
     let mut subject = source.subject(step, rehearsed, &documents(&subject), console)?;
     let after = settled(&mut subject).map_err(|rejected| prepare::rejected(rejected, console))?;
-    match changes::compare(&before, &after)? {
+    match diff::compare(&before, &after)? {
         None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: its resources do not change")?,
         Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: resources: {told}")?,
     }
     Ok(())
 }
 
-/// All that is there, as files would have it.
+/// All objects of the world, as documents from files.
 fn documents(subject: &Subject) -> Observed {
     let world = &subject.world;
     let all =

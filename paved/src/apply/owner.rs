@@ -1,4 +1,4 @@
-//! The owner of a new environment: the user who applies it, as in the portal. An existing owner
+//! The owner of a new environment is the user who applies it, as in the portal. An existing owner
 //! stays.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -24,8 +24,8 @@ pub(super) enum Caller {
 }
 
 impl Caller {
-    /// Writes the caller as the owner of a new environment without an owner in the file. An owner
-    /// that this program wrote before is written again, because a missing field would be removed.
+    /// Writes the caller as the owner of a new environment without an owner in the file. Writes an
+    /// owner from an earlier apply again, because server-side apply would remove a missing field.
     pub(super) async fn mark(&mut self, step: &mut Step, cluster: &Cluster) {
         let written = PLACES.iter().any(|(place, key)| {
             step.object["metadata"][*place].get(key).is_some_and(|value| !value.is_null())
@@ -59,8 +59,8 @@ impl Caller {
     }
 }
 
-/// The kubeconfig's user, as the API server knows them. Without an answer there is no owner, and no
-/// failure.
+/// Returns the kubeconfig's user as the API server knows it. Without an answer, there is no owner
+/// and no failure.
 async fn ask(cluster: &Cluster) -> Option<Owner> {
     let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
     let review =

@@ -1,5 +1,5 @@
-//! What is to be applied: every document of the files, checked as far as that is possible without
-//! asking.
+//! The steps of `paved apply`, from the documents of all files. Checks each document as far as
+//! possible without a request.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::paint::harmless_name;
+use crate::style::harmless_name;
 
-/// One document, and what the API server says of it.
+/// One document, and the API server's answers about it.
 pub(super) struct Step {
     pub(super) file: PathBuf,
     pub(super) kind: Kind,
     pub(super) namespace: String,
     pub(super) name: String,
-    /// What is sent.
+    /// The object to send.
     pub(super) object: Value,
-    /// What is there.
+    /// The existing object.
     pub(super) live: Option<DynamicObject>,
-    /// What would be there.
+    /// The object after the dry run.
     pub(super) rehearsed: Option<DynamicObject>,
 }
 
@@ -35,7 +35,7 @@ impl Step {
         format!("{} {}/{}", self.kind.name(), self.namespace, self.name)
     }
 
-    /// The same, with the file that it comes from.
+    /// The title, after the document's file.
     pub(super) fn what(&self) -> String {
         format!("{}: {}", shown(&self.file), self.title())
     }
@@ -54,8 +54,8 @@ pub(super) fn documents(
     Ok(documents)
 }
 
-/// A step for each document. Whatever is wrong is told at once. A folder also holds other things:
-/// those are left alone, and said.
+/// Returns a step for each document, or all failures at once. A document of another kind that was
+/// found in a folder is skipped with a note.
 pub(super) fn steps(
     documents: Vec<Document>,
     kinds: &Kinds,
@@ -138,8 +138,7 @@ fn step(
     let mut object = document.value.clone();
     object["metadata"]["namespace"] = json!(namespace);
     if let Some(object) = object.as_object_mut() {
-        // Status is the function's, and what the API server keeps of an object is nobody's to
-        // apply.
+        // The function writes the status, and the API server sets the bookkeeping fields.
         object.remove("status");
     }
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn document_goes_to_its_own_namespace_then_to_the_given_one() {
+    fn document_uses_its_own_namespace_then_the_given_namespace() {
         assert_eq!(planned(&claim(), None).unwrap().namespace, "default");
         assert_eq!(planned(&claim(), Some("team")).unwrap().namespace, "team");
         let mut own = claim();

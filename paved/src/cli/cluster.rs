@@ -272,13 +272,13 @@ pub(crate) struct Delete {
 
 /// Parses a duration, for example `90s`, `30m` or `1h30m`. A number without a unit is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    const LONGEST: Duration = Duration::from_hours(30 * 24);
+    const MAX_DURATION: Duration = Duration::from_hours(30 * 24);
     let seconds = text.parse::<u64>().map(Duration::from_secs).ok();
     let written =
         || text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
     seconds
         .or_else(written)
-        .filter(|time| *time <= LONGEST)
+        .filter(|time| *time <= MAX_DURATION)
         .ok_or_else(|| "allowed: a time of at most 720h, for example 90s, 30m or 1h30m".to_owned())
 }
 

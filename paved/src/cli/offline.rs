@@ -9,8 +9,8 @@ use paved_client::names::{A_NAME, is_name};
 
 use crate::failure::Failure;
 
-/// The name of the Function if it is installed as docs/how-to/install.md says, or as a dependency
-/// of a Configuration.
+/// The name of the Function after an installation by docs/how-to/install.md, or as a dependency of
+/// a Configuration.
 const FUNCTION: &str = "paved-road-function-paved-road";
 
 pub(super) const VALIDATE_HELP: &str = "\

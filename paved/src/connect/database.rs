@@ -3,15 +3,15 @@
 use std::net::IpAddr;
 
 use super::Target;
-use super::details::Details;
+use super::connection_secret::ConnectionSecret;
 use super::shell::{quote, quoted};
 use crate::Console;
 use crate::cli::{Connect, Export};
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM};
 use crate::stream::has_command;
+use crate::style::{BOLD, DIM};
 
-/// The way into a database.
+/// Address and credentials of a database.
 struct Way {
     host: String,
     port: String,
@@ -20,8 +20,8 @@ struct Way {
     name: String,
 }
 
-/// Shows it. The password goes to a terminal at which somebody sits, or where the caller asks for
-/// it, and nowhere else.
+/// Prints the command or the variables. The password appears only on an interactive terminal or at
+/// the caller's request.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -30,7 +30,7 @@ pub(super) async fn connect(
     let way = Way::from_details(&target.details().await?)?;
     if let Some(format) = args.export {
         let variables = way.variables();
-        // A file of variables has no quotes that every reader knows, and a stream breaks such a
+        // No quoting in a dotenv file works for every reader, and a stream would break up such a
         // value.
         let is_command = |(name, value): &&(&str, String)| {
             format == Export::Dotenv && has_command(&format!("{name}={value}"))
@@ -74,7 +74,7 @@ pub(super) async fn connect(
 
 impl Way {
     /// Reads a Secret with the keys of a unified environment, or of an application environment.
-    fn from_details(details: &Details) -> Result<Self, Failure> {
+    fn from_details(details: &ConnectionSecret) -> Result<Self, Failure> {
         let text = |keys: &[&str]| details.line(keys).map(str::to_owned);
         let port = text(&["port", "db_port"])?;
         let address = text(&["endpoint", "db_address"])?;
@@ -105,7 +105,7 @@ impl Way {
         vec!["psql".to_owned(), all]
     }
 
-    /// As libpq reads them, and one URL for everything else.
+    /// The variables of libpq, and one URL for other programs.
     fn variables(&self) -> [(&'static str, String); 7] {
         let Self { host, port, user, password, name } = self;
         let in_url = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -127,7 +127,7 @@ impl Way {
     }
 }
 
-/// Whether a text is a host name or an IP address: such a text needs no quotes in a URL, nor in
+/// Whether a text is a host name or an IP address. Such a text needs no quotes in a URL or in
 /// libpq's connection string.
 fn is_host(text: &str) -> bool {
     let name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
@@ -135,7 +135,7 @@ fn is_host(text: &str) -> bool {
     is_name || text.parse::<IpAddr>().is_ok()
 }
 
-/// A value as libpq's connection strings take it.
+/// Quotes a value for libpq's connection strings.
 fn conninfo(value: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._@".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
@@ -144,7 +144,7 @@ fn conninfo(value: &str) -> String {
     format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
 }
 
-/// Within a URL (RFC 3986).
+/// Escapes a text for a URL (RFC 3986).
 fn escaped(text: &str) -> String {
     let one = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {

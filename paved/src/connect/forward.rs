@@ -1,5 +1,5 @@
-//! A cluster that only others inside reach, brought to a port of this machine by the API server's
-//! own forwarding.
+//! Forwards a virtual cluster without an outside address to a port of this machine, through the API
+//! server's port forwarding.
 
 use k8s_openapi::api::core::v1::Pod;
 use paved_client::cluster::{Api, one_line};
@@ -12,10 +12,10 @@ use super::Target;
 use crate::Console;
 use crate::failure::Failure;
 
-/// Where a virtual cluster's API listens in its pod.
+/// The port of a virtual cluster's API in its pod.
 const PORT: u16 = 8443;
 
-/// A virtual cluster's Service: its name is that of the StatefulSet too.
+/// A virtual cluster's Service. The StatefulSet has the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     name: String,
@@ -31,18 +31,18 @@ impl Place {
         whole.then(|| Self { name: name.to_owned(), namespace: namespace.to_owned() })
     }
 
-    /// The name that its certificate has.
+    /// The name in the cluster's certificate.
     pub(super) fn host(&self) -> String {
         format!("{}.{}.svc", self.name, self.namespace)
     }
 
-    /// The only pod of its StatefulSet.
+    /// The only pod of the StatefulSet.
     fn pod(&self) -> String {
         format!("{}-0", self.name)
     }
 }
 
-/// A port of this machine that leads there.
+/// A port of this machine, which is forwarded to the cluster.
 pub(super) struct Forwarded {
     listener: TcpListener,
     address: String,
@@ -50,7 +50,7 @@ pub(super) struct Forwarded {
     place: Place,
 }
 
-/// Takes a port, and sees whether the caller may forward at all.
+/// Opens the port, and checks that the caller may forward.
 pub(super) async fn open(
     target: &Target,
     place: &Place,
@@ -81,23 +81,23 @@ pub(super) async fn open(
 }
 
 impl Forwarded {
-    /// Lets a kubeconfig's cluster lead here. Its certificate is that of the address inside.
+    /// Points a kubeconfig's cluster to this port. Its certificate names the inside address.
     pub(super) fn redirect(&self, cluster: &mut Value) {
         cluster["server"] = format!("https://{}", self.address).into();
         cluster["tls-server-name"] = self.place.host().into();
     }
 
-    /// From where to where.
+    /// The local address and the target, for messages.
     pub(super) fn told(&self) -> String {
         format!("{} to {}", self.address, self.place.host())
     }
 
-    /// Forwards every connection until Ctrl-C, or until it is told to end otherwise. One that
-    /// breaks is told, and ends nothing else.
+    /// Forwards every connection until Ctrl-C, SIGTERM or SIGHUP. A broken connection prints a note
+    /// and does not affect the others.
     pub(super) async fn serve(self, console: &mut Console<'_>) -> Result<(), Failure> {
         let mut broken = tokio::task::JoinSet::new();
-        // One of each for all rounds: a new one would not hear what came while a round was dealt
-        // with.
+        // Every round uses the same listeners. A new listener would miss a signal from between two
+        // rounds.
         let mut interrupt = std::pin::pin!(signal::ctrl_c());
         let mut terminate = unix::signal(unix::SignalKind::terminate())?;
         let mut hang_up = unix::signal(unix::SignalKind::hangup())?;
@@ -121,7 +121,7 @@ impl Forwarded {
     }
 }
 
-/// An error in its own words: those of the API server alone, where it answered.
+/// The error in one line. For an answer of the API server, only its message.
 fn why(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => one_line(&status.message),
@@ -132,7 +132,7 @@ fn why(error: &kube::Error) -> String {
 async fn carry(mut near: TcpStream, pods: &Api<Pod>, pod: &str) -> Result<(), String> {
     let mut forwarder = pods.portforward(pod, &[PORT]).await.map_err(|error| why(&error))?;
     let mut far = forwarder.take_stream(PORT).ok_or("the API server returned no stream")?;
-    // Whichever side ends it: that is how connections end.
+    // Either side may end the connection, so its end is not an error.
     _ = copy_bidirectional(&mut near, &mut far).await;
     drop(far);
     forwarder.join().await.map_err(|error| error.to_string())
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_stands_in_the_url_inside() {
+    fn url_inside_the_cluster_has_name_and_namespace() {
         let place = Place { name: "preview-x".into(), namespace: "team-preview".into() };
         assert_eq!(Place::from_url("https://preview-x.team-preview.svc"), Some(place.clone()));
         assert_eq!(Place::from_url("https://preview-x.team-preview.svc:443/"), Some(place.clone()));

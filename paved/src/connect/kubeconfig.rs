@@ -1,4 +1,4 @@
-//! Somebody's kubeconfig: an entry is added, everything else stays as it is.
+//! A user's kubeconfig. Adds and removes one entry, and preserves everything else.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -11,17 +11,18 @@ use serde_json::{Value, json};
 use crate::documents;
 use crate::failure::Failure;
 
-/// The extension of a context by which we know our own.
+/// The extension that marks a context as ours.
 const OURS: &str = "paved-road";
 
-/// A cluster, and who one is there: the bodies of a kubeconfig's entries.
+/// A cluster and its user, as the bodies of a kubeconfig's entries.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) cluster: Value,
     pub(super) user: Value,
 }
 
-/// The file that is meant: as kubectl has it, the first of `$KUBECONFIG`, else the one in the home.
+/// The kubeconfig to change. As in kubectl, the first file of `$KUBECONFIG`, or else the file in
+/// the home directory.
 pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = into {
         return Ok(path.to_owned());
@@ -37,9 +38,9 @@ pub(super) fn path(into: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(home.join(".kube/config"))
 }
 
-/// Adds context, cluster and user of one name, for the environment with this uid. Those of another
-/// stay, unless they are to be replaced. The current context stays too: what talks to the present
-/// cluster goes on doing so.
+/// Adds context, cluster and user of one name, for the environment with this uid. Entries of
+/// another environment stay, unless `replace` is set. The current context stays too, so that other
+/// programs keep their cluster.
 pub(super) fn add(
     path: &Path,
     name: &str,
@@ -50,14 +51,14 @@ pub(super) fn add(
     change(path, |before| merged(before, name, entry, uid, replace).map(Some)).map(drop)
 }
 
-/// Takes context, cluster and user of this name away, where they are still this entry; gives
-/// whether they were.
+/// Removes context, cluster and user of this name if they still have this entry. Returns whether
+/// they were removed.
 pub(super) fn remove(path: &Path, name: &str, entry: &Entry) -> Result<bool, Failure> {
     change(path, |before| Ok(without(before, name, entry)))
 }
 
-/// Puts something else in place of what is there, unless it stays as it is; gives whether it did.
-/// Nobody else writes meanwhile.
+/// Replaces the file's content under kubectl's lock, unless `change` returns `None`. Returns
+/// whether the file was written.
 fn change(
     path: &Path,
     change: impl FnOnce(Value) -> Result<Option<Value>, String>,
@@ -91,19 +92,19 @@ fn change(
         change(before).map_err(|why| Failure::Usage(format!("kubeconfig {shown}: {why}")))?;
     let Some(after) = after else { return Ok(false) };
     let text = documents::yaml(&after)?;
-    // Made for the owner's eyes alone, and put in place as a whole.
+    // Only the owner can read the temporary file. It replaces the kubeconfig atomically.
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(wrong)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(wrong)?;
     file.persist(&path).map_err(|error| wrong(error.error))?;
     Ok(true)
 }
 
-/// The file that a link leads to, whether that exists or not: the file is replaced, not the link.
+/// The target of a link, even if it does not exist. The target is replaced, not the link.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
-    /// As many links as Linux follows.
-    const LONGEST: usize = 40;
+    /// Linux follows at most this number of links.
+    const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
             Err(_) => return Ok(path),
@@ -125,7 +126,7 @@ fn parsed(text: &str) -> Result<Value, String> {
     if fits { Ok(value) } else { Err("is not a kubeconfig. The file was not changed".to_owned()) }
 }
 
-/// A kubeconfig with the entry in it.
+/// A kubeconfig with the entry.
 fn merged(
     mut all: Value,
     name: &str,
@@ -157,7 +158,7 @@ fn merged(
     Ok(all)
 }
 
-/// A kubeconfig without the entry; `None` where it is not there, or is another's by now.
+/// A kubeconfig without the entry. `None` if the entry does not exist or has changed.
 fn without(mut all: Value, name: &str, entry: &Entry) -> Option<Value> {
     let index = position(&all, "clusters", name)?;
     if all["clusters"][index]["cluster"] != entry.cluster {
@@ -200,12 +201,12 @@ fn put(all: &mut Value, list: &str, name: &str, body: Value) {
     }
 }
 
-/// kubectl's own lock beside the file: nobody else writes while it is held.
+/// kubectl's lock file beside the kubeconfig. kubectl does not write while the lock exists.
 struct Lock(PathBuf);
 
 impl Lock {
     fn take(path: &Path) -> io::Result<Self> {
-        const PATIENCE: Duration = Duration::from_secs(3);
+        const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let lock = PathBuf::from(name);
@@ -215,7 +216,7 @@ impl Lock {
                 Ok(_) => return Ok(Self(lock)),
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists
-                        && begin.elapsed() < PATIENCE =>
+                        && begin.elapsed() < LOCK_TIMEOUT =>
                 {
                     std::thread::sleep(Duration::from_millis(100));
                 }

@@ -1,4 +1,4 @@
-//! Commands as a shell takes them, and handing the terminal over to one.
+//! Quotes commands for a shell, and hands the terminal over to a command.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,12 +9,12 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::stream::is_harmful;
 
-/// A command line that means these words, whatever is in them.
+/// Quotes words as a command line, regardless of their characters.
 pub(super) fn quoted(words: &[String]) -> String {
     words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as POSIX shells read it back, without anything that a terminal obeys.
+/// Quotes a word for POSIX shells, without characters that control a terminal.
 pub(super) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -23,7 +23,8 @@ pub(super) fn quote(word: &str) -> String {
     word.chars().fold("'".to_owned(), |mut quoted, c| {
         match c {
             '\'' => quoted.push_str(r"'\''"),
-            // `$'…'` is not POSIX. A command substitution drops line feeds alone, and those stay.
+            // `$'…'` is not POSIX. A command substitution drops only trailing line feeds, and line
+            // feeds are not escaped here.
             c if is_harmful(c) => {
                 quoted.push_str("'\"$(printf '");
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
@@ -32,8 +33,8 @@ pub(super) fn quote(word: &str) -> String {
                 }
                 quoted.push_str("')\"'");
             }
-            // A stream breaks `##[` and `##vso[`, which pipelines obey. Two words in quotes are
-            // read back as one.
+            // A stream breaks up `##[` and `##vso[`, because pipelines execute them. A shell reads
+            // two adjacent quoted words as one word.
             '[' | 'v' if quoted.ends_with("##") => {
                 quoted.push_str("''");
                 quoted.push(c);
@@ -44,8 +45,8 @@ pub(super) fn quote(word: &str) -> String {
     }) + "'"
 }
 
-/// Becomes this command: terminal, signals and exit code are its own from here on. Comes back only
-/// where it cannot.
+/// Replaces this process with the command, which inherits the terminal and the signals. Returns
+/// only if that fails.
 pub(super) fn become_it(words: &[String], hint: &str, console: &mut Console<'_>) -> Failure {
     if let Err(error) = console.out.flush().and_then(|()| console.err.flush()) {
         return error.into();
@@ -56,7 +57,7 @@ pub(super) fn become_it(words: &[String], hint: &str, console: &mut Console<'_>)
     cannot_run(program, hint, &Command::new(program).args(args).exec())
 }
 
-/// Why a program does not run.
+/// The failure to start a program.
 pub(super) fn cannot_run(program: &str, hint: &str, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::NotFound {
         return Failure::Usage(format!("{program} is not installed: {hint}"));

@@ -1,4 +1,4 @@
-//! A GPU workspace: a shell there, once it is prepared.
+//! A GPU workspace: opens a shell on the machine when it is prepared.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -8,19 +8,20 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::shell::{become_it, quote, quoted};
-use super::{Target, outcome};
+use super::{Target, ssm_exit_code};
 use crate::Console;
 use crate::cli::Connect;
 use crate::failure::Failure;
 
-/// Who logs in: cloud-init makes this user, with the keys of the claim.
+/// The user on the machine. cloud-init creates it with the SSH keys of the claim.
 const USER: &str = "developer";
 
-/// Where cloud-init leaves the file `ready` once all is installed, or `failed` with the reason.
+/// The folder of cloud-init's result: the file `ready` after the installation, or `failed` with the
+/// reason.
 const STATE: &str = "/var/lib/paved";
 
-/// Goes there. Whether by ssh or by SSM is the function's own choice: it knows keys, networks and
-/// addresses.
+/// Connects by ssh or by SSM. The function made this choice in the status, because it knows keys,
+/// networks and addresses.
 pub(super) async fn connect(
     target: &Target,
     args: &Connect,
@@ -44,14 +45,14 @@ pub(super) async fn connect(
         Some(address) => Way::Ssh { id, address },
         None => Way::Ssm { id, region },
     };
-    // A shell wants a terminal, and where none is, ssh would complain of being told to make one.
+    // A shell needs a terminal. Without a terminal, ssh would warn about `-t`.
     let terminal = console.terminal.is_some() && console.answer.is_some();
     if args.print {
         let bare = (!args.command.is_empty()).then(|| quoted(&args.command));
         writeln!(console.out, "{}", quoted(&way.command(bare.as_deref(), terminal)))?;
         return Ok(());
     }
-    // Whoever does not wait may have a way of their own there, as by a ProxyJump.
+    // With --unprepared, a user may connect in another way, for example through a ProxyJump.
     if let Some(address) = address.filter(|_| !args.unprepared) {
         reach(target, address, target.left()).await?;
     }
@@ -60,9 +61,9 @@ pub(super) async fn connect(
     writeln!(console.err, "{title}: {}", quoted(&way.command(None, terminal)))?;
     if let (Way::Ssm { .. }, Some(script), false) = (&way, &remote, args.command.is_empty()) {
         if !terminal {
-            let mark = outcome::mark();
-            let words = way.command(Some(&outcome::marked(script, &mark)), terminal);
-            return Err(outcome::run(&words, way.hint(), &mark, &title, console).await);
+            let mark = ssm_exit_code::mark();
+            let words = way.command(Some(&ssm_exit_code::marked(script, &mark)), terminal);
+            return Err(ssm_exit_code::run(&words, way.hint(), &mark, &title, console).await);
         }
         writeln!(
             console.err,
@@ -73,18 +74,19 @@ pub(super) async fn connect(
     Err(become_it(&way.command(remote.as_deref(), terminal), way.hint(), console))
 }
 
-/// How a machine is reached.
+/// The connection to a machine.
 enum Way<'t> {
     Ssh { id: &'t str, address: &'t str },
     Ssm { id: &'t str, region: &'t str },
 }
 
 impl Way<'_> {
-    /// The command that goes there, to run something or for a shell, from a terminal or not.
+    /// The command that connects, for a remote command or a shell. `terminal` says whether the
+    /// caller has a terminal.
     fn command(&self, remote: Option<&str>, terminal: bool) -> Vec<String> {
         match self {
-            // The machine's key is kept under its id: addresses are given to other machines, ids
-            // are not.
+            // ssh stores the machine's key under the instance ID. Addresses are reassigned to other
+            // machines, and IDs are not.
             Self::Ssh { id, address } => {
                 let login = format!("{USER}@{address}");
                 let mut words =
@@ -100,8 +102,8 @@ impl Way<'_> {
                         .map(str::to_owned)
                         .into();
                 if let Some(remote) = remote {
-                    // Not `sudo -i`: that hands the words to one more shell, which would expand
-                    // what is meant for ours.
+                    // Not `sudo -i`, because it passes the words to another shell, which would
+                    // expand them first.
                     let script = quote(&format!("cd; {remote}"));
                     let as_user = format!("sudo -Hu {USER} env SHELL=/bin/bash sh -lc {script}");
                     let parameters = serde_json::json!({"command": [as_user]}).to_string();
@@ -126,8 +128,8 @@ impl Way<'_> {
     }
 }
 
-/// What runs there: a shell or the caller's command, after waiting for cloud-init unless that is
-/// not wanted.
+/// The remote command: a shell or the caller's command. It waits for cloud-init unless --unprepared
+/// is set.
 fn remote(args: &Connect, longest: Duration) -> Option<String> {
     let command = (!args.command.is_empty()).then(|| quoted(&args.command));
     match (command, args.unprepared) {
@@ -136,8 +138,8 @@ fn remote(args: &Connect, longest: Duration) -> Option<String> {
     }
 }
 
-/// A script that waits until the workspace is prepared. Somebody who wants a shell gets it even
-/// where that has failed, and reads why; a command then fails.
+/// A script that waits until the workspace is prepared. After a failed setup, a shell opens and
+/// shows the reason, but a command fails.
 fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
     let (after, failed) = match command {
         Some(command) => (command.to_owned(), "exit 4"),
@@ -154,7 +156,8 @@ fn prepared(state: &str, longest: Duration, command: Option<&str>) -> String {
     )
 }
 
-/// Waits until something listens there: a machine runs some time before one can log in.
+/// Waits until port 22 accepts connections. A new machine runs for a while before it accepts a
+/// login.
 async fn reach(target: &Target, address: &str, longest: Duration) -> Result<(), Failure> {
     const ATTEMPT: Duration = Duration::from_secs(5);
     let begin = Instant::now();
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_a_shell_is_given_all_the_same() {
+    fn failed_setup_is_reported_and_a_shell_still_opens() {
         let state = tempfile::tempdir().unwrap();
         fs::write(state.path().join("failed"), "installing OpenCV (exit code 1)").unwrap();
         let (code, told) = play(&state, 60, Some("echo here"));
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_wait_over_ssm_ends_when_its_time_is_over() {
-        // The agent gives the command to a shell; sudo gives its words on as they are.
+        // The agent passes the command to a shell, and sudo passes its words on unchanged.
         let folder = tempfile::tempdir().unwrap();
         let sudo = folder.path().join("sudo");
         std::fs::write(&sudo, "#!/bin/sh\nshift 2\nexec \"$@\"\n").unwrap();

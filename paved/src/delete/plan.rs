@@ -1,14 +1,14 @@
-//! What a deletion deletes and keeps, in the words of the question and of the result.
+//! The deleted and the kept resources of a deletion, in the question and in the result.
 
 use function_paved_road::compose::{Deleted, Kept, OnDeletion};
 
 use paved_client::environment::Environment;
 
-/// What a deletion of an environment does, a sentence a line.
+/// The effects of an environment's deletion, one sentence a line.
 pub(super) fn question(environment: &Environment) -> Vec<String> {
     let Some(OnDeletion { deletes, keeps }) = &environment.on_deletion else {
         return vec![
-            "The environment's resources are deleted; see its template for what is kept."
+            "The environment's resources are deleted. Its template lists the kept resources."
                 .to_owned(),
         ];
     };
@@ -34,7 +34,7 @@ pub(super) fn question(environment: &Environment) -> Vec<String> {
     lines
 }
 
-/// What a deletion has kept; none where that is nothing or not known.
+/// The resources that a deletion has kept. `None` without kept resources, or if they are unknown.
 pub(super) fn result(environment: &Environment) -> Option<String> {
     let OnDeletion { deletes, keeps } = environment.on_deletion.as_ref()?;
     let title = environment.title();
@@ -47,11 +47,11 @@ fn deleted(one: &Deleted) -> String {
     called(&one.slot, &one.kind, one.name.as_deref())
 }
 
-/// Of a resource that is deleted something else may stay, such as a snapshot.
+/// A deleted resource may leave another resource, for example a snapshot.
 fn kept(keeps: &[Kept], deletes: &[Deleted]) -> Vec<String> {
     let words = |one: &Kept| {
         let is_left = deletes.iter().any(|deleted| deleted.slot == one.slot);
-        let of = if is_left { format!("what {} leaves", one.slot) } else { one.slot.clone() };
+        let of = if is_left { format!("left by {}", one.slot) } else { one.slot.clone() };
         let until = one.until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
         format!("{}{until}", called(&of, &one.kind, one.name.as_deref()))
     };

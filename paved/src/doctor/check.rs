@@ -1,8 +1,8 @@
-//! A line of what `paved doctor` says.
+//! The result of one check.
 
-use crate::paint::{Leaf, Mark};
+use crate::style::{Leaf, Mark};
 
-/// One line.
+/// One line of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Check {
     pub(super) mark: Mark,
@@ -19,7 +19,7 @@ impl Check {
         Self { mark: Mark::Bad, what: what.into(), found: format!("{}; {helps}", found.as_ref()) }
     }
 
-    /// Neither: it cannot be seen, or need not be.
+    /// A check that is neither good nor bad, because the object is not visible or not required.
     pub(super) fn open(what: impl Into<String>, found: impl Into<String>) -> Self {
         Self { mark: Mark::Busy, what: what.into(), found: found.into() }
     }

@@ -7,42 +7,46 @@ use paved_render::providers;
 use serde_json::Value;
 
 use super::check::Check;
-use super::look::{Seen, World};
 use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
-use super::{clusters, configs, crossplane, needs, references, settings, used};
+use super::snapshot::{ClusterSnapshot, ListResult};
+use super::{
+    clusters, compositions, crossplane, provider_configs, references, required_kinds, settings,
+};
 
 /// All checks of a cluster, in the order of the installation.
-pub(super) fn all(world: &World) -> Vec<Check> {
-    let mut all = vec![crossplane::check(world)];
-    if matches!(world.definitions, Seen::NoSuchKind) {
+pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let mut all = vec![crossplane::check(snapshot)];
+    if matches!(snapshot.definitions, ListResult::NoSuchKind) {
         return all;
     }
-    all.extend(crossplane::problems(world));
+    all.extend(crossplane::problems(snapshot));
     all.extend(packages::check(
         "Function",
-        &world.functions,
-        &Needed::Named(needed_functions(world)),
+        &snapshot.functions,
+        &Needed::Named(needed_functions(snapshot)),
     ));
     all.extend(packages::check(
         "Provider",
-        &world.providers,
-        &Needed::From(needed_providers(world)),
+        &snapshot.providers,
+        &Needed::From(needed_providers(snapshot)),
     ));
-    all.extend(needs::check(world));
-    all.extend(configs::check(world));
-    all.extend(definitions(world));
-    all.extend(references::check(world));
-    all.extend(settings::check(world));
-    all.extend(clusters::check(world));
+    all.extend(required_kinds::check(snapshot));
+    all.extend(provider_configs::check(snapshot));
+    all.extend(definitions(snapshot));
+    all.extend(references::check(snapshot));
+    all.extend(settings::check(snapshot));
+    all.extend(clusters::check(snapshot));
     all
 }
 
-/// Each XRD of ours: established, offered, and with a Composition to choose.
-fn definitions(world: &World) -> Vec<Check> {
-    let Seen::All(definitions) = &world.definitions else {
-        return vec![match world.kinds.len() {
-            _ if matches!(world.definitions, Seen::Failed(_)) => world.definitions.unread("XRDs"),
+/// Checks each of our XRDs: established, offered, and with a Composition.
+fn definitions(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let ListResult::All(definitions) = &snapshot.definitions else {
+        return vec![match snapshot.kinds.len() {
+            _ if matches!(snapshot.definitions, ListResult::Failed(_)) => {
+                snapshot.definitions.unread("XRDs")
+            }
             0 => Check::bad(
                 "Environments",
                 "no kind has the category paved",
@@ -65,10 +69,10 @@ fn definitions(world: &World) -> Vec<Check> {
             "install a Configuration",
         )];
     }
-    ours.iter().map(|definition| definition_check(definition, world)).collect()
+    ours.iter().map(|definition| definition_check(definition, snapshot)).collect()
 }
 
-fn definition_check(definition: &DynamicObject, world: &World) -> Check {
+fn definition_check(definition: &DynamicObject, snapshot: &ClusterSnapshot) -> Check {
     let what = format!("XRD {}", name(definition));
     let claims = definition.data["spec"]["claimNames"].is_object();
     let wanted = if claims { &["Established", "Offered"][..] } else { &["Established"] };
@@ -80,9 +84,9 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
             "run `kubectl describe xrd NAME`; another kind may use the same names",
         );
     }
-    let Seen::All(compositions) = &world.compositions else {
-        return match &world.compositions {
-            Seen::Hidden => Check::good(what, "you may not read its Compositions"),
+    let ListResult::All(compositions) = &snapshot.compositions else {
+        return match &snapshot.compositions {
+            ListResult::Hidden => Check::good(what, "you may not read its Compositions"),
             failed => failed.unread(format!("{what}: Compositions")),
         };
     };
@@ -99,10 +103,10 @@ fn definition_check(definition: &DynamicObject, world: &World) -> Check {
     Check::good(what, format!("{noun} {}", choices.join(", ")))
 }
 
-/// The pipelines' steps of the Compositions of our XRDs.
-fn steps(world: &World) -> Vec<&Value> {
-    let (Seen::All(definitions), Seen::All(compositions)) =
-        (&world.definitions, &world.compositions)
+/// The pipeline steps of the Compositions of our XRDs.
+fn steps(snapshot: &ClusterSnapshot) -> Vec<&Value> {
+    let (ListResult::All(definitions), ListResult::All(compositions)) =
+        (&snapshot.definitions, &snapshot.compositions)
     else {
         return Vec::new();
     };
@@ -112,14 +116,14 @@ fn steps(world: &World) -> Vec<&Value> {
     used.filter_map(|one| one.data["spec"]["pipeline"].as_array()).flatten().collect()
 }
 
-fn needed_functions(world: &World) -> BTreeSet<String> {
-    let names = steps(world).into_iter().filter_map(|step| step["functionRef"]["name"].as_str());
+fn needed_functions(snapshot: &ClusterSnapshot) -> BTreeSet<String> {
+    let names = steps(snapshot).into_iter().filter_map(|step| step["functionRef"]["name"].as_str());
     names.map(str::to_owned).collect()
 }
 
-/// The provider packages that environments need for any choice, and the packages that these share.
-fn needed_providers(world: &World) -> BTreeSet<String> {
-    let used = used::all(world);
+/// The provider packages that environments always need, and the packages that these packages share.
+fn needed_providers(snapshot: &ClusterSnapshot) -> BTreeSet<String> {
+    let used = compositions::all(snapshot);
     let kinds = used.iter().flat_map(|used| providers::composed(used.api, used.flavour));
     kinds.filter(|(_, needed)| *needed).flat_map(|(kind, _)| providers::packages(kind)).collect()
 }

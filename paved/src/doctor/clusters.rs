@@ -1,23 +1,23 @@
-//! Clusters of ours whose version of Kubernetes is in their spec: an earlier release let their
-//! provider copy it there.
+//! Our clusters with a version of Kubernetes in their spec. In an earlier release, the provider
+//! copied the version there.
 //!
-//! The provider asks for that version permanently. Once the cloud has upgraded the cluster, it
-//! refuses: the cluster is no longer in sync, and nothing else about it can change.
+//! The provider requests that version permanently. After the cloud has upgraded the cluster, the
+//! cloud rejects the request. The cluster is then out of sync, and no other field can change.
 
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 
 use super::check::Check;
-use super::look::{Clusters, Seen, World};
 use super::objects::name;
-use crate::paint::harmless;
+use super::snapshot::{ClusterSnapshot, Clusters, ListResult};
+use crate::style::harmless;
 
-/// The most clusters that a line names.
+/// The number of clusters that a line names.
 const NAMED: usize = 5;
 
-/// A line for each kind of which clusters have their version in their spec.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    world.clusters.iter().filter_map(Clusters::check).collect()
+/// A line for each kind with clusters that have their version in their spec.
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    snapshot.clusters.iter().filter_map(Clusters::check).collect()
 }
 
 impl Clusters {
@@ -25,9 +25,9 @@ impl Clusters {
         let ApiResource { group, kind, plural, .. } = &self.resource;
         let what = format!("{kind}.{group}");
         let objects = match &self.objects {
-            Seen::All(objects) => objects,
-            Seen::Failed(_) => return Some(self.objects.unread(what)),
-            Seen::Hidden | Seen::NoSuchKind => return None,
+            ListResult::All(objects) => objects,
+            ListResult::Failed(_) => return Some(self.objects.unread(what)),
+            ListResult::Hidden | ListResult::NoSuchKind => return None,
         };
         let versions: Vec<String> = objects.iter().filter_map(|one| self.version(one)).collect();
         if versions.is_empty() {
@@ -63,9 +63,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::doctor::look::{CLUSTERS, cluster_kinds};
-    use crate::paint::Mark;
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::doctor::snapshot::{CLUSTERS, cluster_kinds};
+    use crate::style::Mark;
 
     #[test]
     fn cluster_with_its_version_in_its_spec_is_named() {
@@ -73,9 +73,9 @@ mod tests {
             let (resource, field) = cluster_kinds().nth(1).unwrap();
             let cluster = json!({"metadata": {"name": "demo-1f53a", "namespace": "team"},
                                  "spec": {"forProvider": params}});
-            check(&World {
+            check(&ClusterSnapshot {
                 clusters: vec![Clusters { resource, field, objects: objects(&[cluster]) }],
-                ..world()
+                ..snapshot()
             })
         };
         assert_eq!(told(json!({"region": "eu-west-1"})), []);

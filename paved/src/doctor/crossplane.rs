@@ -1,21 +1,21 @@
-//! Which Crossplane it is, whether it is new enough, and whether it runs.
+//! The version of Crossplane, and whether it is new enough and runs.
 
 use crossplane::releases::{PROBLEMS, Version};
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::look::{Seen, World};
+use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// What to do about one that is missing or too old.
+/// The remediation for a missing or outdated Crossplane.
 const WANTED: &str = "install 1.20 for claims, or 2.x for both APIs";
 
-/// Its version by its Deployment, else what the kinds that it serves tell of it.
-pub(super) fn check(world: &World) -> Check {
-    if matches!(world.definitions, Seen::NoSuchKind) {
+/// The version from Crossplane's Deployment, or else an estimate from the served kinds.
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Check {
+    if matches!(snapshot.definitions, ListResult::NoSuchKind) {
         return Check::bad("Crossplane", "is not installed", WANTED);
     }
-    let deployments = match &world.crossplane {
-        Seen::All(deployments) => deployments.as_slice(),
+    let deployments = match &snapshot.crossplane {
+        ListResult::All(deployments) => deployments.as_slice(),
         _ => &[],
     };
     if let Some(first) = deployments.first().filter(|_| !deployments.iter().any(is_available)) {
@@ -23,13 +23,13 @@ pub(super) fn check(world: &World) -> Check {
     }
     match deployments.iter().find_map(version) {
         Some((version, number)) => judged(&version, number),
-        None => by_kinds(world),
+        None => by_kinds(snapshot),
     }
 }
 
 /// Warns of the known problems of this Crossplane.
-pub(super) fn problems(world: &World) -> Vec<Check> {
-    let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
+pub(super) fn problems(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let ListResult::All(deployments) = &snapshot.crossplane else { return Vec::new() };
     let Some((version, number)) = deployments.iter().find_map(version) else { return Vec::new() };
     let affecting = PROBLEMS.iter().filter(|problem| problem.affects(number));
     affecting
@@ -45,7 +45,7 @@ pub(super) fn is_available(deployment: &DynamicObject) -> bool {
     deployment.data["status"]["availableReplicas"].as_i64().is_some_and(|pods| pods > 0)
 }
 
-/// What it has written stays as it was: everything else may look well.
+/// Objects keep their last status without Crossplane, so all other checks may pass.
 fn down(deployment: &DynamicObject) -> Check {
     let namespace = deployment.metadata.namespace.as_deref().unwrap_or("crossplane-system");
     let helps = format!("run `kubectl -n {namespace} get pods -l app=crossplane`");
@@ -66,10 +66,10 @@ fn judged(version: &str, number: Version) -> Check {
     }
 }
 
-/// XRDs have a version v2 since 2.0, and Usages are v1beta1 since 1.19.
-fn by_kinds(world: &World) -> Check {
+/// XRDs have version v2 since Crossplane 2.0, and Usages have v1beta1 since 1.19.
+fn by_kinds(snapshot: &ClusterSnapshot) -> Check {
     const UNSEEN: &str = "exact version unknown, because you may not read its Deployment";
-    let Some(served) = &world.served else {
+    let Some(served) = &snapshot.served else {
         return Check::open("Crossplane", format!("is installed; {UNSEEN}"));
     };
     let has = |version: &str, kind: &str| {
@@ -87,7 +87,7 @@ fn by_kinds(world: &World) -> Check {
     }
 }
 
-/// The version of a Deployment's image, else that of its label; as it is written, and as numbers.
+/// The version from a Deployment's image or else from its label, as text and as numbers.
 fn version(deployment: &DynamicObject) -> Option<(String, Version)> {
     let containers = deployment.data.pointer("/spec/template/spec/containers")?.as_array()?;
     let container =
@@ -110,16 +110,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::style::Mark;
 
     fn told(image: &str, label: &str) -> (Mark, String) {
         let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": label}},
             "spec": {"template": {"spec": {"containers": [
                 {"name": "sidecar", "image": "mesh:v9.9.9"}, {"name": "crossplane", "image": image}]}}},
             "status": {"availableReplicas": 1}});
-        let crossplane = Seen::All(vec![serde_json::from_value(deployment).unwrap()]);
-        let check = check(&World { crossplane, ..world() });
+        let crossplane = ListResult::All(vec![serde_json::from_value(deployment).unwrap()]);
+        let check = check(&ClusterSnapshot { crossplane, ..snapshot() });
         (check.mark, check.found)
     }
 
@@ -154,7 +154,8 @@ mod tests {
             let mut deployment = json!({"metadata": {"name": "crossplane", "namespace": "upbound-system", "labels": {}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:v2.3.4"}]}}}});
             deployment["status"] = status;
-            let check = check(&World { crossplane: objects(&[deployment]), ..world() });
+            let check =
+                check(&ClusterSnapshot { crossplane: objects(&[deployment]), ..snapshot() });
             assert_eq!(check.mark, Mark::Bad);
             assert_eq!(
                 check.found,
@@ -176,15 +177,18 @@ mod tests {
         ] {
             let deployment = json!({"metadata": {"name": "x", "labels": {"app.kubernetes.io/version": version}},
                 "spec": {"template": {"spec": {"containers": [{"name": "crossplane", "image": "crossplane:latest"}]}}}});
-            let found = problems(&World { crossplane: objects(&[deployment]), ..world() });
+            let found =
+                problems(&ClusterSnapshot { crossplane: objects(&[deployment]), ..snapshot() });
             assert!(found.iter().all(|check| check.mark == Mark::Busy));
             assert!(found.iter().map(|check| &check.what).eq(expected), "{version}: {found:?}");
         }
-        assert!(problems(&World { crossplane: Seen::Hidden, ..world() }).is_empty());
+        assert!(
+            problems(&ClusterSnapshot { crossplane: ListResult::Hidden, ..snapshot() }).is_empty()
+        );
     }
 
     #[test]
-    fn without_the_deployment_its_kinds_tell() {
+    fn served_kinds_give_the_version_without_the_deployment() {
         for (version, kind, mark) in [
             ("v2", "CompositeResourceDefinition", Mark::Good),
             ("v1beta1", "Usage", Mark::Busy),
@@ -192,12 +196,16 @@ mod tests {
         ] {
             let served =
                 ("apiextensions.crossplane.io".to_owned(), version.to_owned(), kind.to_owned());
-            let world =
-                World { crossplane: Seen::Hidden, served: Some([served].into()), ..world() };
-            assert_eq!(check(&world).mark, mark, "{version} {kind}");
+            let snapshot = ClusterSnapshot {
+                crossplane: ListResult::Hidden,
+                served: Some([served].into()),
+                ..snapshot()
+            };
+            assert_eq!(check(&snapshot).mark, mark, "{version} {kind}");
         }
         assert_eq!(
-            check(&World { crossplane: Seen::Hidden, served: None, ..world() }).mark,
+            check(&ClusterSnapshot { crossplane: ListResult::Hidden, served: None, ..snapshot() })
+                .mark,
             Mark::Busy
         );
     }

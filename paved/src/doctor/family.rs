@@ -2,7 +2,7 @@
 
 use function_paved_road::models::Provider;
 
-/// A provider family, and whether its namespaced kinds are meant.
+/// A provider family, and whether its kinds are namespaced.
 pub(super) type Family = (Provider, bool);
 
 const FAMILIES: [Provider; 6] = [
@@ -14,7 +14,7 @@ const FAMILIES: [Provider; 6] = [
     Provider::Sql,
 ];
 
-/// What a family is called in `providerConfigs` of Settings, and in groups.
+/// The name of a family in `providerConfigs` of Settings, and in API groups.
 pub(super) fn key(provider: Provider) -> &'static str {
     match provider {
         Provider::Aws => "aws",
@@ -26,7 +26,8 @@ pub(super) fn key(provider: Provider) -> &'static str {
     }
 }
 
-/// Whose configs a group has: `aws.m.upbound.io` those of AWS' namespaced kinds.
+/// The family of a group's configs. For example, `aws.m.upbound.io` belongs to the namespaced kinds
+/// of AWS.
 pub(super) fn family(group: &str) -> Option<Family> {
     let theirs = group.ends_with(".upbound.io") || group.ends_with(".crossplane.io");
     let mut labels = group.trim_start_matches("postgresql.").split('.');

@@ -1,10 +1,10 @@
-//! Fields of objects that several checks need.
+//! Fields of objects for several checks.
 
 use crossplane::{api_version, conditions};
 use kube::api::DynamicObject;
-use paved_client::cluster::MARK;
+use paved_client::cluster::CATEGORY;
 
-use crate::paint::harmless;
+use crate::style::harmless;
 
 pub(super) fn name(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
@@ -26,7 +26,7 @@ pub(super) fn message(object: &DynamicObject, kind: &str) -> String {
 /// Whether an XRD has the category of our kinds.
 pub(super) fn is_ours(definition: &DynamicObject) -> bool {
     let names = ["claimNames", "names"].map(|names| &definition.data["spec"][names]["categories"]);
-    names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == MARK)
+    names.iter().filter_map(|categories| categories.as_array()).flatten().any(|one| one == CATEGORY)
 }
 
 /// Whether a Composition composes the kind of an XRD.

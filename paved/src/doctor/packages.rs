@@ -1,20 +1,19 @@
-//! Functions and Providers: those that environments need are there and well.
+//! Checks whether the needed Functions and Providers are installed and healthy.
 
 use std::collections::BTreeSet;
 
 use kube::api::DynamicObject;
 
 use super::check::Check;
-use super::look::Seen;
 use super::objects::{holds, message, name};
-use crate::paint::harmless;
+use super::snapshot::ListResult;
+use crate::style::harmless;
 
-/// Which packages of a kind environments need.
+/// The packages that environments need.
 pub(super) enum Needed {
-    /// Those of these names; they have to be there.
+    /// Packages with these names. They must exist.
     Named(BTreeSet<String>),
-    /// Those whose repository ends in one of these; whether somebody serves their kinds is told
-    /// otherwise.
+    /// Packages from these repositories. Another check reports whether their kinds are served.
     From(BTreeSet<String>),
 }
 
@@ -27,10 +26,10 @@ impl Needed {
     }
 }
 
-/// Whether packages of a kind are installed and healthy, and those that are needed are there. What
-/// nobody here needs may be broken.
-pub(super) fn check(kind: &str, seen: &Seen, needed: &Needed) -> Vec<Check> {
-    let Seen::All(objects) = seen else {
+/// Checks whether packages of a kind are installed and healthy, and whether the needed packages
+/// exist. A package that no environment needs may be broken.
+pub(super) fn check(kind: &str, seen: &ListResult, needed: &Needed) -> Vec<Check> {
+    let ListResult::All(objects) = seen else {
         return vec![seen.unread(format!("{kind}s"))];
     };
     let mut checks: Vec<Check> =
@@ -69,7 +68,7 @@ fn package(kind: &str, object: &DynamicObject, needed: &Needed) -> Check {
     )
 }
 
-/// Where a package comes from, without the tag and the digest.
+/// The source of a package without its digest, and the tag.
 fn path(package: &DynamicObject) -> (&str, Option<&str>) {
     let text = package.data["spec"]["package"].as_str().unwrap_or_default();
     let text = text.split_once('@').map_or(text, |(name, _)| name);
@@ -79,12 +78,12 @@ fn path(package: &DynamicObject) -> (&str, Option<&str>) {
     }
 }
 
-/// The last part of where it comes from: `provider-aws-ec2`.
+/// The last segment of the source, for example `provider-aws-ec2`.
 fn repository(package: &DynamicObject) -> &str {
     path(package).0.rsplit('/').next().unwrap_or_default()
 }
 
-/// The tag, else all that is said of where it comes from.
+/// The tag, or else the whole source.
 fn version(package: &DynamicObject) -> String {
     let whole = package.data["spec"]["package"].as_str().unwrap_or_default();
     harmless(path(package).1.unwrap_or(whole))
@@ -96,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     fn provider(package: &str, healthy: &str) -> DynamicObject {
         serde_json::from_value(json!({"metadata": {"name": "x"}, "spec": {"package": package},
@@ -115,7 +114,8 @@ mod tests {
             ("xpkg.upbound.io/upbound/provider-aws-sqs:v2.6.0", "False", Mark::Busy),
             ("", "False", Mark::Busy),
         ] {
-            let checks = check("Provider", &Seen::All(vec![provider(package, healthy)]), &needed);
+            let checks =
+                check("Provider", &ListResult::All(vec![provider(package, healthy)]), &needed);
             assert_eq!((checks.len(), checks[0].mark), (1, mark), "{package}: {}", checks[0].found);
         }
     }

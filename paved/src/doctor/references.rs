@@ -1,5 +1,6 @@
-//! What keeps users from writing Crossplane's own fields, and what Crossplane may look up: without
-//! the first a user takes over what is another's, without the second nothing is composed.
+//! The admission policies that protect Crossplane's own fields, and Crossplane's right to read
+//! Namespaces. Without the policies, a user can take over another user's environment. Without the
+//! right, Compositions that look up Namespaces compose no resources.
 
 use function_paved_road::apis::Flavour;
 use function_paved_road::manifests::policy::{Guarded, NOT_BY, exempts_restore};
@@ -7,37 +8,37 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::check::Check;
+use super::compositions::{self, UsedComposition};
 use super::crossplane::is_available;
-use super::look::{Seen, World};
 use super::objects::{is_ours, name};
-use super::used::{self, Used};
+use super::snapshot::{ClusterSnapshot, ListResult};
 
-/// The schema revision whose Compositions have Crossplane look up Namespaces.
+/// The first schema revision with Compositions that let Crossplane look up Namespaces.
 const LOOKS_UP_SINCE: u64 = 2;
 
-/// Policies and rights, each in a line.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    policies(world).into_iter().chain(rights(world)).collect()
+/// The checks of policies and rights, one line each.
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    policies(snapshot).into_iter().chain(rights(snapshot)).collect()
 }
 
-/// The resources of ours that no policy protects, in one line.
-fn policies(world: &World) -> Option<Check> {
+/// One line with our resources that no policy protects.
+fn policies(snapshot: &ClusterSnapshot) -> Option<Check> {
     const WHAT: &str = "Admission policies";
     const HELPS: &str = "apply package/policy.yaml, or the policy.yaml of your own group. Without \
                          it, a user can take over other users' environments";
-    let Seen::All(definitions) = &world.definitions else { return None };
+    let ListResult::All(definitions) = &snapshot.definitions else { return None };
     let guarded: Vec<(String, Guarded)> =
         definitions.iter().filter(|one| is_ours(one)).flat_map(guarded).collect();
     if guarded.is_empty() {
         return None;
     }
-    let (policies, bindings) = match (&world.policies, &world.bindings) {
-        (Seen::All(policies), Seen::All(bindings)) => (policies, bindings),
-        (Seen::NoSuchKind, _) => {
+    let (policies, bindings) = match (&snapshot.policies, &snapshot.bindings) {
+        (ListResult::All(policies), ListResult::All(bindings)) => (policies, bindings),
+        (ListResult::NoSuchKind, _) => {
             let found = "not available: ValidatingAdmissionPolicies need Kubernetes 1.30 or later";
             return Some(Check::open(WHAT, found));
         }
-        (Seen::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),
+        (ListResult::All(_), unread) | (unread, _) => return Some(unread.unread(WHAT)),
     };
     let protects = |resource: &str, guarded: Guarded| {
         policies
@@ -49,7 +50,7 @@ fn policies(world: &World) -> Option<Check> {
             .iter()
             .find(|policy| is_bound(policy, bindings) && stops(policy, account, &guarded))
     };
-    if let Some(account) = accounts(world).iter().find(|account| stopped(account).is_some()) {
+    if let Some(account) = accounts(snapshot).iter().find(|account| stopped(account).is_some()) {
         let found = format!("block Crossplane, which runs as {account}, so no claim is bound");
         let helps =
             format!("generate policy.yaml with `--crossplane-user {account}`, and apply it");
@@ -66,7 +67,7 @@ fn policies(world: &World) -> Option<Check> {
     })
 }
 
-/// The resources (`plural.group`) of an XRD that have fields of Crossplane's.
+/// The resources (`plural.group`) of an XRD that have fields of Crossplane.
 fn guarded(definition: &DynamicObject) -> Vec<(String, Guarded)> {
     let spec = &definition.data["spec"];
     let claims = spec["claimNames"].is_object();
@@ -118,22 +119,23 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || *value == json!({}) || *value == json!([])
 }
 
-/// The expressions of a policy's conditions: what they do not match, the policy does not check.
+/// The expressions of a policy's match conditions. The policy does not check a request if one
+/// condition is false.
 fn conditions(policy: &DynamicObject) -> impl Iterator<Item = &str> {
     let conditions = policy.data["spec"]["matchConditions"].as_array();
     conditions.into_iter().flatten().map(|one| one["expression"].as_str().unwrap_or_default())
 }
 
-/// The one user that a condition exempts.
+/// The user that a condition exempts, if it exempts exactly one user.
 fn exempted(condition: &str) -> Option<&str> {
     let user = condition.strip_prefix(NOT_BY)?.trim_start().strip_prefix("!=")?.trim();
     let user = user.strip_prefix('\'')?.strip_suffix('\'')?;
     (!user.contains('\'')).then_some(user)
 }
 
-/// The users that Crossplane runs as, by its Deployments with pods.
-fn accounts(world: &World) -> Vec<String> {
-    let Seen::All(deployments) = &world.crossplane else { return Vec::new() };
+/// The users of Crossplane, from its Deployments with available pods.
+fn accounts(snapshot: &ClusterSnapshot) -> Vec<String> {
+    let ListResult::All(deployments) = &snapshot.crossplane else { return Vec::new() };
     let account = |deployment: &DynamicObject| {
         let namespace = deployment.metadata.namespace.as_deref()?;
         let name = deployment.data["spec"]["template"]["spec"]["serviceAccountName"].as_str()?;
@@ -142,13 +144,13 @@ fn accounts(world: &World) -> Vec<String> {
     deployments.iter().filter(|one| is_available(one)).filter_map(account).collect()
 }
 
-/// Whether a policy of ours checks what a user writes, who is Crossplane.
+/// Whether one of our policies checks the writes of Crossplane, which uses this account.
 fn stops(policy: &DynamicObject, account: &str, guarded: &[(String, Guarded)]) -> bool {
     let passes = conditions(policy).any(|condition| exempted(condition) == Some(account));
     !passes && guarded.iter().any(|(resource, guarded)| covers(policy, resource, *guarded))
 }
 
-/// Whether a binding puts a policy into force, for every object.
+/// Whether a binding enforces a policy for every object.
 fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
     bindings.iter().map(|binding| &binding.data["spec"]).any(|spec| {
         let denies = spec["validationActions"]
@@ -158,11 +160,11 @@ fn is_bound(policy: &DynamicObject, bindings: &[DynamicObject]) -> bool {
     })
 }
 
-/// Whether Crossplane may look up Namespaces, where a Composition has it do so.
-fn rights(world: &World) -> Option<Check> {
+/// Whether Crossplane may look up Namespaces, if a Composition lets it do so.
+fn rights(snapshot: &ClusterSnapshot) -> Option<Check> {
     const WHAT: &str = "Crossplane's rights";
-    used::all(world).iter().find(|used| looks_up_namespaces(used))?;
-    let Seen::All(roles) = &world.roles else { return Some(world.roles.unread(WHAT)) };
+    compositions::all(snapshot).iter().find(|used| looks_up_namespaces(used))?;
+    let ListResult::All(roles) = &snapshot.roles else { return Some(snapshot.roles.unread(WHAT)) };
     Some(if roles.iter().any(may_look_up_namespaces) {
         Check::good(WHAT, "may read Namespaces")
     } else {
@@ -173,7 +175,7 @@ fn rights(world: &World) -> Option<Check> {
     })
 }
 
-fn looks_up_namespaces(used: &Used<'_>) -> bool {
+fn looks_up_namespaces(used: &UsedComposition<'_>) -> bool {
     let makes_namespaces = match used.api.info().name {
         "virtual-environment" => true,
         "unified-environment" => used.flavour == Flavour::Claims,
@@ -202,42 +204,42 @@ mod tests {
     use function_paved_road::manifests::policy::{CROSSPLANE, policies};
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::style::Mark;
 
     const GROUP: &str = "dev.example.org";
 
-    /// A cluster with the claims API of virtual environments, whose Composition has this schema
+    /// A cluster with the claims API of virtual environments and a Composition of this schema
     /// revision.
-    fn claims(revision: u64) -> World {
+    fn claims(revision: u64) -> ClusterSnapshot {
         let definition = json!({"metadata": {"name": "x"}, "spec": {"group": GROUP,
             "names": {"kind": "XEnvironment", "plural": "xenvironments"},
             "claimNames": {"kind": "Environment", "plural": "environments", "categories": ["paved"]}}});
         let composition = json!({"metadata": {"name": "x"}, "spec": {
             "compositeTypeRef": {"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "XEnvironment"},
             "pipeline": [{"functionRef": {"name": "fn"}, "input": {"kind": "Settings", "schemaRevision": revision}}]}});
-        World {
+        ClusterSnapshot {
             definitions: objects(&[definition]),
             compositions: objects(&[composition]),
-            ..world()
+            ..snapshot()
         }
     }
 
-    fn installed(documents: &[Value]) -> World {
+    fn installed(documents: &[Value]) -> ClusterSnapshot {
         let of = |kind: &str| {
             let all: Vec<Value> =
                 documents.iter().filter(|one| one["kind"] == kind).cloned().collect();
             objects(&all)
         };
-        World {
+        ClusterSnapshot {
             policies: of("ValidatingAdmissionPolicy"),
             bindings: of("ValidatingAdmissionPolicyBinding"),
             ..claims(1)
         }
     }
 
-    fn told(world: &World) -> (Mark, String) {
-        let check = super::policies(world).unwrap();
+    fn told(snapshot: &ClusterSnapshot) -> (Mark, String) {
+        let check = super::policies(snapshot).unwrap();
         (check.mark, check.found)
     }
 
@@ -292,9 +294,12 @@ mod tests {
             }
             assert_eq!(told(&installed(&broken)).0, Mark::Bad, "{part}");
         }
-        let hidden = World { policies: Seen::Hidden, ..installed(&whole) };
+        let hidden = ClusterSnapshot { policies: ListResult::Hidden, ..installed(&whole) };
         assert_eq!(told(&hidden).0, Mark::Busy);
-        assert_eq!(told(&World { policies: Seen::NoSuchKind, ..hidden }).0, Mark::Busy);
+        assert_eq!(
+            told(&ClusterSnapshot { policies: ListResult::NoSuchKind, ..hidden }).0,
+            Mark::Busy
+        );
     }
 
     #[test]
@@ -304,7 +309,7 @@ mod tests {
             objects(&[json!({"metadata": {"name": "crossplane", "namespace": namespace},
                 "spec": {"template": {"spec": account}}, "status": {"availableReplicas": pods}})])
         };
-        let installed = |namespace: &str, pods: u32| World {
+        let installed = |namespace: &str, pods: u32| ClusterSnapshot {
             crossplane: deployment(namespace, pods),
             ..installed(&policies(&[(Flavour::Claims, GROUP)], CROSSPLANE))
         };
@@ -315,7 +320,7 @@ mod tests {
             found.contains("runs as system:serviceaccount:upbound-system:crossplane"),
             "{found}"
         );
-        assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "this one does not run");
+        assert_eq!(told(&installed("upbound-system", 0)).0, Mark::Good, "no pod is available");
     }
 
     #[test]
@@ -324,16 +329,16 @@ mod tests {
             objects(&[json!({"metadata": {"name": "x"},
                 "rules": [{"apiGroups": [""], "resources": ["namespaces"], "verbs": verbs}]})])
         };
-        let mark = |revision: u64, roles: Seen| {
-            rights(&World { roles, ..claims(revision) }).map(|check| check.mark)
+        let mark = |revision: u64, roles: ListResult| {
+            rights(&ClusterSnapshot { roles, ..claims(revision) }).map(|check| check.mark)
         };
         assert_eq!(mark(2, role(json!(["get", "list", "watch"]))), Some(Mark::Good));
         assert_eq!(mark(2, role(json!(["*"]))), Some(Mark::Good));
         assert_eq!(mark(2, role(json!(["get"]))), Some(Mark::Bad));
         assert_eq!(mark(2, objects(&[])), Some(Mark::Bad));
-        assert_eq!(mark(2, Seen::Hidden), Some(Mark::Busy));
+        assert_eq!(mark(2, ListResult::Hidden), Some(Mark::Busy));
         assert_eq!(mark(1, objects(&[])), None);
-        // A GPU workspace has no namespace of its own.
-        assert_eq!(rights(&World { roles: objects(&[]), ..world() }), None);
+        // A GPU workspace creates no namespace.
+        assert_eq!(rights(&ClusterSnapshot { roles: objects(&[]), ..snapshot() }), None);
     }
 }

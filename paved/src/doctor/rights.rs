@@ -1,4 +1,4 @@
-//! What the caller may do with environments in the namespace.
+//! The caller's rights to environments in the namespace.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::authorization::v1::{
@@ -10,22 +10,22 @@ use paved_client::cluster::{ASK, Api, Cluster, Kind, Kinds};
 use super::check::Check;
 use crate::failure::Failure;
 
-/// How many questions are asked at once.
-const AT_ONCE: usize = 8;
+/// The number of concurrent reviews.
+const CONCURRENCY: usize = 8;
 
-/// What a look takes, and what a change takes.
+/// The verbs for reading, and then the verbs for changing.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 const LOOKS: usize = 3;
 
-/// What it takes to ask for an environment.
+/// The verbs for creating an environment.
 const ASKS: [&str; 3] = ["get", "create", "patch"];
 
-/// A line for each difference between kinds, and whether the caller may ask for none of them.
+/// A line for all kinds or for each kind, and whether the caller may create no environment.
 pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check>, bool), Failure> {
     let questions = kinds.all().iter().flat_map(|kind| VERBS.map(|verb| (kind, verb)));
     let answers: Vec<bool> = stream::iter(questions)
         .map(|(kind, verb)| may(cluster, kind, verb))
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENCY)
         .try_collect()
         .await
         .map_err(|error| cluster.explain(&error, "check your rights"))?;
@@ -33,7 +33,7 @@ pub(super) async fn check(cluster: &Cluster, kinds: &Kinds) -> Result<(Vec<Check
     Ok((tell(kinds.all(), &rows, &cluster.namespace), is_denied(&rows)))
 }
 
-/// Whether the caller may ask for no kind.
+/// Whether the caller may create environments of no kind.
 fn is_denied(rows: &[&[bool]]) -> bool {
     let may_ask =
         |row: &&[bool]| VERBS.iter().zip(*row).all(|(verb, may)| *may || !ASKS.contains(verb));
@@ -60,8 +60,9 @@ async fn may(cluster: &Cluster, kind: &Kind, verb: &str) -> kube::Result<bool> {
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-/// One line where all kinds are alike, else one for each kind. What one may not is bad where
-/// nothing is left to ask for, else a choice of the platform team's.
+/// One line if the rights are the same for all kinds, or else one line for each kind. A missing
+/// right is bad only if the caller may create no environment. Otherwise, the platform team may have
+/// decided so.
 fn tell(kinds: &[Kind], rows: &[&[bool]], namespace: &str) -> Vec<Check> {
     let denied = is_denied(rows);
     let line = |what, may: &[bool], kind: &str| line(what, may, kind, denied);
@@ -108,10 +109,10 @@ mod tests {
     use paved_client::samples::kinds;
 
     use super::*;
-    use crate::paint::Mark;
+    use crate::style::Mark;
 
     #[test]
-    fn rights_that_are_alike_are_one_line() {
+    fn equal_rights_share_a_line() {
         let all = kinds();
         let (user, viewer, nobody) =
             ([true; 6], [true, true, true, false, false, false], [false; 6]);

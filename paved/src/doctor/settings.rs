@@ -1,4 +1,4 @@
-//! The Settings that Compositions give the function: they are there, and as they should be.
+//! Checks the Settings that Compositions pass to the function.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use k8s_schema::Violation;
 use paved_render::subject::placeholder;
 
 use super::check::Check;
-use super::look::{Seen, World};
+use super::compositions::{self, UsedComposition};
 use super::objects::name;
-use super::used::{self, Used};
-use crate::paint::harmless;
+use super::snapshot::{ClusterSnapshot, ListResult};
+use crate::style::harmless;
 use crate::validate::violations;
 
-/// A line for each EnvironmentConfig that Settings are taken from, and for each Composition whose
-/// own are wrong.
-pub(super) fn check(world: &World) -> Vec<Check> {
-    let used = used::all(world);
-    let own = used.iter().filter_map(|used: &Used<'_>| {
+/// A line for each EnvironmentConfig with Settings, and for each Composition with invalid Settings
+/// in its input.
+pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
+    let used = compositions::all(snapshot);
+    let own = used.iter().filter_map(|used: &UsedComposition<'_>| {
         let what = format!("Settings of Composition {}", used.composition);
         match wrong(&violations(used.input)) {
             Some(found) => Some(Check::bad(what, found, HELPS)),
@@ -25,18 +25,18 @@ pub(super) fn check(world: &World) -> Vec<Check> {
                 .map(|advice| Check::open(what, harmless(advice))),
         }
     });
-    let named: BTreeSet<&str> = used.iter().filter_map(Used::named).collect();
-    own.chain(named.into_iter().map(|name| config(name, &world.configs))).collect()
+    let named: BTreeSet<&str> = used.iter().filter_map(UsedComposition::named).collect();
+    own.chain(named.into_iter().map(|name| config(name, &snapshot.configs))).collect()
 }
 
-/// What to do about Settings that are wrong.
+/// The remediation for invalid Settings.
 const HELPS: &str = "every environment is rejected until Settings are corrected. Run `paved \
                      validate FILE` to \
      find the line";
 
-fn config(named: &str, configs: &Seen) -> Check {
+fn config(named: &str, configs: &ListResult) -> Check {
     let what = format!("Settings {named}");
-    let Seen::All(configs) = configs else { return configs.unread(what) };
+    let ListResult::All(configs) = configs else { return configs.unread(what) };
     match configs.iter().find(|one| name(one) == named) {
         Some(config) => match wrong(&violations(&config.data["data"])) {
             Some(found) => Check::bad(what, found, HELPS),
@@ -52,7 +52,7 @@ fn config(named: &str, configs: &Seen) -> Check {
     }
 }
 
-/// The first thing that is wrong, and how many there are besides.
+/// The first error, and the number of further errors.
 fn wrong(violations: &[Violation]) -> Option<String> {
     let (first, others) = violations.split_first()?;
     let others =
@@ -66,15 +66,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::doctor::checks::tests::{objects, world};
-    use crate::paint::Mark;
+    use crate::doctor::checks::tests::{objects, snapshot};
+    use crate::style::Mark;
 
     #[test]
-    fn placeholder_of_a_machine_image_is_named_and_is_no_failure() {
-        let mut world = world();
-        world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
+    fn placeholder_of_a_machine_image_is_reported_as_a_note() {
+        let mut snapshot = snapshot();
+        snapshot.configs = objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"gpuWorkspace": {"amis": {"us-east-1": {"default": "ami-0123456789abcdef0"}}}}})]);
-        let checks = check(&world);
+        let checks = check(&snapshot);
         assert_eq!((checks.len(), checks[0].mark), (1, Mark::Busy));
         assert!(
             checks[0].found.contains("aws ssm get-parameter --region us-east-1"),
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn invalid_setting_is_red_in_each_place() {
-        let mut world = world();
-        world.configs = objects(&[json!({"metadata": {"name": "paved-road"},
+        let mut snapshot = snapshot();
+        snapshot.configs = objects(&[json!({"metadata": {"name": "paved-road"},
             "data": {"tagz": {}, "providerConfigs": {"aws": {}}}})]);
-        let checks = check(&world);
+        let checks = check(&snapshot);
         assert_eq!((checks.len(), checks[0].mark), (1, Mark::Bad));
         assert!(
             checks[0].found.contains("tagz") || checks[0].found.contains("providerConfigs.aws"),
@@ -96,9 +96,9 @@ mod tests {
             checks[0].found
         );
         assert!(checks[0].found.contains("(1 more)"), "{}", checks[0].found);
-        let Seen::All(compositions) = &mut world.compositions else { panic!() };
+        let ListResult::All(compositions) = &mut snapshot.compositions else { panic!() };
         compositions[0].data["spec"]["pipeline"][0]["input"]["schemaRevision"] = json!(0);
-        let checks = check(&world);
+        let checks = check(&snapshot);
         assert_eq!(checks[0].what, "Settings of Composition workspaces");
         assert!(checks[0].found.contains("schemaRevision"), "{}", checks[0].found);
     }

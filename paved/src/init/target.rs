@@ -1,4 +1,4 @@
-//! What is to be made: an API in a flavour.
+//! The target of `paved init`: the claims API or the namespaced API of a kind.
 
 use crossplane::suggest;
 use function_paved_road::apis::{APIS, AnyApi, Flavour, Names};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cli::{Init, group_of};
 use crate::failure::Failure;
 
-/// An API in a flavour and a group.
+/// The claims API or the namespaced API of a kind, in a group.
 pub(super) struct Target {
     pub(super) api: &'static dyn AnyApi,
     pub(super) flavour: Flavour,
@@ -16,7 +16,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// What the flags ask for. A kind that people write in one flavour only says which one.
+    /// The target of the flags. A kind that only one of the two APIs has selects this API.
     pub(super) fn find(args: &Init) -> Result<Self, Failure> {
         let wanted = args.kind.to_lowercase();
         let is = |names: &Names| {
@@ -50,7 +50,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The kind that people write.
+    /// The kind for users: the claim, or the namespaced composite.
     pub(super) fn kind(&self) -> &'static str {
         match self.flavour {
             Flavour::Claims => self.api.info().claim.kind,
@@ -63,14 +63,14 @@ impl Target {
         manifests::api_version(&self.group)
     }
 
-    /// The schema of `spec`, as people write it: without what Crossplane adds.
+    /// The schema of `spec` for users, without Crossplane's own fields.
     pub(super) fn spec(&self) -> Value {
         let xrd = manifests::xrd(self.api, self.flavour, &self.group);
         xrd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].clone()
     }
 }
 
-/// The kinds that people write, in both flavours.
+/// The kinds for users, in both APIs.
 fn known() -> Vec<&'static str> {
     let infos = APIS.iter().map(|api| api.info());
     let mut known: Vec<&str> =

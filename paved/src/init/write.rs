@@ -1,4 +1,5 @@
-//! The claim as text: what is given, what is required first, and everything else as comments.
+//! The claim as text: the required fields first, the given values, and all other fields as
+//! comments.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use super::target::Target;
 use crate::documents::yaml;
 use crate::failure::Failure;
 
-/// Columns of a comment's line, from its # on.
+/// The maximum width of a comment, from its `#` on.
 const WIDTH: usize = 90;
 
 /// The whole document.
@@ -32,7 +33,7 @@ pub(super) fn document(target: &Target, draft: &Draft) -> Result<String, Failure
     Ok(text)
 }
 
-/// Where a claim's connection details go.
+/// The field for the Secret with a claim's connection details, as a comment.
 fn connection(name: &Value, keys: &str) -> String {
     let mut text = String::new();
     comment(
@@ -44,8 +45,7 @@ fn connection(name: &Value, keys: &str) -> String {
     text
 }
 
-/// The fields of an object, the required ones first; what is given is live, everything else a
-/// comment.
+/// The fields of an object, the required fields first. Fields without a given value are comments.
 fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
     let mut text = String::new();
     let fields = schema["properties"].as_object().cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// A field with its value; an object shows its own fields.
+/// A field with its value. An object shows its own fields.
 fn lines(name: &str, schema: &Value, value: &Value) -> Result<String, Failure> {
     let has_fields = schema["properties"].as_object().is_some_and(|fields| !fields.is_empty());
     if has_fields && value.is_object() {
@@ -89,8 +89,7 @@ fn lines(name: &str, schema: &Value, value: &Value) -> Result<String, Failure> {
     yaml(&json!({name: value}))
 }
 
-/// A field's default, else something that it could be; an object with its required fields, which
-/// stand there as examples.
+/// A field's default, or else an example value. An object contains the values of its fields.
 fn stand_in(schema: &Value) -> Value {
     if schema["properties"].is_object() {
         let default = schema["default"].as_object();
@@ -114,7 +113,7 @@ fn stand_in(schema: &Value) -> Value {
     }
 }
 
-/// What the description gives as an example, in one word.
+/// The example in a description, as one word.
 fn example(schema: &Value) -> Option<String> {
     // A description has the line breaks of its doc comment.
     let description = one_line(schema["description"].as_str()?);
@@ -124,7 +123,7 @@ fn example(schema: &Value) -> Option<String> {
     Some(word.trim_end_matches(['.', ',', ':', ';']).to_owned())
 }
 
-/// A comment in lines of [`WIDTH`] columns at most, but for longer words.
+/// A comment in lines of at most [`WIDTH`] columns. Longer words are not split.
 fn comment(text: &mut String, words: &str) {
     let mut line = String::new();
     for word in words.split_whitespace() {
@@ -146,13 +145,13 @@ fn indented(text: &str) -> String {
     beginning(text, |line| if line.is_empty() { "" } else { "  " })
 }
 
-/// Lines as comments: without a space after the #, as a field, so that words and fields are told
-/// apart.
+/// Comments out the lines of a field. No space follows the `#`, to distinguish fields from
+/// descriptions.
 fn commented(text: &str) -> String {
     beginning(text, |_| "#")
 }
 
-/// Lines with something before each.
+/// Adds a prefix to each line.
 fn beginning(text: &str, with: impl Fn(&str) -> &'static str) -> String {
     text.lines().flat_map(|line| [with(line), line, "\n"]).collect()
 }

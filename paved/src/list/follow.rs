@@ -1,4 +1,4 @@
-//! A table that goes on: a row for each change.
+//! A table that follows changes, with a row for each change.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -15,7 +15,7 @@ use super::rows::{Key, Line, Table};
 use crate::Console;
 use crate::failure::Failure;
 
-/// Prints a table of what there is, then a row for each change, for as long as the caller looks.
+/// Prints a table of all environments, and then a row for each change until the command is stopped.
 pub(super) async fn run(
     place: &Place,
     table: Table,
@@ -40,16 +40,16 @@ pub(super) async fn run(
 
 type Change = kube::Result<Event<DynamicObject>>;
 
-/// What is known so far.
+/// The state of a watch.
 struct Follow<'p> {
     place: &'p Place,
     table: Table,
     contact: Contact,
-    /// The kinds whose first list is not complete.
+    /// The kinds without a complete first list.
     waiting: HashSet<usize>,
     first: BTreeMap<Key, Line>,
     denied: Vec<(&'p Kind, kube::Error)>,
-    /// Of each kind, what a list has shown so far.
+    /// For each kind, the rows of the current list so far.
     shown: Vec<BTreeSet<Key>>,
 }
 
@@ -71,7 +71,7 @@ impl<'p> Follow<'p> {
         !self.waiting.is_empty()
     }
 
-    /// Collects the first lists. One that fails ends it, as it ends a list that does not go on.
+    /// Collects the first lists. A failure ends the command, as without `--watch`.
     fn begin(
         &mut self,
         index: usize,
@@ -149,7 +149,7 @@ impl<'p> Follow<'p> {
     }
 }
 
-/// What a row shows of an object now.
+/// The current row of an object.
 fn line(object: &DynamicObject) -> Line {
     Line::from_environment(&Environment::from_object(object), Timestamp::now())
 }

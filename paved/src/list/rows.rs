@@ -11,9 +11,9 @@ use paved_client::environment::{Environment, age, power_word, until};
 
 use crate::Console;
 use crate::cli::Sort;
-use crate::paint::{self, Column, Mark, Row, one_line};
+use crate::style::{self, Column, Mark, Row, one_line};
 
-/// What a row shows of an environment.
+/// The values of an environment's row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     namespace: String,
@@ -62,7 +62,7 @@ impl Line {
         }
     }
 
-    /// The same, once it does not exist any more.
+    /// The row of a deleted environment.
     pub(super) fn gone(self) -> Self {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
     }
@@ -76,7 +76,7 @@ impl Line {
         }
     }
 
-    /// What it is, whatever becomes of it.
+    /// The identity of the environment, which does not change.
     pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
@@ -85,12 +85,12 @@ impl Line {
 /// Namespace, name, kind and group.
 pub(super) type Key = (String, String, String, String);
 
-/// A table that can go on: what is printed twice is printed once.
+/// A table that can follow changes. An unchanged row is printed only once.
 pub(super) struct Table {
     all_namespaces: bool,
     wide: bool,
     sort: Sort,
-    painted: paint::Table,
+    painted: style::Table,
     printed: HashMap<Key, Line>,
 }
 
@@ -100,7 +100,7 @@ impl Table {
         Self { all_namespaces, wide, sort, painted, printed: HashMap::new() }
     }
 
-    /// Prints the lines that say something new, sorted, with the heads above the first.
+    /// Prints the new or changed lines, sorted. The first call prints the column heads.
     pub(super) fn print(
         &mut self,
         mut lines: Vec<Line>,
@@ -124,7 +124,8 @@ impl Table {
         Ok(())
     }
 
-    /// Of a kind, the lines that stand there and are not among these: they have gone unseen.
+    /// The printed lines of a kind that a new list does not have. Their environments were deleted
+    /// without an event.
     pub(super) fn missing(&self, kind: &Kind, there: &BTreeSet<Key>) -> Vec<Line> {
         let is_kind = |line: &&Line| line.kind == kind.name() && line.group == kind.resource.group;
         let lines =
@@ -157,7 +158,7 @@ fn columns(all_namespaces: bool, wide: bool) -> Vec<Column> {
     columns
 }
 
-/// `kind.group/name`, as kubectl prints it.
+/// `kind.group/name`, in kubectl's format.
 pub(crate) fn name(kind: &Kind, object: &DynamicObject) -> String {
     let name = object.metadata.name.as_deref().unwrap_or_default();
     format!("{}/{name}", kind.full_name().to_lowercase())

@@ -1,4 +1,4 @@
-//! A file that is there as a whole or not at all.
+//! Writes a file completely or not at all.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Whether it could be written; nothing is changed.
+/// Checks whether the file can be written, without a change.
 pub(super) fn try_out(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(_) => OpenOptions::new().append(true).open(path).map(drop),
@@ -16,8 +16,8 @@ pub(super) fn try_out(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts a text in place of what is there. What a link leads to is replaced, not the link; what is
-/// no ordinary file, as a pipe, and one in a folder where none can be made, is written to.
+/// Replaces a file. For a link, its target is replaced. Special files, for example pipes, are
+/// written in place. The same applies to files in folders without write permission.
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();
@@ -37,14 +37,14 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether a folder takes no new file, or this one cannot be exchanged, as one that is mounted into
-/// a container.
+/// Whether the folder accepts no new file, or the file cannot be replaced, for example because it
+/// is mounted into a container.
 fn in_place_only(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     [PermissionDenied, ReadOnlyFilesystem, ResourceBusy].contains(&kind)
 }
 
-/// A file of no name yet, with the rights that any new file has.
+/// A temporary file beside the path, with the permissions of a new file.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
@@ -54,7 +54,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         .map_err(|error| nameless(&error))
 }
 
-/// An error without the name of a file that nobody asked for.
+/// An error without the name of the temporary file, which the user does not know.
 fn nameless(error: &io::Error) -> io::Error {
     error.kind().into()
 }
@@ -88,7 +88,7 @@ mod tests {
         replace(&path, "1").unwrap();
         let plain = folder.path().join("plain");
         fs::write(&plain, "").unwrap();
-        assert_eq!(mode(&path), mode(&plain), "as any new file");
+        assert_eq!(mode(&path), mode(&plain), "the mode of a new file");
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         symlink(&path, &link).unwrap();
         replace(&link, "2").unwrap();

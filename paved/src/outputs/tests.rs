@@ -44,7 +44,7 @@ fn several_environments_have_their_names_in_the_keys() {
 }
 
 #[test]
-fn a_name_with_a_field_is_no_other_name_with_another_field() {
+fn names_with_fields_are_unambiguous() {
     let named = |name: &'static str, field: &'static str| {
         workspace(move |object| {
             object["metadata"]["name"] = json!(name);
@@ -63,7 +63,7 @@ fn a_name_with_a_field_is_no_other_name_with_another_field() {
 }
 
 #[test]
-fn environments_of_one_name_are_told_apart_by_kind_and_namespace() {
+fn environments_of_one_name_differ_by_kind_and_namespace() {
     let pool = |namespace: &'static str| {
         workspace(move |object| {
             object["kind"] = json!("StockPool");

@@ -1,4 +1,4 @@
-//! `--check`: environments composed with the old and with the new Settings.
+//! `--check`: composes environments with the old and with the new Settings.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use paved_render::Rejected;
 use paved_render::composed::{self, Slots};
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Subject, kind, step};
+use paved_render::subject::{Subject, kind, pipeline_step};
 
 use crate::Console;
-use crate::changes;
 use crate::cli::Platform;
+use crate::diff;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs, shown};
-use crate::paint::{BOLD, YELLOW};
 use crate::prepare::{self, Sources};
+use crate::style::{BOLD, YELLOW};
 
-/// Shows for every environment what the new Settings would change in it; one that they do not
-/// compose is a failure.
+/// Shows the effect of the new Settings on every environment. An environment that cannot be
+/// composed is a failure.
 pub(super) fn run(
     args: &Platform,
     inputs: &Inputs,
@@ -49,7 +49,7 @@ fn environments(
         for document in inputs.read(path, console)? {
             match kind::find(&document.value) {
                 Ok(_) => environments.push(document),
-                Err(_) if step::is_settings(&document.value) => {}
+                Err(_) if pipeline_step::is_settings(&document.value) => {}
                 Err(why) => writeln!(console.err, "note: {} is skipped: {why}", document.title())?,
             }
         }
@@ -60,7 +60,7 @@ fn environments(
     Ok(environments)
 }
 
-/// An environment, before and after.
+/// An environment to compose with two Settings.
 struct Change<'a> {
     document: &'a Document,
     seen: &'a Observed,
@@ -82,7 +82,7 @@ impl Change<'_> {
             }
             Err(other) => return Err(other),
         };
-        let told = changes::compare(&before, &after)?;
+        let told = diff::compare(&before, &after)?;
         match told {
             None => writeln!(console.out, "{BOLD}{title}{BOLD:#}: nothing changes")?,
             Some(told) => writeln!(console.out, "{BOLD}{title}{BOLD:#}: {told}")?,
@@ -90,8 +90,8 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// File, kind and name, and what is composed with these Settings: of what is there, or if
-    /// nothing is, sooner or later.
+    /// File, kind and name, and the resources with these Settings. Without observed resources,
+    /// these are all resources up to the ready state.
     fn composed(
         &self,
         settings: Option<&Path>,
@@ -111,11 +111,12 @@ impl Change<'_> {
     }
 }
 
-/// The resources that are composed now; if none exists yet, those that are composed later as well.
+/// The currently composed resources. If no resource exists yet, also the resources that are
+/// composed later.
 fn all_slots(subject: &mut Subject, now: Timestamp) -> Result<Slots, Rejected> {
     let mut slots = composed::slots(subject, now)?;
     if subject.world.resources().is_empty() {
-        // Much waits for others to be ready.
+        // Many resources wait until others are ready.
         composed::settle(subject, now)?;
         for (slot, resource) in composed::slots(subject, now)? {
             slots.entry(slot).or_insert(resource);

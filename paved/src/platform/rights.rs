@@ -10,8 +10,8 @@ use crate::Console;
 use crate::cli::Platform;
 use crate::failure::Failure;
 
-/// Prints the files of the clouds as one stream of documents, or writes them. Without a cloud, all
-/// clouds are meant.
+/// Prints the files of the clouds as one stream of documents, or writes them. Without a given
+/// cloud, handles all clouds.
 pub(super) fn run(
     args: &Platform,
     chosen: &[Cloud],

@@ -1,4 +1,4 @@
-//! The files that have the Settings of an environment.
+//! Finds the Settings of an environment in files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use function_paved_road::apis::{self, Flavour};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use paved_render::subject::kind::{self, Target};
-use paved_render::subject::step::{CONFIG, CONFIG_VERSION, Step};
+use paved_render::subject::pipeline_step::{CONFIG, CONFIG_VERSION, Step};
 use serde_json::{Value, json};
 
 use super::sources::Sources;
@@ -15,8 +15,9 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 
-/// Finds the Settings: `--settings`, else those in the file itself laid over those of
-/// `--composition`, else of a composition.yaml beside the file, else of the built-in Composition.
+/// Finds the Settings: `--settings`, or else the Settings in the file, merged over a Composition.
+/// The Composition is `--composition`, a composition.yaml beside the file, or the built-in
+/// Composition.
 pub(crate) fn find(
     target: &Target,
     file: &Path,
@@ -39,7 +40,7 @@ pub(crate) fn find(
         take(&mut step, settings, path, sources.composition.as_deref())?;
     } else {
         if built_in_only && own.iter().any(|settings| settings["kind"] == KIND) {
-            // The file says what counts: there is no EnvironmentConfig to look for.
+            // The file has the Settings, so there is no EnvironmentConfig to find.
             step.input.as_object_mut().and_then(|input| input.remove("settingsFrom"));
         }
         for settings in own {
@@ -49,7 +50,8 @@ pub(crate) fn find(
     Ok(step)
 }
 
-/// Puts what `--settings` names in place of the input, or where the input looks for it.
+/// Replaces the input with a Settings document, or adds an EnvironmentConfig and refers to it in
+/// the input.
 fn take(
     step: &mut Step,
     settings: Value,
@@ -84,8 +86,8 @@ fn take(
     Ok(())
 }
 
-/// Lays Settings that stand in the same file over the input; an EnvironmentConfig goes where the
-/// input looks for it.
+/// Merges Settings from the same file over the input. An EnvironmentConfig is added instead, as for
+/// `--settings`.
 fn lay_over(step: &mut Step, settings: &Value, file: &Path) -> Result<(), Failure> {
     match (&mut step.input, settings) {
         (Value::Object(input), Value::Object(settings))
@@ -98,8 +100,9 @@ fn lay_over(step: &mut Step, settings: &Value, file: &Path) -> Result<(), Failur
     }
 }
 
-/// The flavour of a kind that the document leaves open, by the Composition that is given or stands
-/// beside the file: that one composes the document's own kind where there are no claims.
+/// The flavour of a document that its kind does not determine. The given Composition, or the
+/// Composition beside the file, determines it. Only in the namespaced API does a Composition
+/// compose the document's own kind.
 pub(crate) fn flavour(
     document: &Value,
     file: &Path,
@@ -133,13 +136,9 @@ fn named(
         .find(|document| composed_type(document).as_deref() == Some(&wanted))
         .map(|found| found.value)
         .ok_or_else(|| {
-            let has = if has.is_empty() {
-                "no Composition".to_owned()
-            } else {
-                format!("those of {}", has.join(", "))
-            };
+            let found = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
             Failure::Usage(format!(
-                "{} has no Composition of {wanted}; it has {has}",
+                "{}: found Compositions of {found}; allowed: a Composition of {wanted}",
                 path.display()
             ))
         })
@@ -165,7 +164,7 @@ fn neighbour(file: &Path) -> Option<PathBuf> {
     (file != Path::new("-") && path.is_file()).then_some(path)
 }
 
-/// apiVersion and kind that a Composition composes.
+/// The apiVersion and kind that a Composition composes.
 fn composed_type(document: &Document) -> Option<String> {
     let reference = &document.value["spec"]["compositeTypeRef"];
     let composes = document.value["kind"] == "Composition";

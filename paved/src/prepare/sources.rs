@@ -17,7 +17,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The files that the flags name. Reads none of them.
+    /// The files that the flags name. They are not read yet.
     pub(crate) fn from_flags(flags: &cli::Sources) -> Self {
         let cli::Sources { settings, composition } = flags.clone();
         Self { settings, composition, inputs: Inputs::default() }

@@ -1,4 +1,4 @@
-//! Documents that can be piped: what `crossplane composition render -x` prints.
+//! Documents for pipes, as `crossplane composition render -x` prints them.
 
 use serde_json::Value;
 use simulator::core::Rendered;
@@ -15,7 +15,7 @@ pub(crate) fn select(rendered: &Rendered, args: &Preview) -> Vec<Value> {
     rendered.documents().filter(wanted).cloned().collect()
 }
 
-/// Prints documents as YAML, or as one List in JSON; a tree has been printed before.
+/// Prints documents as YAML, or as one List in JSON. A tree was already printed.
 pub(crate) fn print(
     printed: &[Value],
     format: Format,

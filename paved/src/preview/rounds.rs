@@ -1,4 +1,4 @@
-//! `--until-ready`: core and simulated providers take turns until the environment is ready.
+//! `--until-ready`: Crossplane and providers are simulated in turns until the environment is ready.
 
 use std::io;
 
@@ -14,17 +14,17 @@ use super::{documents, tree};
 use crate::Console;
 use crate::cli::{Format, Preview};
 use crate::failure::Failure;
-use crate::paint::harmless_name;
 use crate::prepare;
+use crate::style::harmless_name;
 
 /// More rounds than any environment needs.
 const LIMIT: usize = 200;
 
-/// The time between two rounds, as conditions show it.
+/// The time between two rounds, for the conditions.
 const ROUND: SignedDuration = SignedDuration::from_secs(30);
 
-/// Runs rounds until the XR is ready, and gives what a render of the last one prints. An
-/// environment of which nothing changes any more, and which is not ready, is a failure.
+/// Runs rounds until the XR is ready, and returns the documents of the last round. It is a failure
+/// if the resources stop changing before the XR is ready.
 pub(crate) fn run(
     subject: &mut Subject,
     args: &Preview,
@@ -73,7 +73,7 @@ pub(crate) fn run(
     Err(stuck(subject))
 }
 
-/// Whether `--fail` names slots that there are.
+/// Checks that `--fail` names existing slots.
 fn known_slots(args: &Preview, shown: &Rendered) -> Result<(), Failure> {
     let lines = shown.composite["status"]["resources"].as_array();
     let slots: Vec<&str> =
@@ -87,7 +87,7 @@ fn known_slots(args: &Preview, shown: &Rendered) -> Result<(), Failure> {
     }
 }
 
-/// What the next round could see otherwise than this one: everything but the times of conditions.
+/// The state of all objects that can affect the next round. Times of conditions cannot.
 fn memory(world: &World) -> Vec<Value> {
     std::iter::once(world.composite())
         .chain(world.resources().values())
@@ -119,16 +119,16 @@ fn stuck(subject: &Subject) -> Failure {
     }
 }
 
-/// A round, to be told.
+/// A round to print.
 struct Round<'a> {
     number: usize,
     applied: &'a Applied,
-    /// What the providers answered before it.
+    /// The providers' answers before this round.
     answered: &'a [Change],
 }
 
 impl Round<'_> {
-    /// A tree, or plain lines beside the documents that come at the end.
+    /// Prints a tree, or plain lines on standard error beside the documents.
     fn print(
         &self,
         subject: &Subject,

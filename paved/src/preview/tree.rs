@@ -1,4 +1,4 @@
-//! A line per resource, for people. Secrets never stand in it.
+//! A tree with one line for each resource. It never contains a secret.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,9 +12,9 @@ use paved_render::subject::Subject;
 use serde_json::Value;
 use simulator::core::Rendered;
 
-use crate::paint::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
+use crate::style::{self, BOLD, DIM, Mark, YELLOW, harmless_name, one_line, style_of};
 
-/// Prints the composite, a line per resource, its status and the function's results.
+/// Prints the composite, a line for each resource, the status and the function's results.
 pub(crate) fn print(
     subject: &Subject,
     rendered: &Rendered,
@@ -22,14 +22,15 @@ pub(crate) fn print(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     head(subject, &rendered.composite, out)?;
-    let leaves: Vec<paint::Leaf> =
+    let leaves: Vec<style::Leaf> =
         leaves(rendered, response).into_iter().map(Leaf::drawn).collect();
-    paint::tree(&leaves, out)?;
+    style::tree(&leaves, out)?;
     status(&rendered.composite, out)?;
     results(response, out)
 }
 
-/// Kind, name, claim, phase and progress; below it the one sentence that the claim's owner reads.
+/// Prints kind, name, claim, phase and progress. The line below is our condition's message for the
+/// claim's owner.
 fn head(subject: &Subject, composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let text = |value: &Value| harmless_name(value.as_str().unwrap_or_default());
     let (kind, name) = (text(&composite["kind"]), text(&composite["metadata"]["name"]));
@@ -69,13 +70,13 @@ struct Leaf {
 }
 
 impl Leaf {
-    fn drawn(self) -> paint::Leaf {
+    fn drawn(self) -> style::Leaf {
         let mark = match (self.failed, self.ready) {
             (true, _) => Mark::Bad,
             (false, true) => Mark::Good,
             (false, false) => Mark::Busy,
         };
-        paint::Leaf {
+        style::Leaf {
             mark,
             cells: vec![self.slot, self.kind, self.name],
             note: one_line(&self.message),
@@ -83,8 +84,8 @@ impl Leaf {
     }
 }
 
-/// A leaf per slot: what is applied, and what the function's status says of it or of what is still
-/// to come.
+/// One line for each slot, from the applied resources and from the function's status. The status
+/// also has resources that are not applied yet.
 fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut leaves = BTreeMap::new();
@@ -110,7 +111,7 @@ fn leaves(rendered: &Rendered, response: &RunFunctionResponse) -> Vec<Leaf> {
             failed,
             message: String::new(),
         });
-        // Of a wrapper people want to know what it wraps.
+        // The status shows the kind inside a wrapper, which is more useful to users.
         (leaf.kind, leaf.message, leaf.failed) = (kind, text(&line["message"]), failed);
     }
     leaves.into_values().collect()
@@ -121,7 +122,7 @@ fn desired_ready(response: &RunFunctionResponse, slot: &str) -> bool {
     desired.is_some_and(|resource| resource.ready() == function_sdk_rust::proto::v1::Ready::True)
 }
 
-/// The price and the end of the environment, and the API's own status fields.
+/// Prints the price, the end and the API's status fields of an environment.
 fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     let status = &composite["status"];
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -142,7 +143,7 @@ fn status(composite: &Value, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the function wants known; our condition's sentence stands at the top already.
+/// Prints the function's results. The message of our condition is already at the top.
 pub(crate) fn results(response: &RunFunctionResponse, out: &mut dyn Write) -> io::Result<()> {
     let ours = response.conditions.iter().find(|condition| condition.r#type == CONDITION);
     let sentence = ours.and_then(|condition| condition.message.as_deref());

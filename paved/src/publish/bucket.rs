@@ -9,32 +9,32 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use md5::{Digest, Md5};
 
-use super::account::Account;
+use super::credentials::Account;
+use super::error::{answered, explain, failed};
 use super::headers::Headers;
-use super::parts::Sum;
+use super::multipart::Sum;
 use super::service::{Answer, Record, Service, element};
 use super::shown;
-use super::trouble::{answered, explain, failed};
 use crate::failure::Failure;
 
-/// An older upload in parts was given up. Until it is aborted, its parts are stored and billed.
+/// The age of an abandoned multipart upload. Its parts are stored and billed until it is aborted.
 const GIVEN_UP: SignedDuration = SignedDuration::from_hours(24);
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// A bucket, in the caller's hands.
+/// A bucket, with the caller's credentials.
 pub(super) struct Bucket {
     service: Service,
     name: String,
 }
 
-/// An object that is there.
+/// An object in the bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stored {
     /// In bytes.
     pub(super) size: u64,
     pub(super) etag: String,
-    /// When it was written, in seconds.
+    /// The Unix time of the last write, in seconds.
     pub(super) written: i64,
 }
 
@@ -86,7 +86,7 @@ impl Bucket {
         }
     }
 
-    /// Uploads a file in one.
+    /// Uploads a file in one request.
     pub(super) async fn put(
         &self,
         key: &str,
@@ -100,7 +100,7 @@ impl Bucket {
         self.send("PUT", &path(key), &headers, body, &act).await.map(drop)
     }
 
-    /// Begins an upload in parts; gives its id.
+    /// Begins a multipart upload, and returns its ID.
     pub(super) async fn begin(&self, key: &str, headers: &Headers) -> Result<String, Failure> {
         let act = self.act("upload", key);
         let target = format!("{}?uploads", path(key));
@@ -109,7 +109,7 @@ impl Bucket {
         id.ok_or_else(|| failed(&act, "the server gave the upload no id"))
     }
 
-    /// Uploads a part; gives its `ETag`.
+    /// Uploads a part, and returns its `ETag`.
     pub(super) async fn part(
         &self,
         key: &str,
@@ -124,7 +124,7 @@ impl Bucket {
         sent.etag.ok_or_else(|| failed(&act, "the server gave the part no ETag"))
     }
 
-    /// Makes an object of the parts with these `ETag`s, which are in their order.
+    /// Completes a multipart upload. The `ETag`s are in the order of the parts.
     pub(super) async fn complete(
         &self,
         key: &str,
@@ -145,13 +145,14 @@ impl Bucket {
         sent.record("CompleteMultipartUploadResult", &act).map(drop)
     }
 
-    /// Gives up an upload in parts. The caller reports the failure before it, not a failure here.
+    /// Aborts a multipart upload. The caller reports its own failure, and ignores a failure here.
     pub(super) async fn abort(&self, key: &str, upload: &str) {
         let target = format!("{}?uploadId={}", path(key), encoded(upload));
         _ = self.service.send("DELETE", &target, &[], "").await;
     }
 
-    /// Aborts uploads that killed runs have left: one page of them, if the caller may.
+    /// Aborts uploads of killed runs, if the caller may do so. Considers only the first page of the
+    /// list.
     pub(super) async fn clean_up(&self) {
         let listed = self.service.send("GET", "/?uploads", &[], "").await;
         for upload in listed.map(|listed| listed.records("Upload")).unwrap_or_default() {
@@ -166,9 +167,9 @@ impl Bucket {
 
     /// Deletes objects.
     pub(super) async fn delete(&self, keys: &[String]) -> Result<(), Failure> {
-        /// S3 takes that many at once.
-        const AT_ONCE: usize = 1000;
-        for some in keys.chunks(AT_ONCE) {
+        /// The maximum number of objects in one request to S3.
+        const BATCH_SIZE: usize = 1000;
+        for some in keys.chunks(BATCH_SIZE) {
             let act = self.act("delete", some.first().map_or("", String::as_str));
             let object = |key: &String| format!("<Object>{}</Object>", element("Key", key));
             let objects: String = some.iter().map(object).collect();
@@ -221,14 +222,14 @@ fn xml() -> (&'static str, String) {
     ("content-type", "application/xml".to_owned())
 }
 
-/// The checksum that every server with S3's protocol knows. Some know none of the newer checksums.
+/// The only checksum that every S3-compatible server supports.
 fn content_md5(sum: Sum) -> (&'static str, String) {
     ("content-md5", BASE64_STANDARD.encode(sum))
 }
 
-/// A key as a list of objects encodes it for a URL.
+/// Decodes a key from a bucket's list.
 fn decoded(key: &str) -> String {
-    // `&` and `=` are encoded: there is one pair.
+    // `&` and `=` are encoded, so there is exactly one pair.
     url::form_urlencoded::parse(key.as_bytes())
         .map(|(key, _)| key.into_owned())
         .next()

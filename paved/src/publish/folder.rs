@@ -1,7 +1,7 @@
-//! The folder with the site: what is in it, and nothing outside of it.
+//! The files in the site's folder, and only these.
 //!
-//! Every file is opened beneath the folder, by the operating system's own means where it has them:
-//! neither a link nor a name leads out, also not one that is put there while we look.
+//! Every file is opened beneath the folder, by means of the operating system if available. Neither
+//! links nor names can leave the folder, even if they change during the run.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,45 +11,45 @@ use std::path::{Component, Path};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType};
 
-use super::{parts, shown};
+use super::{multipart, shown};
 use crate::Console;
 use crate::failure::Failure;
 
-/// The only hidden folder that a site has (RFC 8615).
+/// The only hidden folder that belongs to a site (RFC 8615).
 const WELL_KNOWN: &str = ".well-known";
 
 /// Why a link is rejected although the file is inside the folder.
 const LINK_TO_HIDDEN: &str = "is a link to a hidden file, which paved does not publish";
 
-/// The longest key, in bytes, that S3 takes.
+/// S3's maximum length of a key, in bytes.
 const LONGEST_KEY: usize = 1024;
 
-/// A folder, as it was when it was opened.
+/// A folder at the time when it was opened.
 pub(super) struct Folder {
     root: Dir,
     pub(super) files: Vec<File>,
-    /// Hidden files and folders, which are no part of a site.
+    /// Hidden files and folders, which are not published.
     hidden: Vec<String>,
 }
 
 /// A file of the site.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct File {
-    /// Its path in the folder, with slashes: its key in the bucket.
+    /// The path in the folder, with slashes. It is also the key in the bucket.
     pub(super) key: String,
     /// In bytes.
     pub(super) size: u64,
 }
 
 impl File {
-    /// What it means that it cannot be read.
+    /// The failure for a file that cannot be read.
     pub(super) fn unreadable(&self, error: &io::Error) -> Failure {
         Failure::Usage(format!("{}: cannot be read: {error}", shown(&self.key)))
     }
 }
 
 impl Folder {
-    /// Looks at everything in a folder. Whatever cannot be published is told at once.
+    /// Reads the names and sizes of all files. Reports all files that cannot be published at once.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let named = shown_path(path);
         let root = Dir::open_ambient_dir(path, ambient_authority()).map_err(|error| {
@@ -69,9 +69,9 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens one of its files.
+    /// Opens one of the files.
     pub(super) fn read(&self, key: &str) -> io::Result<fs::File> {
-        // A link could have been put there, or changed, since the folder was listed.
+        // A link may have been added or changed since the folder was listed.
         let path = self.root.canonicalize(key)?;
         if has_hidden(&path) {
             return Err(io::Error::other(LINK_TO_HIDDEN));
@@ -79,12 +79,12 @@ impl Folder {
         Ok(self.root.open(path)?.into_std())
     }
 
-    /// Whether a site begins here.
+    /// Whether the folder has the start page of a site.
     pub(super) fn has_start(&self) -> bool {
         self.files.binary_search_by(|file| file.key.as_str().cmp("index.html")).is_ok()
     }
 
-    /// What is left out, and what is missing.
+    /// Prints notes about skipped files and a missing start page.
     pub(super) fn notes(&self, console: &mut Console<'_>) -> io::Result<()> {
         if !self.hidden.is_empty() {
             let names = self.hidden.join(", ");
@@ -147,20 +147,20 @@ impl Folder {
             return Err("is not a file or folder".to_owned());
         }
         let size = metadata.len();
-        if size > parts::LARGEST {
-            return Err(format!("has {size} bytes; allowed: at most {}", parts::LARGEST));
+        if size > multipart::LARGEST {
+            return Err(format!("has {size} bytes; allowed: at most {}", multipart::LARGEST));
         }
         self.files.push(File { key: key(path)?, size });
         Ok(())
     }
 }
 
-/// Whether files of that name, or in folders of that name, are left out.
+/// Whether a file or folder with that name is skipped.
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") && name != WELL_KNOWN
 }
 
-/// Whether a path in the folder leads through something hidden.
+/// Whether a path in the folder contains a hidden name.
 fn has_hidden(path: &Path) -> bool {
     path.components().any(|part| matches!(part, Component::Normal(name) if is_hidden(name)))
 }
@@ -169,7 +169,7 @@ fn shown_path(path: &Path) -> String {
     shown(&path.display().to_string())
 }
 
-/// The key of a file: its path with slashes, as it stands in a URL's path.
+/// The key of a file: its path with slashes, as in a URL's path.
 fn key(path: &Path) -> Result<String, String> {
     let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
     let key = names.ok_or("its name is not UTF-8. Rename the file")?.join("/");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leads_out_of_the_folder() {
+    fn links_out_of_the_folder_are_rejected() {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("secret"), "x").unwrap();
         let site = site();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_put_there_later_is_not_followed_either() {
+    fn link_created_later_is_not_followed() {
         let site = site();
         let folder = Folder::open(site.path()).unwrap();
         fs::remove_file(site.path().join("index.html")).unwrap();

@@ -4,28 +4,29 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::hashes::Hashes;
+use super::fingerprint::Fingerprints;
 use crate::failure::Failure;
 
-/// Kept for a year, without another request: the name changes with the content.
+/// Browsers cache the file for a year without another request, because the name changes with the
+/// content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// Kept, and requested again each time: an unchanged file is not sent again.
+/// Browsers revalidate the cached file each time, and an unchanged file is not sent again.
 const REVALIDATED: &str = "no-cache";
 
-/// Worker scripts and manifests that name pages. They come after the pages.
+/// Worker scripts and manifests that refer to pages. They are uploaded after the pages.
 const WORKERS: [&str; 4] = ["sw.js", "service-worker.js", "ngsw-worker.js", "ngsw.json"];
 
-/// The turn of an upload: named files come before the files that name them.
+/// The turn of an upload. A file is uploaded before the files that refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
-    /// The name has a hash: no browser has the file yet, and no page misses it.
+    /// The name has a hash. No browser has cached the file yet, and no published page refers to it.
     Asset,
-    /// Styles, pictures, and scripts that name assets.
+    /// Styles, pictures, and scripts that refer to assets.
     Other,
     /// HTML.
     Page,
-    /// A worker that keeps pages.
+    /// A worker that caches pages.
     Worker,
 }
 
@@ -40,19 +41,19 @@ pub(super) struct Headers {
     pub(super) cache_control: &'static str,
 }
 
-/// Which files never change under one name.
+/// Rules for files that never change under one name.
 pub(super) struct Rules {
     immutable: GlobSet,
     revalidate: GlobSet,
-    hashes: Hashes,
+    hashes: Fingerprints,
 }
 
 impl Rules {
-    /// The caller's rules win over the name. Of two rules, the shorter lifetime wins.
+    /// The caller's rules override the name. Of two rules, the shorter lifetime wins.
     pub(super) fn new(
         immutable: &[Glob],
         revalidate: &[Glob],
-        hashes: Hashes,
+        hashes: Fingerprints,
     ) -> Result<Self, Failure> {
         let (immutable, revalidate) =
             (set("--immutable", immutable)?, set("--revalidate", revalidate)?);
@@ -102,7 +103,7 @@ fn is_page(key: &str) -> bool {
     ["html", "htm", "xhtml"].iter().any(|page| extension.eq_ignore_ascii_case(page))
 }
 
-/// Text is UTF-8. An unknown type is bytes.
+/// Text is UTF-8. A file of unknown type is served as bytes.
 fn content_type(key: &str) -> String {
     let name = key.rsplit('/').next().unwrap_or(key);
     let kind = match name.rsplit_once('.').map(|(_, end)| end) {
@@ -123,7 +124,7 @@ mod tests {
     fn rules(immutable: &[&str], revalidate: &[&str]) -> Rules {
         let globs =
             |all: &[&str]| all.iter().map(|one| Glob::new(one).unwrap()).collect::<Vec<_>>();
-        Rules::new(&globs(immutable), &globs(revalidate), Hashes::default()).unwrap()
+        Rules::new(&globs(immutable), &globs(revalidate), Fingerprints::default()).unwrap()
     }
 
     #[test]
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caller_knows_better_than_the_names() {
+    fn listed_hashed_files_override_name_detection() {
         let rules = rules(&["assets/**", "fonts/*.woff2"], &["assets/old/**", "*1a2b3c4d*"]);
         for (key, turn) in [
             ("assets/a/plain.js", Turn::Asset),

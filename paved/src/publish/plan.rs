@@ -1,4 +1,4 @@
-//! What is to be done: the folder held against the bucket.
+//! Compares the folder with the bucket, and plans the uploads and deletions.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +9,41 @@ use tokio::task::spawn_blocking;
 use super::bucket::Stored;
 use super::folder::{File, Folder};
 use super::headers::{Headers, Rules, Turn};
-use super::parts;
+use super::multipart;
 use super::{Site, shown};
 use crate::Console;
 use crate::cli::Publish;
 use crate::failure::Failure;
-use crate::paint::{BOLD, DIM, harmless};
+use crate::style::{BOLD, DIM, harmless};
 
-/// How many files are read at once to compare them.
-const AT_ONCE: usize = 8;
+/// The number of files that are read at once for the comparison.
+const CONCURRENCY: usize = 8;
 
-/// What is to be done.
+/// The planned uploads and deletions.
 pub(super) struct Plan {
-    /// What is uploaded, in turns.
+    /// The files to upload, by turn.
     pub(super) turns: Vec<Vec<Upload>>,
     pub(super) unchanged: usize,
-    /// What the bucket has and the folder has not, where it is to be deleted.
+    /// The objects that the folder does not have, if they are deleted.
     pub(super) stale: Vec<String>,
-    /// The same, where it is left.
+    /// The number of such objects, if they are not deleted.
     left: usize,
     delete: bool,
-    /// When the newest object was written that the bucket had before, in seconds.
+    /// The time of the newest object before the upload, in seconds.
     pub(super) newest: i64,
 }
 
-/// A file that is uploaded.
+/// A file to upload.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
     pub(super) file: File,
     pub(super) headers: Headers,
-    /// Whether the bucket is known to have had another under its key.
+    /// Whether the bucket is known to have another object with this key.
     replaces: bool,
 }
 
 impl Plan {
-    /// Compares; what has another size is not read for it.
+    /// Compares the files with the objects. A file of another size is not read.
     pub(super) async fn new(
         folder: &Folder,
         rules: &Rules,
@@ -54,7 +54,7 @@ impl Plan {
             let there = stored.get(&file.key).filter(|_| !args.all);
             async move { Ok::<_, Failure>((file, is_same(folder, file, there).await?)) }
         });
-        let compared: Vec<(&File, bool)> = compared.buffered(AT_ONCE).try_collect().await?;
+        let compared: Vec<(&File, bool)> = compared.buffered(CONCURRENCY).try_collect().await?;
         let changed = compared.iter().filter(|(_, same)| !same).map(|(file, _)| *file);
         let mut turns = vec![Vec::new(); Turn::ALL.len()];
         for file in changed {
@@ -77,17 +77,17 @@ impl Plan {
         self.turns.iter().flatten()
     }
 
-    /// How many files are uploaded.
+    /// The number of files to upload.
     pub(super) fn uploads(&self) -> usize {
         self.all().count()
     }
 
-    /// And of how many bytes.
+    /// The total size of the uploads, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.all().map(|upload| upload.file.size).sum()
     }
 
-    /// What looks like a mistake.
+    /// Warns about changed files that browsers cache.
     pub(super) fn notes(&self, console: &mut Console<'_>) -> std::io::Result<()> {
         const SHOWN: usize = 3;
         let odd: Vec<&str> = self.turns[Turn::Asset as usize]
@@ -111,7 +111,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Every step, for a dry run.
+    /// Prints every step, for a dry run.
     pub(super) fn print(&self, console: &mut Console<'_>) -> Result<(), Failure> {
         for Upload { file, headers, .. } in self.all() {
             let (size, key) = (HumanBytes(file.size).to_string(), shown(&file.key));
@@ -128,7 +128,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The last word.
+    /// Prints the result.
     pub(super) fn summary(&self, site: &Site, console: &mut Console<'_>) -> Result<(), Failure> {
         let counts = self.counts(["uploaded", "deleted"]);
         writeln!(console.out, "{BOLD}{}{BOLD:#}: {counts}", site.environment)?;
@@ -150,12 +150,13 @@ impl Plan {
     }
 }
 
-/// Whether the bucket has this very file.
+/// Whether the bucket has a file with the same content.
 async fn is_same(folder: &Folder, file: &File, there: Option<&Stored>) -> Result<bool, Failure> {
     let Some(there) = there.filter(|there| there.size == file.size) else { return Ok(false) };
     let (opened, size) =
         (folder.read(&file.key).map_err(|error| file.unreadable(&error))?, file.size);
-    let sum =
-        spawn_blocking(move || parts::etag(&opened, size)).await.map_err(std::io::Error::other)?;
+    let sum = spawn_blocking(move || multipart::etag(&opened, size))
+        .await
+        .map_err(std::io::Error::other)?;
     Ok(sum.map_err(|error| file.unreadable(&error))? == there.etag)
 }

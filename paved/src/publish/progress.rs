@@ -1,4 +1,4 @@
-//! How far the upload is: a bar on a terminal, a line now and then elsewhere.
+//! The progress of the upload: a bar on a terminal, or otherwise a line at intervals.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 
 use crate::Console;
 
-/// After that long a pipeline is told how far it is.
+/// The time between two lines without a terminal.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// What is uploaded so far.
+/// The number of uploaded files and bytes.
 #[derive(Default)]
 pub(super) struct Done {
     files: AtomicU64,
@@ -29,7 +29,7 @@ impl Done {
     }
 }
 
-/// What is shown of it.
+/// The display of the progress.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     files: usize,
@@ -38,7 +38,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// How often it is looked at.
+    /// The interval between two updates.
     pub(super) const TICK: Duration = Duration::from_millis(100);
 
     pub(super) fn new(files: usize, bytes: u64, console: &Console<'_>) -> Self {
@@ -49,7 +49,7 @@ impl Progress {
         Self { bar, files, bytes, spoke: Instant::now() }
     }
 
-    /// Shows how far it is.
+    /// Shows the current progress.
     pub(super) fn show(&mut self, done: &Done, console: &mut Console<'_>) -> io::Result<()> {
         let (files, bytes) =
             (done.files.load(Ordering::Relaxed), done.bytes.load(Ordering::Relaxed));
@@ -73,7 +73,7 @@ impl Progress {
         console.out.flush()
     }
 
-    /// Leaves the terminal to what comes next.
+    /// Clears the bar for later output.
     pub(super) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -81,7 +81,7 @@ impl Progress {
     }
 }
 
-/// The template is this program's own: that it is one is tested.
+/// A test checks that the template is valid.
 fn style() -> ProgressStyle {
     ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_has_a_style_of_its_own() {
+    fn bar_has_its_own_style() {
         assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
     }
 }

@@ -38,7 +38,7 @@ use aws_smithy_xml::encode::XmlWriter;
 use aws_types::SigningName;
 use aws_types::region::SigningRegion;
 
-use super::trouble::failed;
+use super::error::failed;
 use crate::failure::Failure;
 
 /// A service at its endpoint.
@@ -80,7 +80,7 @@ impl CreateUnhandledError for Refused {
 }
 
 impl Service {
-    /// The service that signatures call `name`, for example `s3`. Its requests are signed for
+    /// Creates the service with `name` in signatures, for example `s3`. Its requests are signed for
     /// `region`.
     pub(super) fn new(
         config: &SdkConfig,
@@ -215,7 +215,8 @@ impl Answer {
         records
     }
 
-    /// The one element with that name. Fails if the answer lacks it, as the answer of a proxy does.
+    /// The only element with that name. Fails if the answer does not have it, for example because a
+    /// proxy answered.
     pub(super) fn record(&self, name: &str, act: &str) -> Result<Record, Failure> {
         let record = self.records(name).into_iter().next();
         record
@@ -223,7 +224,7 @@ impl Answer {
     }
 }
 
-/// The texts of an element's children. An element without a text of its own is left out.
+/// The texts of an element's children. A child without its own text is skipped.
 fn texts(mut element: ScopedDecoder<'_, '_>) -> Record {
     let mut texts = Record::new();
     while let Some(mut child) = element.next_tag() {

@@ -1,4 +1,4 @@
-//! Uploading, many at once. What is in memory does not grow with what is uploaded.
+//! Uploads many files at once. The memory does not grow with the number or size of the files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,18 +13,18 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::bucket::Bucket;
 use super::folder::Folder;
-use super::parts::{self, Part, Sum};
+use super::multipart::{self, Part, Sum};
 use super::plan::{Plan, Upload};
 use super::progress::{Done, Progress};
 use crate::Console;
 use crate::failure::Failure;
-use crate::stop;
+use crate::signals;
 
-/// How many files and parts are uploaded at once.
-const AT_ONCE: usize = 16;
+/// The number of concurrent uploads of files and parts.
+const CONCURRENCY: usize = 16;
 
-/// Uploads what the plan says, turn after turn. On the first failure, or Ctrl-C, the rest is left,
-/// and what was begun is aborted: another run does it.
+/// Uploads the planned files, turn after turn. A failure or Ctrl-C stops the upload, and aborts
+/// unfinished multipart uploads. The next run uploads the rest.
 pub(super) async fn all(
     plan: &Plan,
     folder: &Folder,
@@ -35,7 +35,7 @@ pub(super) async fn all(
     let hands = Hands {
         folder,
         bucket,
-        slots: Semaphore::new(AT_ONCE),
+        slots: Semaphore::new(CONCURRENCY),
         done: Done::default(),
         begun: Mutex::new(BTreeMap::new()),
     };
@@ -50,19 +50,20 @@ pub(super) async fn all(
     progress.end();
     tokio::select! {
         () = hands.abort() => {}
-        // Whoever will not wait for that leaves parts, which a run of another day aborts.
-        () = stop::asked() => {}
+        // A second signal skips the abort. The parts then remain until a run on another day aborts
+        // them.
+        () = signals::asked() => {}
     }
     ended
 }
 
-/// What all uploads share.
+/// The shared state of all uploads.
 struct Hands<'a> {
     folder: &'a Folder,
     bucket: &'a Bucket,
     slots: Semaphore,
     done: Done,
-    /// Uploads in parts that have begun and are not complete: the key of each, by its id.
+    /// Unfinished multipart uploads, as key by upload ID.
     begun: Mutex<BTreeMap<String, String>>,
 }
 
@@ -75,7 +76,7 @@ impl Hands<'_> {
         console: &mut Console<'_>,
     ) -> Result<(), Failure> {
         let mut running =
-            stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(AT_ONCE);
+            stream::iter(uploads).map(|upload| self.upload(upload)).buffer_unordered(CONCURRENCY);
         let mut tick = interval(Progress::TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -86,7 +87,7 @@ impl Hands<'_> {
                 },
                 _ = tick.tick() => progress.show(&self.done, console)?,
                 () = &mut interrupt => {
-                    let told = "some files are uploaded, and no page before its assets. Run the \
+                    let told = "some files are uploaded, but no page without its assets. Run the \
                                 command again";
                     return Err(Failure::Interrupted(told.to_owned()));
                 }
@@ -98,14 +99,15 @@ impl Hands<'_> {
         let unreadable = |error: &io::Error| upload.file.unreadable(error);
         let file =
             Arc::new(self.folder.read(&upload.file.key).map_err(|error| unreadable(&error))?);
-        if parts::is_whole(upload.file.size) {
-            for part in parts::split(upload.file.size) {
+        if multipart::is_whole(upload.file.size) {
+            for part in multipart::split(upload.file.size) {
                 self.whole(upload, &file, part).await?;
             }
         } else {
             self.in_parts(upload, &file).await?;
         }
-        // What has grown since is not whole there: the next run sees it.
+        // A file that has grown meanwhile is incomplete in the bucket. The next run uploads it
+        // again.
         let now = file.metadata().map_err(|error| unreadable(&error))?.len();
         if now != upload.file.size {
             return Err(unreadable(&io::Error::other("changed during the upload")));
@@ -132,9 +134,9 @@ impl Hands<'_> {
         let key = &upload.file.key;
         let id = self.bucket.begin(key, &upload.headers).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), key.clone());
-        let sent = stream::iter(parts::split(upload.file.size))
+        let sent = stream::iter(multipart::split(upload.file.size))
             .map(|part| self.part(upload, file, part, &id));
-        let sent: Vec<String> = sent.buffered(AT_ONCE).try_collect().await?;
+        let sent: Vec<String> = sent.buffered(CONCURRENCY).try_collect().await?;
         self.bucket.complete(key, &id, &sent).await?;
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         Ok(())
@@ -158,15 +160,14 @@ impl Hands<'_> {
     async fn abort(&self) {
         let begun = std::mem::take(&mut *self.begun.lock().unwrap_or_else(PoisonError::into_inner));
         stream::iter(begun)
-            .for_each_concurrent(
-                AT_ONCE,
-                |(id, key)| async move { self.bucket.abort(&key, &id).await },
-            )
+            .for_each_concurrent(CONCURRENCY, |(id, key)| async move {
+                self.bucket.abort(&key, &id).await;
+            })
             .await;
     }
 }
 
-/// A part's checksum, made where waiting for a disk holds nobody up.
+/// A part's checksum, computed on a thread where waiting for the disk does not block other work.
 async fn sum(upload: &Upload, file: &Arc<fs::File>, part: Part) -> Result<Sum, Failure> {
     let file = Arc::clone(file);
     let sum = spawn_blocking(move || part.sum(&file)).await.map_err(io::Error::other)?;

@@ -4,22 +4,22 @@ use function_paved_road::apis::Flavour;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
-use paved_render::discreet::fatal_violation;
 use paved_render::function;
+use paved_render::redact::fatal_violation;
 use paved_render::subject::kind::Target;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::{Stored, step};
+use paved_render::subject::{Stored, pipeline_step};
 use serde_json::Value;
 
 use super::{Problem, add_failure, overlap, problem, title};
 use crate::Console;
 use crate::failure::{Failure, Grade};
 use crate::files::Source;
-use crate::paint::harmless;
 use crate::prepare::{Sources, settings};
+use crate::style::harmless;
 use crate::yaml::Located;
 
-/// A document to check, and the place of its Settings.
+/// A document to check, and its Settings.
 pub(super) struct Check<'a> {
     pub(super) index: usize,
     pub(super) source: &'a Source,
@@ -28,13 +28,13 @@ pub(super) struct Check<'a> {
     pub(super) value: &'a Value,
     pub(super) sources: &'a Sources,
     pub(super) own: &'a [Value],
-    /// Whether the Settings have errors themselves. These are reported once, and not for each
-    /// claim.
+    /// Whether the Settings have errors themselves. These errors are reported once, and not for
+    /// each claim.
     pub(super) settings_refused: bool,
 }
 
 impl Check<'_> {
-    /// All errors. The function's errors count if the schema has not reported them.
+    /// Returns all errors. The function's errors count only if the schema has not reported them.
     pub(super) fn run(
         &self,
         notes: &mut Vec<String>,
@@ -73,7 +73,7 @@ impl Check<'_> {
         Ok(refused.chain(composed.into_iter().map(graded(Grade::Composition))).collect())
     }
 
-    /// The function's errors. It does not see a document that is mostly malformed.
+    /// Returns the function's errors. The function does not see a mostly malformed document.
     fn composed(
         &self,
         stored: &Stored,
@@ -92,8 +92,8 @@ impl Check<'_> {
         }
         let mut settled = step.settled;
         if !settled || self.settings_refused {
-            // Working Settings find the other errors.
-            step.input = step::Step::example(&stored.target)?.input;
+            // Valid Settings reveal the other errors.
+            step.input = pipeline_step::Step::example(&stored.target)?.input;
         }
         let subject = stored.among(around, step, title(self.value));
         let response = match function::answer(&subject.world, &subject.step.input, Timestamp::now())
@@ -115,7 +115,7 @@ impl Check<'_> {
     }
 }
 
-/// A company may have our kinds in its own group. Without a Composition for it, this is unknown.
+/// A company may have our kinds in its own group. Only a Composition for the group can show this.
 fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>) {
     if Flavour::ALL.iter().all(|flavour| flavour.default_group() != target.group) {
         let kind = harmless(document["kind"].as_str().unwrap_or_default());
@@ -129,7 +129,7 @@ fn tell_unknown_group(target: &Target, document: &Value, notes: &mut Vec<String>
     }
 }
 
-/// One error is enough.
+/// Adds a note, but each note only once.
 fn tell(note: String, notes: &mut Vec<String>) {
     if !notes.contains(&note) {
         notes.push(note);

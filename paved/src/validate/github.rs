@@ -1,15 +1,15 @@
-//! What is wrong, as GitHub's workflow commands: each becomes an annotation at its line.
+//! Errors as GitHub's workflow commands. Each becomes an annotation at its line.
 
 use std::path::Path;
 
 use super::text::{file, notes};
-use super::{Found, Problem};
+use super::{Problem, Report};
 use crate::Console;
 use crate::failure::Failure;
-use crate::paint::harmless;
+use crate::style::harmless;
 
-/// Prints a command for each problem; what cannot be read has no place.
-pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+/// Prints a command for each error. Files that cannot be read have no position.
+pub(super) fn print(found: &Report, console: &mut Console<'_>) -> Result<(), Failure> {
     for problem in found.in_order() {
         console.out.verbatim(&format!("{}\n", command(found, problem)))?;
     }
@@ -28,7 +28,7 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
 }
 
 /// `::error file=…,line=…,col=…,endColumn=…,title=…::message`
-fn command(found: &Found, problem: &Problem) -> String {
+fn command(found: &Report, problem: &Problem) -> String {
     let source = &found.sources[problem.source];
     let bytes = &problem.spot.bytes;
     let (line, column) = (source.line(bytes.start).0, source.column(bytes.start));
@@ -43,12 +43,12 @@ fn command(found: &Found, problem: &Problem) -> String {
     )
 }
 
-/// A message as a workflow command takes it.
+/// Escapes a message for a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property's value as a workflow command takes it.
+/// Escapes a property's value for a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,16 +1,16 @@
-//! What is wrong, for other programs.
+//! Errors as JSON, for other programs.
 
 use serde_json::{Value, json};
 
 use super::text::{file, notes};
-use super::{Found, Problem, veil};
+use super::{Problem, Report, redact};
 use crate::Console;
 use crate::documents::{self, Format};
 use crate::failure::Failure;
 
 /// Prints one object: `errors` with file, line, column and the line's text, `valid`, `skipped` and
 /// `notes`.
-pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+pub(super) fn print(found: &Report, console: &mut Console<'_>) -> Result<(), Failure> {
     let named = |source: usize, document: &str| json!({"file": file(&found.sources[source]), "document": document});
     let errors: Vec<Value> =
         found.in_order().into_iter().map(|problem| error(found, problem)).collect();
@@ -23,10 +23,10 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
     documents::print(&all, Format::Json, console)
 }
 
-fn error(found: &Found, problem: &Problem) -> Value {
+fn error(found: &Report, problem: &Problem) -> Value {
     let source = &found.sources[problem.source];
     let bytes = &problem.spot.bytes;
-    let snippet = (!veil::hides(source, problem)).then(|| veil::line(source, bytes.start).2);
+    let snippet = (!redact::hides(source, problem)).then(|| redact::line(source, bytes.start).2);
     json!({
         "file": file(source),
         "line": source.line(bytes.start).0,

@@ -1,14 +1,14 @@
-//! Errors in Settings, in each place.
+//! Finds errors in Settings of all kinds of documents.
 
 use function_paved_road::apis;
 use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
-use paved_render::subject::step::{self, CONFIG, CONFIG_VERSION};
+use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
-use super::sort::Part;
+use super::classify::SettingsLocation;
 use super::{Problem, overlap, problem};
 use crate::failure::Grade;
 use crate::files::Source;
@@ -17,21 +17,26 @@ use crate::yaml::Located;
 /// Returns the Settings in a file. They apply to the claims and XRs of that file.
 pub(super) fn find_in_file(source: &Source) -> Vec<Value> {
     let values = source.documents.iter().map(|document| &document.value);
-    values.filter(|value| step::is_settings(value)).cloned().collect()
+    values.filter(|value| pipeline_step::is_settings(value)).cloned().collect()
 }
 
 /// All errors in the Settings of a document.
-pub(super) fn check(index: usize, source: &Source, document: &Located, part: Part) -> Vec<Problem> {
+pub(super) fn check(
+    index: usize,
+    source: &Source,
+    document: &Located,
+    part: SettingsLocation,
+) -> Vec<Problem> {
     let (root, body) = match part {
-        Part::Whole => (String::new(), &document.value),
-        Part::Data => ("data".to_owned(), &document.value["data"]),
-        Part::Input(step) => (
+        SettingsLocation::Whole => (String::new(), &document.value),
+        SettingsLocation::Data => ("data".to_owned(), &document.value["data"]),
+        SettingsLocation::Input(step) => (
             format!("spec.pipeline[{step}].input"),
             &document.value["spec"]["pipeline"][step]["input"],
         ),
     };
     let mut violations =
-        if matches!(part, Part::Data) { envelope(&document.value) } else { Vec::new() };
+        if matches!(part, SettingsLocation::Data) { envelope(&document.value) } else { Vec::new() };
     violations.extend(self::violations(body).into_iter().map(|violation| below(&root, violation)));
     let placed = |violation| problem(index, source, document, Grade::Composition, violation);
     violations.into_iter().map(placed).collect()
@@ -56,7 +61,7 @@ fn envelope(config: &Value) -> Vec<Violation> {
     violations
 }
 
-/// All errors in Settings: of the schema, and of the APIs beyond the schema.
+/// All errors in Settings, from the schema and from the APIs' additional checks.
 pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let Value::Object(body) = body else {
         return match body {
@@ -71,7 +76,8 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut violations = by_schema(&Value::Object(whole.clone()));
     let mut beyond: Vec<Violation> =
         apis::check_settings(whole).iter().flat_map(violations_of).collect();
-    // The function describes in words the texts that a pattern allows, and suggests a correction.
+    // For a pattern, the function has the better message: it describes the allowed texts and
+    // suggests a correction.
     let is_worse = |known: &Violation| {
         known.message.contains("allowed: a text that matches ")
             && beyond.iter().any(|better| better.path == known.path)
@@ -95,7 +101,7 @@ fn by_schema(settings: &Value) -> Vec<Violation> {
     }
 }
 
-/// An error of the function's as violations of the Settings themselves.
+/// The function's error as violations with paths in the Settings.
 fn violations_of(error: &Error) -> Vec<Violation> {
     let of_field = |field: &FieldError| {
         let path = field.path.strip_prefix("settings.").unwrap_or(&field.path);

@@ -1,23 +1,23 @@
-//! What is wrong, for people: the line in question with a mark below.
+//! Errors as text for users: the affected line with a mark below.
 
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::{Found, Problem, veil};
+use super::{Problem, Report, redact};
 use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Source, shown};
-use crate::paint::{DIM, GREEN, harmless};
+use crate::style::{DIM, GREEN, harmless};
 
-/// Columns where standard output is no terminal.
+/// The width in columns if standard output is not a terminal.
 const WIDTH: usize = 80;
 
-/// Bytes of a value that are marked: of a longer one its beginning.
-const LONGEST: usize = 50;
+/// The maximum length of a mark in bytes. Of a longer value, only the start is marked.
+const MAX_MARKED_BYTES: usize = 50;
 
-/// Prints a line for each valid document, then what was left alone, then what is wrong.
-pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Failure> {
+/// Prints a line for each valid document, then the notes, then the errors.
+pub(super) fn print(found: &Report, console: &mut Console<'_>) -> Result<(), Failure> {
     for valid in &found.valid {
         let file = file(&found.sources[valid.source]);
         writeln!(console.out, "{file}: {} is {GREEN}valid{GREEN:#}", valid.document)?;
@@ -35,29 +35,33 @@ pub(super) fn print(found: &Found, console: &mut Console<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// What people should know: what was left alone, a line for each file.
-pub(super) fn notes(found: &Found) -> Vec<String> {
+/// Notes for the user. Skipped documents have one line for each file.
+pub(super) fn notes(found: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, source) in found.sources.iter().enumerate() {
         let skipped = found.skipped.iter().filter(|skipped| skipped.source == index);
         let names: Vec<&str> = skipped.map(|skipped| skipped.document.as_str()).collect();
         if !names.is_empty() {
-            notes.push(format!("{}: skipped, not ours: {}", file(source), names.join(", ")));
+            notes.push(format!(
+                "{}: skipped, not a Paved Road kind: {}",
+                file(source),
+                names.join(", ")
+            ));
         }
     }
     notes.extend(found.notes.iter().cloned());
     notes
 }
 
-/// A file as it is shown.
+/// A file's name for messages.
 pub(super) fn file(source: &Source) -> String {
     harmless(&shown(&source.file)).replace('\n', " ")
 }
 
-/// The sentence, and the line with a mark below.
+/// The message, and the line with a mark below.
 fn group<'a>(source: &Source, problem: &Problem) -> Group<'a> {
     let title = Level::ERROR.primary_title(harmless(&problem.sentence()));
-    if veil::hides(source, problem) {
+    if redact::hides(source, problem) {
         let place = Origin::path(file(source)).line(source.line(problem.spot.bytes.start).0);
         return title.element(place.char_column(source.column(problem.spot.bytes.start)));
     }
@@ -75,9 +79,10 @@ fn marked<'a>(
     kind: AnnotationKind,
     label: Option<&'static str>,
 ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
-    let (number, line, text) = veil::line(source, bytes.start);
+    let (number, line, text) = redact::line(source, bytes.start);
     let start = bytes.start.clamp(line.start, line.end) - line.start;
-    let end = (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + LONGEST);
+    let end =
+        (bytes.end.clamp(line.start, line.end) - line.start).clamp(start, start + MAX_MARKED_BYTES);
     let annotation = kind.span(start..text.floor_char_boundary(end)).label(label);
     Snippet::source(text).line_start(number).path(file(source)).annotation(annotation)
 }

@@ -1,4 +1,5 @@
-//! What a wait shows: a live tree on a terminal, a line with the time for each change elsewhere.
+//! The output of a wait: a live tree on a terminal, or otherwise a line with the time for each
+//! change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,35 +10,36 @@ use function_paved_road::compose::ResourceStatus;
 use function_paved_road::diagnosis::Cause;
 use jiff::Timestamp;
 use paved_client::environment::{Environment, age, is_refused, spell};
-use paved_client::wait::{Goal, Seen};
+use paved_client::wait::{Goal, Watched};
 
 use crate::Console;
-use crate::live::Live;
-use crate::paint::{self, BOLD, Leaf, one_line};
+use crate::live_view::LiveView;
 use crate::show;
+use crate::style::{self, BOLD, Leaf, one_line};
 
-/// After that long without news a line says that the wait goes on: pipelines take silence for an
-/// end.
+/// After this time without changes, a line says that the wait continues. Pipelines may treat
+/// silence as an end.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// What was shown last.
+/// The output so far.
 pub(super) struct Report {
     begin: Instant,
-    /// By their places.
+    /// By index of the environment.
     shown: BTreeMap<usize, Arc<Environment>>,
     spoke: Instant,
-    live: Live,
+    live: LiveView,
 }
 
 impl Report {
     pub(super) fn new(begin: Instant) -> Self {
-        Self { begin, shown: BTreeMap::new(), spoke: begin, live: Live::default() }
+        Self { begin, shown: BTreeMap::new(), spoke: begin, live: LiveView::default() }
     }
 
-    /// Shows how everything stands: on a terminal all of it, else what in these places is news.
+    /// Shows the current state: on a terminal the whole tree, otherwise changes of these
+    /// environments.
     pub(super) fn show(
         &mut self,
-        seen: &[Seen],
+        seen: &[Watched],
         places: &BTreeSet<usize>,
         clock: Timestamp,
         now: Instant,
@@ -61,16 +63,16 @@ impl Report {
         self.say(&news, clock, now, console)
     }
 
-    /// Says something of the connection.
+    /// Prints a note about the connection.
     pub(super) fn note(&mut self, note: &str, console: &mut Console<'_>) -> io::Result<()> {
         self.live.leave();
         self.say(&[note.to_owned()], Timestamp::now(), Instant::now(), console)
     }
 
-    /// The last word.
+    /// Prints the result.
     pub(super) fn end(
         &mut self,
-        seen: &[Seen],
+        seen: &[Watched],
         goal: &Goal,
         done: bool,
         now: Instant,
@@ -81,7 +83,7 @@ impl Report {
             return Ok(());
         }
         let time = spell(now.duration_since(self.begin));
-        for Seen { environment: one, .. } in seen {
+        for Watched { environment: one, .. } in seen {
             let is = match goal {
                 Goal::Ready => "is ready".to_owned(),
                 Goal::Running => "runs".to_owned(),
@@ -117,26 +119,26 @@ impl Report {
     }
 }
 
-/// One environment as a tree, several as a line each.
-fn frame(seen: &[Seen], clock: Timestamp) -> io::Result<Vec<u8>> {
+/// One environment as a tree, or several environments as one line each.
+fn frame(seen: &[Watched], clock: Timestamp) -> io::Result<Vec<u8>> {
     let mut frame = Vec::new();
     if let [one] = seen {
         show::tree(&one.environment, clock, false, &mut frame)?;
         return Ok(frame);
     }
-    let leaf = |seen: &Seen| {
+    let leaf = |seen: &Watched| {
         let one = &seen.environment;
         let word = if seen.gone { "Gone" } else { one.word() };
         let cells =
             vec![one.title(), word.to_owned(), one.progress.clone(), age(one.created, clock)];
         Leaf { mark: one.mark(), cells, note: one_line(&one.summary(clock)) }
     };
-    paint::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
+    style::tree(&seen.iter().map(leaf).collect::<Vec<_>>(), &mut frame)?;
     Ok(frame)
 }
 
-/// What is new: a line for the whole, one for each part that changed.
-fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
+/// The changes: a line for the environment, and a line for each changed resource.
+fn lines(before: Option<&Environment>, now: &Watched) -> Vec<String> {
     let seen = &now.environment;
     let title = seen.title();
     let mut lines = Vec::new();
@@ -156,7 +158,7 @@ fn lines(before: Option<&Environment>, now: &Seen) -> Vec<String> {
     let told = |part: &ResourceStatus| (part.ready, part.reason.clone(), part.message.clone());
     for part in &seen.parts {
         let old = before.and_then(|before| before.parts.iter().find(|old| old.slot == part.slot));
-        // At first only what is not as it should be is worth a line.
+        // In the first output, a resource has a line only if it is not ready or was rejected.
         let news = match old {
             Some(old) => told(old) != told(part),
             None => before.is_some() || !part.ready || is_refused(part),
@@ -175,7 +177,7 @@ fn part_line(part: &ResourceStatus) -> String {
     let state = part.reason.as_deref().unwrap_or(if part.ready { "Ready" } else { "Pending" });
     let id = part.external_name.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
     let headline = part.cause.as_ref().map(Cause::headline);
-    // A provider's message on something that is not there yet says less than the headline.
+    // For a waiting resource, the headline says more than the provider's message.
     let is_waiting = part.cause.as_ref().is_some_and(|cause| cause.code.is_waiting());
     let message = part.message.as_deref().filter(|_| !is_waiting).map(one_line);
     let words: Vec<String> = [headline, message].into_iter().flatten().collect();
@@ -183,7 +185,7 @@ fn part_line(part: &ResourceStatus) -> String {
     format!("{} ({}{id}) {state}{words}", part.slot, part.kind)
 }
 
-/// How it stands, in one line: the phase, and the parts that are not ready.
+/// The state in one line: the phase, and the resources that are not ready.
 pub(super) fn state(seen: &Environment) -> String {
     const SHOWN: usize = 5;
     let late: Vec<&ResourceStatus> =
@@ -211,8 +213,8 @@ mod tests {
 
     use super::*;
 
-    fn seen(object: &Value) -> Seen {
-        Seen { environment: Arc::new(environment(object)), gone: false }
+    fn seen(object: &Value) -> Watched {
+        Watched { environment: Arc::new(environment(object)), gone: false }
     }
 
     fn told(states: &[Value]) -> String {
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_spec_is_told_with_its_reason() {
+    fn invalid_spec_is_reported_with_its_reason() {
         let mut object = ready();
         set(&mut object, "Provisioned", "False", "InvalidSpec", "spec.x: found y");
         assert_eq!(
@@ -270,7 +272,7 @@ mod tests {
         insta::assert_snapshot!(text, @r"
         GpuDevWorkspaceClaim team-vision/ada  Provisioning 2/3  5m
         │ instance: Quota exceeded
-        │ Choose a smaller size, delete what you no longer need, or ask the platform team for a higher quota.
+        │ Choose a smaller size, delete unused resources, or ask the platform team for a higher quota.
         │ instance (Instance): is being created
         ├─ ✓ egress    SecurityGroupEgressRule  Ready   4m30s
         ├─ ✗ instance  Instance                 Failed  4m20s  i-0abc      Quota exceeded
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_a_line_each() {
+    fn several_environments_have_a_line_each() {
         let at = "2026-01-01T10:05:00Z".parse().unwrap();
         let frame = frame(&[seen(&ready()), seen(&half_made(&creating()))], at).unwrap();
         let text = anstream::adapter::strip_str(&String::from_utf8(frame).unwrap()).to_string();

@@ -1,4 +1,4 @@
-//! The places of a document's values.
+//! The positions of a document's values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,32 +7,32 @@ use serde_json::Value;
 
 use super::Written;
 
-/// 2⁵³: from here on a double is not exactly one integer.
+/// 2⁵³: larger doubles do not identify a single integer.
 const INEXACT: u64 = 1 << 53;
 
-/// A document that knows where its values stand.
+/// A document with the positions of its values.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
     pub(crate) value: Value,
     pub(super) node: Node,
 }
 
-/// Where something stands: bytes of the file, on one line.
+/// A position: bytes of the file, on one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) bytes: Range<usize>,
-    /// Where it is used, if it stands elsewhere: an alias, or a merge.
+    /// The position of an alias or a merge that uses the value.
     pub(crate) used: Option<Range<usize>>,
 }
 
-/// A value's place, and those of what it holds.
+/// The positions of a value and of its contents.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     pub(super) spot: Spot,
     pub(super) content: Content,
 }
 
-/// What a value holds.
+/// The contents of a value.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Content {
     #[default]
@@ -49,7 +49,7 @@ pub(super) struct Field {
 }
 
 impl Node {
-    /// Notes the place where it, and all that it holds, is used by an alias.
+    /// Records the position of an alias for the value and its contents.
     pub(super) fn is_used_at(&mut self, bytes: &Range<usize>) {
         self.spot.used = Some(bytes.clone());
         match &mut self.content {
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// Where it begins: at its first name, or its first item.
+    /// The start of the value: its first name, or its first item.
     fn beginning(&self) -> &Spot {
         let first = match &self.content {
             Content::Plain => None,
@@ -92,9 +92,9 @@ impl Node {
 }
 
 impl Located {
-    /// The items of a list of objects, as kubectl takes one apart: a `List`, or a list of one kind
-    /// such as `StockPoolList`, whose items may leave out what their list says. Any other document
-    /// is one.
+    /// The items of a list of objects, as kubectl splits them. The document is a `List`, or a list
+    /// of one kind, for example `StockPoolList`. Items of the second form may omit `kind` and
+    /// `apiVersion`. Any other document is a single item.
     pub(crate) fn items(mut self) -> Vec<Self> {
         let kind = self.value["kind"].as_str().unwrap_or_default().to_owned();
         let Some(of) = kind.strip_suffix("List") else { return vec![self] };
@@ -124,8 +124,8 @@ impl Located {
         items
     }
 
-    /// Where a field stands: its value where that is plain, else its name. Of a field that is
-    /// missing, the nearest parent that is there.
+    /// The position of a field: its value if that is plain, otherwise its name. For a missing
+    /// field, it is the nearest existing parent.
     pub(crate) fn value_at(&self, path: &str) -> Spot {
         let (reached, missing) = self.reach(path);
         let is_plain =
@@ -133,20 +133,20 @@ impl Located {
         if is_plain && !missing { reached.node.spot.clone() } else { reached.named() }
     }
 
-    /// Where the name of a field stands.
+    /// The position of a field's name.
     pub(crate) fn name_at(&self, path: &str) -> Spot {
         self.reach(path).0.named()
     }
 
-    /// How the document's numbers and other plain values are written in its file.
+    /// The original spelling of the document's numbers and other plain values.
     pub(crate) fn written(&self, file: &str) -> Written {
         let mut written = Written::new();
         collect("", &self.value, &self.node, file, &mut written);
         written
     }
 
-    /// Goes down a path as far as it is there. The document itself says where a name ends: a name
-    /// may have dots in it.
+    /// Follows a path as far as it exists. The fields of the document determine the end of a name,
+    /// because a name may contain dots.
     fn reach<'a>(&'a self, path: &'a str) -> (Reached<'a>, bool) {
         let mut reached = Reached { name: None, node: &self.node };
         let mut rest = path;
@@ -191,14 +191,14 @@ fn collect(path: &str, value: &Value, node: &Node, file: &str, written: &mut Wri
     }
 }
 
-/// Where a path has led to.
+/// The end of a path.
 struct Reached<'a> {
     name: Option<&'a Spot>,
     node: &'a Node,
 }
 
 impl Reached<'_> {
-    /// Its name; an item of a list, or a document, has none, but begins somewhere.
+    /// The position of the name. List items and documents have no name, so their start is used.
     fn named(&self) -> Spot {
         self.name.unwrap_or_else(|| self.node.beginning()).clone()
     }

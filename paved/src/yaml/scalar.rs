@@ -1,23 +1,23 @@
-//! What a scalar means to kubectl: the rules of go-yaml 2, and then of Go's JSON.
+//! The meaning of scalars in kubectl: the rules of go-yaml 2, and then of Go's JSON.
 //!
-//! `tests/yaml-scalars.tsv` has what kubectl gives for each of many scalars; a test compares it
-//! with this reader, and another one with kubectl itself.
+//! `tests/yaml-scalars.tsv` has kubectl's results for many scalars. A test compares them with this
+//! reader, and another test compares them with kubectl itself.
 
 use base64::Engine;
 use serde_json::{Number, Value};
 
-/// What stands before a scalar.
+/// The tag of a scalar.
 #[derive(Clone, Copy)]
 pub(super) enum Tag<'t> {
-    /// Nothing: the text decides.
+    /// No tag. The text determines the type.
     None,
-    /// A tag of YAML's own, without `!!`.
+    /// A standard tag of YAML, without `!!`.
     Standard(&'t str),
-    /// A tag that means nothing to us.
+    /// An unknown tag.
     Custom,
 }
 
-/// What a plain text is.
+/// The type of a plain text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Plain {
     Null,
@@ -27,7 +27,7 @@ enum Plain {
     Text,
 }
 
-/// A scalar as JSON has it; or why there is no such value.
+/// A scalar as a JSON value, or the reason why it is invalid.
 pub(super) fn value(tag: Tag<'_>, text: &str) -> Result<Value, String> {
     let wanted = match tag {
         Tag::None => return json(plain(text), text),
@@ -54,7 +54,7 @@ pub(super) fn value(tag: Tag<'_>, text: &str) -> Result<Value, String> {
     }
 }
 
-/// A key as JSON has it, a text; none where there is no key like that.
+/// A key as a JSON text. `None` if the key is invalid.
 pub(super) fn key(tag: Tag<'_>, text: &str) -> Option<String> {
     if !matches!(tag, Tag::None) {
         return match value(tag, text).ok()? {
@@ -76,7 +76,7 @@ fn json(plain: Plain, text: &str) -> Result<Value, String> {
     Ok(match plain {
         Plain::Null => Value::Null,
         Plain::Bool(value) => Value::Bool(value),
-        // Kubernetes knows 64 bits with a sign; beyond them it has doubles.
+        // Kubernetes has signed integers of 64 bits. Larger integers become doubles.
         #[expect(clippy::cast_precision_loss, reason = "as Kubernetes does")]
         Plain::Integer(number) => {
             i64::try_from(number).map_or_else(|_| Value::from(number as f64), Value::from)
@@ -85,7 +85,7 @@ fn json(plain: Plain, text: &str) -> Result<Value, String> {
             let Some(double) = Number::from_f64(number) else {
                 return Err(format!("JSON has no number {text}. Put it in quotes"));
             };
-            // Go writes a whole double without a point, and an integer is what is read of that.
+            // Go writes a whole double without a point, and then reads it as an integer.
             let digits = number.to_string();
             let whole = if number.abs() < 1e21 { digits.parse::<i64>().ok() } else { None };
             whole.map_or(Value::Number(double), Value::from)
@@ -94,7 +94,7 @@ fn json(plain: Plain, text: &str) -> Result<Value, String> {
     })
 }
 
-/// What a text without quotes and tag is.
+/// The type and value of a text without quotes and tag.
 fn plain(text: &str) -> Plain {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Plain::Null,
@@ -124,7 +124,7 @@ fn plain(text: &str) -> Plain {
     }
 }
 
-/// An integer as Go's `ParseInt` and `ParseUint` read one of any base.
+/// Reads an integer in any base, as Go's `ParseInt` and `ParseUint` do.
 fn integer(text: &str) -> Option<Plain> {
     let (is_negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -141,19 +141,19 @@ fn integer(text: &str) -> Option<Plain> {
     };
     let number = magnitude(digits, base)?;
     let signed = if is_negative { -number } else { number };
-    // Beyond 64 bits without a sign there are none, and none with a plus.
+    // The maximum is an unsigned integer of 64 bits, or a signed integer after a plus.
     let is_unsigned = text.as_bytes()[0].is_ascii_digit();
     let most = if is_unsigned { i128::from(u64::MAX) } else { i128::from(i64::MAX) };
     (i128::from(i64::MIN)..=most).contains(&signed).then_some(Plain::Integer(signed))
 }
 
-/// Digits of a base, without a sign.
+/// Reads digits of a base, without a sign.
 fn magnitude(digits: &str, base: u32) -> Option<i128> {
     let are_digits = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(base));
     if are_digits { i128::from_str_radix(digits, base).ok() } else { None }
 }
 
-/// `0b` before a sign, which go-yaml allows.
+/// Reads `0b` before a sign, which go-yaml allows.
 fn binary(text: &str) -> Option<Plain> {
     let (is_negative, digits) = match text.strip_prefix("0b") {
         Some(digits) if digits.starts_with('-') => (true, &digits[1..]),
@@ -165,7 +165,8 @@ fn binary(text: &str) -> Option<Plain> {
     i64::try_from(signed).is_ok().then_some(Plain::Integer(signed))
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`; what no double can hold is a text.
+/// Reads `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`. A number that is too large for a
+/// double is a text.
 fn float(text: &str) -> Option<Plain> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
@@ -185,7 +186,7 @@ fn float(text: &str) -> Option<Plain> {
     text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Plain::Float)
 }
 
-/// Whether each underscore parts two digits.
+/// Whether each underscore is between two digits.
 fn has_good_underscores(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit =
@@ -195,7 +196,7 @@ fn has_good_underscores(text: &str) -> bool {
         .all(|at| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1)))
 }
 
-/// Go's shortest form of a float of 32 bits: keys are written so.
+/// Go's shortest form of a float of 32 bits, which is used for keys.
 fn short(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "as kubectl does")]
     let number = number as f32;

@@ -9,7 +9,7 @@ fn source(text: &str) -> Source {
     Source::parse("a.yaml".into(), false, text.to_owned())
 }
 
-/// Line, column and text of what is marked for a path of a document.
+/// Line, column and text of the mark for a path in a document.
 fn marked(text: &str, document: usize, path: &str) -> (usize, usize, String) {
     let source = source(text);
     let Spot { bytes, .. } = source.documents[document].value_at(path);
@@ -113,7 +113,7 @@ fn leaves(value: &Value, path: &str) -> Vec<(String, Value)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is marked for a path is the value that stands there, in block style and as JSON.
+    /// The mark for a path is the value at that path, in block style and as JSON.
     #[test]
     fn value_positions_are_correct(value in tree()) {
         let document = json!({"spec": value});
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// What kubectl gives for a scalar, as a value and as a key.
+/// kubectl's result for a scalar, as a value and as a key.
 struct Row<'t> {
     scalar: &'t str,
     kind: &'t str,
@@ -160,7 +160,7 @@ fn table() -> Vec<Row<'static>> {
     rows.map(row).collect()
 }
 
-/// Whether two values are the same number, or the same otherwise.
+/// Whether two values are equal, or are the same number.
 fn same(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
@@ -180,7 +180,7 @@ fn kind(value: &Value) -> &'static str {
 fn scalars_are_read_as_the_table_says() {
     for Row { scalar, kind: wanted, value, key } in table() {
         let read = super::value(&format!("- {scalar}\n")).ok();
-        let told = || format!("{scalar}: {read:?}, and {wanted} {value:?} is right");
+        let told = || format!("{scalar}: {read:?}, expected {wanted} {value:?}");
         match (&read, &value) {
             (None, None) => {}
             (Some(read), Some(value)) => {
@@ -204,7 +204,7 @@ fn texts_that_look_like_other_values_are_written_in_quotes() {
     }
 }
 
-/// What the built kubectl prints of a document; nothing where it refuses it.
+/// kubectl's output for a document. `None` if kubectl rejects it.
 fn kubectl(program: &std::path::Path, body: &str) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("document.yaml");
@@ -220,7 +220,7 @@ fn kubectl(program: &std::path::Path, body: &str) -> Option<Value> {
     output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Passed over where kubectl is not built.
+/// Skipped if kubectl is not built.
 #[test]
 fn kubectl_reads_scalars_as_the_table_says() {
     let Some(program) = xtask::tools::built(&xtask::tools::KUBECTL) else { return };
@@ -232,7 +232,7 @@ fn kubectl_reads_scalars_as_the_table_says() {
     let mut wrong = Vec::new();
     for (row, read) in values.iter().zip(read["values"].as_array().unwrap()) {
         if !same(read, row.value.as_ref().unwrap()) {
-            wrong.push(format!("{}: kubectl gives {read}", row.scalar));
+            wrong.push(format!("{}: kubectl returns {read}", row.scalar));
         }
     }
     let (keys, no_keys): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
@@ -242,7 +242,7 @@ fn kubectl_reads_scalars_as_the_table_says() {
     for (row, read) in keys.iter().zip(read["keys"].as_array().unwrap()) {
         let key = read.as_object().unwrap().keys().next().unwrap();
         if row.key.as_ref().unwrap() != key.as_str() {
-            wrong.push(format!("{} as a key: kubectl gives {key}", row.scalar));
+            wrong.push(format!("{} as a key: kubectl returns {key}", row.scalar));
         }
     }
     let accepted = |body: String| kubectl(&program, &body).is_some();
@@ -250,13 +250,13 @@ fn kubectl_reads_scalars_as_the_table_says() {
         refused
             .iter()
             .filter(|row| accepted(format!("value: {}\n", row.scalar)))
-            .map(|row| format!("{}: kubectl takes it", row.scalar)),
+            .map(|row| format!("{}: kubectl accepts it", row.scalar)),
     );
     wrong.extend(
         no_keys
             .iter()
             .filter(|row| accepted(format!("keys:\n  {}: 0\n", row.scalar)))
-            .map(|row| format!("{} as a key: kubectl takes it", row.scalar)),
+            .map(|row| format!("{} as a key: kubectl accepts it", row.scalar)),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -290,7 +290,7 @@ fn json_objects_in_a_row_are_documents() {
         source.documents.iter().map(|document| &document.value["a"]).collect();
     assert_eq!(values, [&json!(1), &json!("\u{1f600}"), &json!(3)]);
     assert_eq!(&source.text[source.documents[2].value_at("a").bytes], "3");
-    // The broken one hides no other.
+    // The broken object does not hide the others.
     let broken = self::source("{\"a\": 1}\n{\"a\": 2}\n{\"a\": ]\n");
     assert_eq!((broken.documents.len(), broken.broken.len()), (2, 1));
     assert_eq!(broken.line(broken.broken[0].bytes.start).0, 3);
@@ -303,7 +303,7 @@ fn typed_lists_are_taken_apart() {
     let read: Vec<Value> = source.documents.iter().map(|document| document.value.clone()).collect();
     let bare = json!({"apiVersion": "a/v1", "kind": "Pool", "metadata": {"name": "x"}});
     assert_eq!(read, [bare, json!({"apiVersion": "b/v1", "kind": "Other"})]);
-    // A kind whose name ends so, without items, is no list.
+    // A kind whose name ends in `List`, but without items, is not a list.
     assert_eq!(self::source("kind: AllowList\nspec: {items: []}\n").documents.len(), 1);
 }
 

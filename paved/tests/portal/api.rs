@@ -1,4 +1,4 @@
-//! `/api/v1`: kinds, environments, preview, connection, and how errors are told.
+//! `/api/v1`: kinds, environments, preview, connection and errors.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ async fn an_environment_is_made_read_changed_and_deleted() {
     assert_eq!(portal.get("ada", made.header("location")).await.status, 200);
     let listed =
         portal.get("ada", "/api/v1/environments?kind=stockpool&phase=pending").await.json();
-    assert_eq!(listed["items"][0]["name"], "spare", "whoever made it finds it at once");
+    assert_eq!(listed["items"][0]["name"], "spare", "its creator finds it immediately");
 
     let mut whole = portal.get("ada", PATH).await.json();
     assert_eq!((&whole["phase"], &whole["owner"]), (&json!("Pending"), &json!("ada")));
@@ -46,7 +46,7 @@ async fn an_environment_is_made_read_changed_and_deleted() {
     let changed = portal.json("PUT", "ada", PATH, object).await;
     assert_eq!(changed.status, 200, "{:?}", changed.body);
     let late = portal.json("PUT", "ada", PATH, object).await;
-    assert_eq!(late.status, 409, "what was read is not what is there any more");
+    assert_eq!(late.status, 409, "the object has changed since it was read");
     object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     let blind = portal.json("PUT", "ada", PATH, object).await;
     assert_eq!(
@@ -140,7 +140,7 @@ async fn incomplete_access_rules_are_requested_once_and_not_trusted() {
     let times = |what: &str| {
         asked.iter().filter(|(who, _, path)| who == CAROL && path.ends_with(what)).count()
     };
-    // Both kinds everywhere, and then in each of two namespaces.
+    // One review of each kind in all namespaces, and then one in each of two namespaces.
     assert_eq!((times("selfsubjectrulesreviews"), times("selfsubjectaccessreviews")), (2, 6));
 }
 
@@ -302,8 +302,8 @@ async fn composite_that_names_other_resources_is_rejected() {
     let answer = portal.json("PUT", "ada", PATH, &document).await;
     assert_eq!(answer.json()["errors"][0]["field"], "spec.crossplane.resourceRefs");
     assert_eq!(cluster.get(&path).unwrap()["spec"]["crossplane"]["resourceRefs"], own);
-    // A document from before Crossplane wrote there conflicts. So does another spelling of the
-    // version.
+    // A document from before Crossplane's write conflicts. Another spelling of the version
+    // conflicts too.
     let version = document["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     for version in ["0".to_owned(), format!("0{version}"), "99999".to_owned()] {
         document["metadata"]["resourceVersion"] = json!(version);
@@ -481,7 +481,7 @@ async fn kinds_list_served_kinds_and_the_right_to_create() {
     let anywhere = portal.get("eve", "/api/v1/kinds/environmentclaims").await.json();
     assert!(
         anywhere["mayCreate"] == true && anywhere["namespace"].is_null(),
-        "in every one: {anywhere}"
+        "in every namespace: {anywhere}"
     );
     assert_eq!(portal.get("ada", "/api/v1/kinds/nothing").await.status, 404);
 }
@@ -532,12 +532,12 @@ async fn a_claim_with_connection_details_names_a_secret_for_them() {
     let changed = portal.json("PUT", "ada", path, &object).await.json();
     assert_eq!(
         changed["object"]["spec"]["writeConnectionSecretToRef"]["name"], "mine",
-        "what was named stays"
+        "the given name stays"
     );
     let pool = portal.json("POST", "ada", "/api/v1/environments", &pool("spare")).await.json();
     assert!(
         pool["object"]["spec"]["writeConnectionSecretToRef"].is_null(),
-        "nothing to connect to"
+        "there is no connection"
     );
 }
 
@@ -553,7 +553,7 @@ async fn preview_lists_the_resources_of_a_claim() {
     let shown = shown.json();
     assert_eq!(shown["parts"][0]["slot"], "deployment");
     assert_eq!(shown["resources"][0]["slot"], "deployment");
-    assert!(cluster.paths("stockpools/").is_empty(), "nothing is made");
+    assert!(cluster.paths("stockpools/").is_empty(), "a preview creates no environment");
     let mut wrong = pool("spare");
     wrong["spec"]["replicas"] = json!(-1);
     let refused = portal.json("POST", "ada", "/api/v1/preview", &wrong).await;
@@ -631,12 +631,12 @@ async fn preview_of_a_change_names_differences_and_rejections() {
     assert_eq!(
         cluster.get(&at("stockpools", "team-vision", "spare")).unwrap(),
         before,
-        "nothing is changed"
+        "a preview changes no environment"
     );
     assert_eq!(portal.json("POST", "bob", &preview, &pool("spare")).await.status, 403);
 }
 
-/// What was rejected already is no reason to reject a change of something else.
+/// Faults of the current environment are not a reason to reject an unrelated change.
 #[tokio::test]
 async fn preview_of_a_change_accepts_earlier_faults() {
     let (cluster, portal) = both().await;
@@ -671,7 +671,7 @@ async fn connection_details_are_shown_on_request_with_the_right() {
     cluster.put(&at("applicationenvironments", "team-vision", "shop"), object);
     let secret = "/api/v1/namespaces/team-vision/secrets/shop-conn";
     let path = "/api/v1/environments/team-vision/applicationenvironments/shop/connection";
-    assert_eq!(portal.json("POST", "ada", path, &Value::Null).await.status, 404, "not there yet");
+    assert_eq!(portal.json("POST", "ada", path, &Value::Null).await.status, 404, "no Secret yet");
     cluster.put(
         secret,
         json!({"apiVersion": "v1", "kind": "Secret", "data": {"db_password": "c2VjcmV0LWNhbmFyeQ=="}}),
@@ -736,7 +736,7 @@ async fn errors_are_problems_with_the_requests_id() {
 }
 
 #[tokio::test]
-async fn every_route_is_described_and_figures_are_there() {
+async fn every_route_is_described_and_metrics_exist() {
     let (_cluster, portal) = both().await;
     let served = portal.get("", "/api/v1/openapi.json").await.json();
     let print = || crate::support::paved(&["portal", "--print-openapi"]);
@@ -761,7 +761,7 @@ async fn every_route_is_described_and_figures_are_there() {
     let text = served.to_string();
     for reference in text.split(r##""$ref":"#"##).skip(1).filter_map(|rest| rest.split('"').next())
     {
-        assert!(served.pointer(reference).is_some(), "{reference} leads nowhere");
+        assert!(served.pointer(reference).is_some(), "{reference} does not exist");
     }
     assert!(text.contains("#/components/schemas/Problem"));
     let mut ids = BTreeSet::new();
@@ -775,7 +775,7 @@ async fn every_route_is_described_and_figures_are_there() {
             let id = operation["operationId"].as_str().unwrap_or_default();
             assert!(
                 !id.is_empty() && ids.insert(id),
-                "{method} {path}: {id:?} is another operation's"
+                "{method} {path}: {id:?} must be a unique ID"
             );
             let said = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
             assert!(said(&operation["summary"]), "{method} {path}");

@@ -1,5 +1,5 @@
-//! The API is what its description says, whatever is sent to it: schemathesis makes requests up
-//! from the description, right and wrong ones.
+//! The portal answers as its API description says. schemathesis generates valid and invalid
+//! requests from the description.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::world::api_server::{ApiServer, at, environment};
 use crate::world::oidc::Provider;
 use crate::world::portal::Portal;
 
-/// What has to be so of every answer.
+/// The checks for every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn generated_requests_get_described_answers() {
     shop["spec"]["writeConnectionSecretToRef"] = json!({"name": "shop-conn"});
     cluster.put(&at("applicationenvironments", "team-vision", "shop"), shop);
     let portal = Portal::process(&cluster, "operator", &["--auth", "none"]).await;
-    // A stream never ends: what is sent there is tried where streams are.
+    // A stream never ends, so the tests of streams send its requests.
     keeps_its_word(&portal, &["--exclude-path", "/api/v1/watch"]).await;
 }
 
@@ -39,14 +39,14 @@ async fn sign_in_and_sign_out_follow_the_description() {
     keeps_its_word(&portal, &["--include-path-regex", "^/auth/"]).await;
 }
 
-/// Sends a portal whatever its description leads to, of the operations that the flags choose.
+/// Sends generated requests to a portal, for the operations that the flags select.
 async fn keeps_its_word(portal: &Portal, which: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let description = folder.path().join("openapi.json");
     std::fs::write(&description, strict(portal.get("", "/api/v1/openapi.json").await.json()))
         .unwrap();
     let mut command = Command::new(program(SCHEMATHESIS, "schemathesis").unwrap());
-    // What it finds once it finds again: a seed, and nothing remembered of other runs.
+    // A fixed seed, and no memory of other runs, make every finding repeatable.
     command
         .current_dir(&folder)
         .args(["run", "--no-color", "--url", &portal.url("")])
@@ -61,7 +61,7 @@ async fn keeps_its_word(portal: &Portal, which: &[&str]) {
         "1",
     ]);
     command.args(["--checks", CHECKS, "--continue-on-failure"]);
-    // As somebody who may do everything; tokens that are made up lead nowhere.
+    // The operator has all rights. Generated tokens would all be rejected.
     command.args(["--generation-with-security-parameters", "false"]);
     command.args(["--header", "Authorization: Bearer token-operator"]);
     command.args(which);
@@ -71,8 +71,8 @@ async fn keeps_its_word(portal: &Portal, which: &[&str]) {
     assert!(!portal.log().contains("panicked"), "{}", portal.log());
 }
 
-/// A description in which each status has to be named: `4XX` is for what an API server refuses
-/// besides, and would let every other pass.
+/// A description without `4XX`, so that each status must be named. `4XX` covers other rejections of
+/// an API server, and would allow every other status.
 fn strict(mut description: Value) -> String {
     let operations = description["paths"].as_object_mut().unwrap().values_mut();
     for operation in operations.flat_map(|path| path.as_object_mut().unwrap().values_mut()) {

@@ -1,4 +1,4 @@
-//! Streams: nothing missed, nothing doubled, and nothing of what somebody may not see.
+//! Streams: each visible change arrives exactly once, and hidden environments never do.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, Asked, GROUP, KINDS, at, environment};
-use crate::world::portal::{Answer, Events, PATIENCE, Portal};
+use crate::world::portal::{Answer, Events, Portal, TIMEOUT};
 
 const ADA: [(&str, &str); 1] = [("authorization", "Bearer token-ada")];
 
@@ -20,7 +20,7 @@ async fn both() -> (ApiServer, Portal) {
     limited(Limits::default()).await
 }
 
-/// The same with a portal that has these limits.
+/// The same, with these limits for the portal.
 async fn limited(limits: Limits) -> (ApiServer, Portal) {
     let cluster = ApiServer::start().await;
     cluster.put(&pool("one"), environment("StockPool", "ada"));
@@ -29,7 +29,7 @@ async fn limited(limits: Limits) -> (ApiServer, Portal) {
     (cluster, portal)
 }
 
-/// How often a portal with short limits looks.
+/// The interval of a portal with short limits.
 const SOON: Duration = Duration::from_millis(50);
 
 fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -100,7 +100,7 @@ async fn returning_client_gets_only_missed_events() {
     assert_eq!(
         others,
         pairs(&[("snapshot", ""), ("added", "bobs"), ("added", "bobs-too")]),
-        "what bob knows is not what ada knew"
+        "an event ID of ada is unknown to bob"
     );
 }
 
@@ -124,7 +124,7 @@ async fn stream_resumes_at_another_replica() {
     assert_eq!(events.synced().await, pairs(&[("added", "three"), ("deleted", "one")]));
     cluster.put(&pool("four"), environment("StockPool", "ada"));
     assert_eq!(events.told().await, ("added".into(), "four".into()));
-    // The pages drop what is not of the line that they know, or is no newer.
+    // The pages drop events of another epoch, and events that are not newer.
     let place = |id: &str| {
         let (epoch, rest) = id.split_once('-').unwrap();
         (epoch.to_owned(), rest.split_once('-').unwrap().0.parse::<u64>().unwrap())
@@ -135,13 +135,13 @@ async fn stream_resumes_at_another_replica() {
     assert_eq!(
         ada(&late, &events.last).await.synced().await,
         pairs(&[]),
-        "it has been told everything"
+        "the client has missed no event"
     );
     let anew = ada(&late, &last).await.synced().await;
     assert_eq!(
         anew.first(),
         pairs(&[("snapshot", "")]).first(),
-        "what was before its time nobody knows"
+        "this replica does not know earlier events"
     );
 }
 
@@ -172,7 +172,7 @@ async fn client_that_breaks_during_a_snapshot_starts_again() {
     let mut events = ada(&portal, "").await;
     events.synced().await;
     let mut again = ada(&portal, "another-1-2").await;
-    // As an EventSource does: what it knew goes with the snapshot, and with it where it stood.
+    // Like an EventSource, the client drops its state and its position at a snapshot.
     again.last.clone_from(&events.last);
     assert_eq!(again.told().await, ("snapshot".into(), String::new()));
     assert_eq!(again.last, "");
@@ -183,7 +183,7 @@ async fn client_that_breaks_during_a_snapshot_starts_again() {
 }
 
 #[tokio::test]
-async fn a_way_back_through_many_namespaces_is_not_asked_about() {
+async fn resume_through_many_namespaces_needs_no_review() {
     let (cluster, portal) = both().await;
     let mut events = ada(&portal, "").await;
     events.synced().await;
@@ -200,7 +200,7 @@ async fn a_way_back_through_many_namespaces_is_not_asked_about() {
     assert_eq!(anew, pairs(&[("snapshot", ""), ("added", "one"), ("added", "two")]));
     let asked = cluster.asked();
     let rules = asked.iter().filter(|(.., path)| path.ends_with("selfsubjectrulesreviews")).count();
-    assert!(rules <= 40, "{rules} namespaces were asked about");
+    assert!(rules <= 40, "{rules} namespaces were reviewed");
 }
 
 #[tokio::test]
@@ -232,11 +232,11 @@ async fn restarted_api_server_loses_no_event() {
     told.sort();
     assert_eq!(told, pairs(&[("added", "three"), ("deleted", "one")]));
     cluster.put(&pool("four"), environment("StockPool", "ada"));
-    assert_eq!(events.told().await, ("added".into(), "four".into()), "nothing comes twice");
+    assert_eq!(events.told().await, ("added".into(), "four".into()), "no event comes twice");
 }
 
 #[tokio::test]
-async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
+async fn kind_is_removed_after_the_api_server_reports_its_removal() {
     let told = async |gone: bool| {
         let (cluster, portal) = limited(Limits { kinds: SOON, ..Limits::default() }).await;
         let mut events = ada(&portal, "").await;
@@ -249,7 +249,7 @@ async fn a_kind_is_gone_once_the_api_server_says_so_itself() {
         events.told().await
     };
     let (there, gone) = tokio::join!(told(false), told(true));
-    assert_eq!(there, ("added".into(), "two".into()), "what is left out of a list goes on");
+    assert_eq!(there, ("added".into(), "two".into()), "a kind that a list omits is still watched");
     assert_eq!(gone, ("deleted".into(), "one".into()));
 }
 
@@ -259,7 +259,7 @@ async fn assert_stream_is_reset_after(what_befalls: fn(&ApiServer)) {
     let mut events = ada(&portal, "").await;
     events.synced().await;
     what_befalls(&cluster);
-    // The portal looks with each heartbeat.
+    // The portal checks the API server with each heartbeat.
     assert_eq!(events.next().await, Some(("reset".to_owned(), json!({"reason": "unavailable"}))));
     assert_eq!(events.next().await, None);
     assert_eq!(portal.get("ada", "/api/v1/watch").await.status, 503);
@@ -299,7 +299,7 @@ async fn streams_share_one_watch_for_each_kind() {
 }
 
 #[tokio::test]
-async fn a_portal_that_stops_says_so() {
+async fn stopping_portal_notifies_its_streams() {
     let cluster = ApiServer::start().await;
     let mut portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut events = ada(&portal, "").await;
@@ -313,7 +313,7 @@ async fn a_portal_that_stops_says_so() {
 async fn slow_client_is_reset_with_the_reason() {
     let (cluster, portal) = limited(Limits { event: SOON, ..Limits::default() }).await;
     let mut events = ada(&portal, "").await;
-    // More than a line holds that nobody reads.
+    // More data than a connection can hold without a reader.
     let much = "x".repeat(1 << 16);
     for number in 0..400 {
         cluster.change(&pool("one"), |object| {
@@ -327,7 +327,7 @@ async fn slow_client_is_reset_with_the_reason() {
     };
     portal.until("/metrics", is_let_go).await;
     let last = loop {
-        let event = events.next().await.expect("it ends with a word");
+        let event = events.next().await.expect("the stream ends without a reset");
         if event.0 == "reset" {
             break event.1;
         }
@@ -342,14 +342,14 @@ async fn rights_that_change_end_a_stream() {
     let mut events = ada(&portal, "").await;
     events.synced().await;
     cluster.grant("ada", "list team-vision", false);
-    // The portal asks again with a heartbeat after the answer has expired.
+    // The portal repeats the review with a heartbeat after the answer has expired.
     assert_eq!(
         events.next().await,
         Some(("reset".to_owned(), json!({"reason": "access-changed"})))
     );
     assert_eq!(events.next().await, None);
     let anew = ada(&portal, &events.last).await.synced().await;
-    assert_eq!(anew, pairs(&[("snapshot", "")]), "nothing is left to be seen");
+    assert_eq!(anew, pairs(&[("snapshot", "")]), "no environment is visible");
 }
 
 /// Limits of a portal that reads environments often while they are being deleted.
@@ -371,7 +371,7 @@ fn composite(claim: &str, references: &[Value]) -> Value {
         "spec": {"claimRef": claim, "resourceRefs": references}})
 }
 
-/// A part in the namespace of the team.
+/// Adds a resource in the team's namespace.
 fn part(cluster: &ApiServer, name: &str, owner: &str) -> String {
     let path = format!("/api/v1/namespaces/team-vision/configmaps/{name}");
     let owner =
@@ -384,7 +384,7 @@ fn part(cluster: &ApiServer, name: &str, owner: &str) -> String {
     path
 }
 
-/// Deletes a pool, which refers to something.
+/// Deletes a pool that refers to these objects.
 fn goes(cluster: &ApiServer, name: &str, field: &str, references: Value) {
     cluster.change(&pool(name), |object| object["spec"][field] = references);
     cluster.begin_deletion(&pool(name));
@@ -401,7 +401,8 @@ async fn remaining_resources_are_shown_during_a_deletion() {
     ];
     cluster.put(COMPOSITE, composite("one", &references));
     let path = part(&cluster, "deployment", "uid-x");
-    // As Kubernetes leaves what has another owner than the composite, which waits for it.
+    // Owned by the deployment and not by the composite. Kubernetes leaves such a resource, and the
+    // composite waits for it.
     let user = cluster.get(&path).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     part(&cluster, "usage", &user);
     let mut events = ada(&portal, "").await;
@@ -409,7 +410,7 @@ async fn remaining_resources_are_shown_during_a_deletion() {
     goes(&cluster, "one", "resourceRef", reference("XStockPool", "one-x"));
     let (slots, seen) = loop {
         let (_, data) = events.next().await.unwrap();
-        // It gets its reference first, in a write of its own.
+        // The first write only sets the reference.
         if data["phase"] != "Deleting" {
             continue;
         }
@@ -419,18 +420,19 @@ async fn remaining_resources_are_shown_during_a_deletion() {
             break (slots, data);
         }
     };
-    assert_eq!(slots.len(), 3, "the parts and the composite: {slots:?}");
-    assert_eq!(seen["progress"], "0/4", "what the portal may not read is not gone: {seen}");
+    assert_eq!(slots.len(), 3, "the resources and the composite: {slots:?}");
+    assert_eq!(seen["progress"], "0/4", "an unreadable resource does not count as deleted: {seen}");
     cluster.remove(&path);
     let (_, data) = events.next().await.unwrap();
-    assert_eq!(data["progress"], "1/4", "what is owned by what is gone is still there: {data}");
+    assert_eq!(data["progress"], "1/4", "a resource with a deleted owner still exists: {data}");
 }
 
 #[tokio::test]
 async fn foreign_referenced_objects_are_not_shown() {
     let (cluster, portal) = limited(deletions()).await;
     part(&cluster, "theirs", "uid-x");
-    // Of a claim: somebody else's composite. Of a composite in a namespace: somebody else's part.
+    // The claim refers to a foreign composite. The namespaced composite refers to a foreign
+    // resource.
     cluster.put(COMPOSITE, composite("bobs", &[reference("ConfigMap", "theirs")]));
     goes(&cluster, "one", "resourceRef", reference("XStockPool", "one-x"));
     cluster.put(&pool("two"), environment("StockPool", "ada"));
@@ -454,15 +456,15 @@ async fn foreign_referenced_objects_are_not_shown() {
         (two["parts"].as_array().unwrap().len(), &two["parts"][0]["slot"]),
         (1, &json!("mine"))
     );
-    // By then the other was looked at, too.
+    // By then, the portal has also read the other environment.
     cluster.remove(&mine);
     assert_eq!(read("two", "2/2").await["parts"], json!([]));
     let one = portal.get("ada", "/api/v1/environments/team-vision/stockpools/one").await;
     assert_eq!((one.status.as_u16(), &one.json()["parts"]), (200, &json!([])), "{:?}", one.body);
 }
 
-/// Whoever can keep an environment from going decides what it refers to, and must not decide how
-/// much is asked.
+/// A user who can block the deletion of an environment controls its references. These must not
+/// determine the number of requests.
 #[tokio::test]
 async fn deletions_that_hang_cost_the_api_server_little() {
     // In a round, the portal reads five environments, each of them twice.
@@ -488,12 +490,12 @@ async fn deletions_that_hang_cost_the_api_server_little() {
             asked.extend(cluster.asked());
         }
     };
-    timeout(PATIENCE, all_are_read_again).await.expect("some are not read again");
+    timeout(TIMEOUT, all_are_read_again).await.expect("an environment is not read again");
     let rounds = began.elapsed().as_millis() / limits.deletions.as_millis() + 1;
     let read: usize = stuck.iter().map(|path| reads(&asked, path)).sum();
     assert!(read as u128 <= ROUND * rounds, "{read} requests in {rounds} rounds");
     let bogus = asked.iter().filter(|(.., path)| path.contains("bogus")).count();
-    assert_eq!(bogus, 0, "groups that the cluster does not have are not asked about");
+    assert_eq!(bogus, 0, "groups that the cluster does not have are not requested");
     assert!(asked.len() < read + 20, "other requests: {asked:?}");
     assert_eq!(portal.get("ada", "/api/v1/environments").await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! The portal, as its clients see it, beside an API server of many people.
+//! The portal as its clients see it, with an API server for many users.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![allow(clippy::large_types_passed_by_value, reason = "limits are made for one portal")]
 
@@ -7,8 +7,8 @@ mod support;
 
 mod api;
 mod described;
+mod legacy_api;
 mod live;
 mod security;
-mod shapes;
 mod sign_in;
 mod world;

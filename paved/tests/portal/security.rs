@@ -1,4 +1,4 @@
-//! The known failures of dashboards of this kind.
+//! Common vulnerabilities of dashboards.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::world::api_server::{ApiServer, Asked, NOBODY, at, environment};
 use crate::world::oidc::Provider;
-use crate::world::portal::{PATIENCE, Portal};
+use crate::world::portal::{Portal, TIMEOUT};
 
 struct World {
     cluster: ApiServer,
@@ -20,12 +20,12 @@ struct World {
     _folder: tempfile::TempDir,
 }
 
-/// A portal with a provider, and a session of ada's.
+/// A portal with a provider, and a session of ada.
 async fn world() -> World {
     limited(Limits::default()).await
 }
 
-/// The same with a portal that has these limits.
+/// The same, with these limits for the portal.
 async fn limited(limits: Limits) -> World {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
     let folder = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ async fn limited(limits: Limits) -> World {
     World { cluster, portal, session, _provider: provider, _folder: folder }
 }
 
-/// Every operation that may change something, and a path of it.
+/// Every operation that may change an object, with an example path.
 async fn mutations(portal: &Portal) -> Vec<(String, String)> {
     let description = portal.get("", "/api/v1/openapi.json").await.json();
     let mut all = Vec::new();
@@ -101,7 +101,7 @@ async fn cross_site_changes_are_rejected() {
 }
 
 #[tokio::test]
-async fn our_own_pages_and_scripts_with_a_token_may() {
+async fn own_pages_and_scripts_with_a_token_can_write() {
     let world = world().await;
     let origin = world.portal.url("");
     let origin = origin.as_str();
@@ -121,7 +121,7 @@ async fn our_own_pages_and_scripts_with_a_token_may() {
         .into_iter()
         .filter(|(_, method, path)| method == "POST" && path.ends_with("/stockpools"));
     let who: Vec<String> = creates.map(|(who, ..)| who).collect();
-    assert_eq!(who, ["ada", "ada", "ada"], "each write is the person's own");
+    assert_eq!(who, ["ada", "ada", "ada"], "each write has the user's own rights");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn request_body_gives_no_rights() {
 }
 
 #[tokio::test]
-async fn paths_lead_nowhere_else() {
+async fn encoded_paths_reach_no_other_resource() {
     let world = world().await;
     world.cluster.asked();
     for path in [
@@ -245,7 +245,7 @@ async fn paths_lead_nowhere_else() {
 async fn a_body_has_a_bound() {
     let world = world().await;
     let headers = [("authorization", "Bearer token-ada"), ("content-type", "application/json")];
-    // The body itself is not waited for.
+    // The portal answers before it receives the body.
     let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
     let head = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
                 content-type: application/json\r\ncontent-length: 1048577\r\n\r\n{";
@@ -257,7 +257,7 @@ async fn a_body_has_a_bound() {
         told.starts_with("HTTP/1.1 413") && told.contains("application/problem+json"),
         "{told}"
     );
-    // Without a length nobody knows before.
+    // Without a length header, the portal counts the received bytes.
     let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
     let head = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
@@ -276,7 +276,7 @@ async fn a_body_has_a_bound() {
     assert_eq!(world.portal.send("POST", "/api/v1/preview", &headers, deep).await.status, 400);
 }
 
-/// The head of a request with a body, by somebody who may send it.
+/// The head of a request with a body, by a user who may send it.
 const POST: &str = "POST /api/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\
                     content-type: application/json\r\n";
 
@@ -290,7 +290,7 @@ async fn client_that_pauses_is_rejected() {
         let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
         stream.write_all(said.as_bytes()).await.unwrap();
         // Some clients get a response first.
-        let end = timeout(PATIENCE, stream.read(&mut [0; 64])).await;
+        let end = timeout(TIMEOUT, stream.read(&mut [0; 64])).await;
         assert!(end.is_ok() && began.elapsed() >= pause, "{said:?} after {:?}", began.elapsed());
     };
     let body = format!("{POST}content-length: 9\r\n\r\n{{");
@@ -323,7 +323,7 @@ async fn client_that_sends_slowly_is_rejected() {
             }
         };
         let mut response = [0; 64];
-        let end = timeout(PATIENCE, async {
+        let end = timeout(TIMEOUT, async {
             tokio::select! {
                 () = trickle => {}
                 _ = read.read(&mut response) => {}
@@ -337,7 +337,7 @@ async fn client_that_sends_slowly_is_rejected() {
 }
 
 #[tokio::test]
-async fn there_may_be_more_lines_than_a_node_gives_files_at_first() {
+async fn connections_may_exceed_the_initial_limit_of_open_files() {
     let cluster = ApiServer::start().await;
     let portal = Portal::process(&cluster, "portal", &["--auth", "none"]).await;
     let mut lines = Vec::new();
@@ -372,7 +372,7 @@ async fn log_lines_of_a_request_have_its_id() {
 }
 
 #[tokio::test]
-async fn secrets_never_stand_in_the_log() {
+async fn secrets_are_never_in_the_log() {
     let world = world().await;
     let portal = &world.portal;
     let canary = "canary-0123456789";
@@ -456,7 +456,7 @@ async fn cached_answer_of_one_user_is_not_sent_to_another() {
     assert_eq!(
         names(&world.portal.get("ada", path).await),
         ["adas"],
-        "a label shows nothing to anybody"
+        "a label gives no right to read"
     );
 }
 
@@ -503,10 +503,10 @@ async fn on_loopback_the_host_must_be_loopback() {
     assert!(refused.code == 1 && refused.err.contains("loopback"), "{}", refused.err);
 }
 
-/// Whoever writes an environment names its Secret and, in the namespaced API, its resources. The
-/// portal must not be led by such a name to another path of the API server.
+/// A user who writes an environment chooses the name of its Secret and, in the namespaced API, the
+/// names of its resources. Such a name must not lead the portal to another path of the API server.
 #[tokio::test]
-async fn name_in_an_object_leads_to_no_other_path() {
+async fn name_in_an_object_cannot_change_the_path() {
     let limits = Limits { deletions: Duration::from_millis(50), ..Limits::default() };
     let world = limited(limits).await;
     let (cluster, portal) = (&world.cluster, &world.portal);
@@ -546,12 +546,12 @@ async fn name_in_an_object_leads_to_no_other_path() {
             asked.extend(cluster.asked());
         }
     };
-    timeout(PATIENCE, is_read_again).await.expect("it is not read again");
+    timeout(TIMEOUT, is_read_again).await.expect("the environment is not read again");
     let strange = |path: &str| path.contains("..") || path.contains("secrets");
     assert!(asked.iter().all(|(.., path)| !strange(path)), "{asked:?}");
 }
 
-/// A request of a megabyte must not become an answer of many.
+/// A request of one megabyte must not cause a response of many megabytes.
 #[tokio::test]
 async fn rejected_preview_of_many_fields_is_short() {
     let world = world().await;
@@ -576,7 +576,7 @@ async fn rejected_preview_of_many_fields_is_short() {
     let told = answer.json();
     assert_eq!(told["errors"].as_array().unwrap().len(), 50);
     assert!(told["detail"].as_str().unwrap().ends_with("other errors"), "{}", told["detail"]);
-    // Others find their turn, and whoever comes when too many wait is told so.
+    // Other requests are still processed. A request beyond the limit of the queue gets 503.
     let mut fewer = body.clone();
     fewer["spec"].as_object_mut().unwrap().retain(|name, _| name.len() < 4 || name.len() > 5);
     let many = (0..40).map(|_| world.portal.json("POST", "ada", "/api/v1/preview", &fewer));
@@ -586,8 +586,8 @@ async fn rejected_preview_of_many_fields_is_short() {
     assert!(statuses.contains(&422), "{statuses:?}");
 }
 
-/// The client adds the kubeconfig's groups to those of the person, and the API server takes all of
-/// them.
+/// The client would add the kubeconfig's groups to the user's groups, and the API server would
+/// accept all of them.
 #[tokio::test]
 async fn impersonating_kubeconfig_is_rejected_with_sign_in() {
     let (cluster, provider) = (ApiServer::start().await, Provider::start().await);
@@ -618,7 +618,7 @@ async fn impersonating_kubeconfig_is_rejected_with_sign_in() {
     }
 }
 
-/// Whoever asks without a right costs the API server a question only once.
+/// An unauthorized caller costs the API server only one request.
 #[tokio::test]
 async fn rejected_token_is_not_asked_about_again() {
     let world = world().await;
@@ -637,8 +637,8 @@ async fn rejected_token_is_not_asked_about_again() {
     assert_eq!(world.portal.get("ada", "/api/v1/me").await.status, 200);
 }
 
-/// Keys are stored by the portal's own account. Whoever makes service accounts must not fill its
-/// namespace.
+/// The portal's own account stores the keys. A user who creates service accounts must not fill the
+/// portal's namespace.
 #[tokio::test]
 async fn keys_are_stored_within_rights_and_limits() {
     let world = world().await;
@@ -661,12 +661,12 @@ async fn keys_are_stored_within_rights_and_limits() {
     assert!(refused.status == 400 && detail.contains("allowed: at most 16384"), "{detail}");
 }
 
-/// What has a body has a bound for it, and what is answered ends, but for the streams, whose number
-/// is bounded.
+/// Every request body has a limit. Every response ends, except streams, and their number is
+/// limited.
 #[tokio::test]
 async fn every_route_bounds_its_body_and_its_answer() {
     const STREAMS: [&str; 2] = ["/api/v1/watch", "/ws/status/"];
-    // Compressed while it is sent, out of what is bounded.
+    // The response is compressed while it is sent, from data of limited size.
     const COMPRESSED: [&str; 1] = ["/api/v1/kinds"];
     let world = world().await;
     let description = world.portal.get("", "/api/v1/openapi.json").await.json();
@@ -678,7 +678,7 @@ async fn every_route_bounds_its_body_and_its_answer() {
         for (method, operation) in operations.as_object().unwrap() {
             let method = method.to_uppercase();
             if operation.get("requestBody").is_some() {
-                // The body itself is not waited for.
+                // The portal answers before it receives the body.
                 let mut stream = TcpStream::connect(&world.portal.address).await.unwrap();
                 let head = format!(
                     "{method} {filled} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer token-ada\r\n\

@@ -1,4 +1,4 @@
-//! Signing in by OpenID, and out.
+//! Sign-in by OpenID Connect, and sign-out.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ async fn signed_in_user_is_the_user_of_the_provider() {
     let session = cookie(&answer, "__Host-paved-session");
     let me = portal.send("GET", "/api/v1/me", &[("cookie", &session)], "").await.json();
     assert_eq!((&me["username"], &me["credential"]), (&json!("ada@acme.io"), &json!("session")));
-    assert_eq!(me["groups"], json!(["vision"]), "a group of Kubernetes' own is nobody's to give");
+    assert_eq!(me["groups"], json!(["vision"]), "a provider cannot assign Kubernetes groups");
     assert!(me["owner"].as_str().unwrap().starts_with("u-"), "{me}");
 }
 
@@ -82,7 +82,7 @@ async fn client_secret_is_sent_with_a_supported_method() {
 }
 
 #[tokio::test]
-async fn claims_may_be_said_apart_but_of_the_same_person_only() {
+async fn claims_may_be_split_between_sources_of_the_same_person() {
     let world = world().await;
     let World { provider, portal, .. } = &world;
     let apart =
@@ -201,7 +201,7 @@ async fn foreign_session_is_replaced_at_sign_in() {
     assert_eq!(
         portal.send("GET", "/api/v1/me", &[("cookie", &mallory)], "").await.status,
         401,
-        "the planted one has ended"
+        "the planted session has ended"
     );
 }
 
@@ -249,7 +249,7 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
     let end = ("reset".to_owned(), json!({"reason": "signed-out"}));
     for events in [&mut here, &mut there] {
         loop {
-            let next = events.next().await.expect("it ends with a word");
+            let next = events.next().await.expect("the stream ends without a reset");
             if next == end {
                 break;
             }
@@ -263,7 +263,7 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
     assert_eq!(
         third.send("GET", "/api/v1/me", &cookie, "").await.status,
         401,
-        "a replica that starts later knows it too"
+        "a later replica also knows the sign-out"
     );
 }
 
@@ -271,7 +271,7 @@ async fn signing_out_ends_the_session_and_its_streams_in_every_replica() {
 async fn streams_end_with_the_session_without_the_api_server() {
     let World { cluster, provider, portal, .. } = world().await;
     let left = provider.session(&portal, "ada", &["vision"]).await;
-    // Sooner than the 10 s after which the portal does not wait for an answer any more.
+    // Shorter than the portal's time limit of 10 s for an answer.
     let over = provider.session_that_ends("ada", &["vision"], 5);
     let mut streams = Vec::new();
     for session in [&left, &over] {
@@ -285,7 +285,7 @@ async fn streams_end_with_the_session_without_the_api_server() {
     }
     cluster.asked();
     cluster.fall_silent();
-    // Both streams ask whether ada may see it.
+    // Both streams check whether ada may see the environment.
     cluster.put(&at("stockpools", "team-sound", "bobs"), environment("StockPool", "bob"));
     for _ in 0..500 {
         if cluster.asked().iter().any(|(_, _, path)| path.contains("selfsubject")) {
@@ -296,7 +296,7 @@ async fn streams_end_with_the_session_without_the_api_server() {
     let reset = |reason: &str| Some(("reset".to_owned(), json!({"reason": reason})));
     tokio::select! {
         end = streams[0].next() => assert_eq!(end, reset("signed-out")),
-        status = sign_out(&portal, &left) => panic!("it is not noted anywhere, but answered: {status}"),
+        status = sign_out(&portal, &left) => panic!("answered without a record: {status}"),
     }
     assert_eq!(streams[1].next().await, reset("expired"));
     assert_eq!(streams[1].next().await, None);
@@ -304,7 +304,7 @@ async fn streams_end_with_the_session_without_the_api_server() {
     assert_eq!(portal.send("GET", "/api/v1/me", &cookie, "").await.status, 401);
 }
 
-/// Where sessions that were ended are noted.
+/// The record of ended sessions.
 const ENDED: &str = "/api/v1/namespaces/portal/configmaps/paved-portal-revoked";
 
 async fn sign_out(portal: &Portal, session: &str) -> u16 {
@@ -339,10 +339,10 @@ async fn failed_sign_out_everywhere_allows_a_new_sign_in() {
     assert_eq!(
         portal.send("GET", "/api/v1/me", &[("cookie", &old)], "").await.status,
         401,
-        "it has ended here"
+        "the session has ended here"
     );
     let new = cookie(&answer, "__Host-paved-session");
-    assert_eq!(sign_out(&portal, &new).await, 503, "whoever signs out is told");
+    assert_eq!(sign_out(&portal, &new).await, 503, "the user sees the failure");
 }
 
 #[tokio::test]
@@ -378,7 +378,7 @@ async fn cached_answer_of_one_session_is_not_sent_to_another() {
     let path = "/api/v1/environments";
     let count = |body: &serde_json::Value| body["items"].as_array().map_or(0, Vec::len);
     portal.until_as("operator", path, |answer| count(&answer.json()) == 2).await;
-    // By their names alone they are two.
+    // The groups are equal, so only the names differ.
     let ada = provider.session(portal, "ada", &["all"]).await;
     let bob = provider.session(portal, "bob", &["all"]).await;
     for _ in 0..2 {
@@ -420,7 +420,7 @@ async fn groups_that_the_portal_may_not_act_for_are_left_out() {
 }
 
 #[tokio::test]
-async fn groups_that_do_not_count_take_no_room_in_a_session() {
+async fn ineffective_groups_use_no_space_in_a_session() {
     let World { cluster, provider, portal, .. } = world().await;
     let many: Vec<String> =
         (0..300).map(|number| format!("00000000-0000-0000-0000-{number:012}")).collect();
@@ -452,7 +452,7 @@ async fn user_without_impersonation_gets_the_remedy() {
     assert_eq!(
         portal.get("ada", "/api/v1/me").await.status,
         200,
-        "a token needs nobody to act for it"
+        "a request with a token needs no impersonation"
     );
 }
 
@@ -467,7 +467,7 @@ async fn unknown_impersonation_rights_block_all_requests() {
     assert_eq!(answer.status, 503, "{:?}", answer.body);
 }
 
-/// A provider whose users choose their groups decides how many there are.
+/// A provider whose users choose their groups determines the number of groups.
 #[tokio::test]
 async fn many_groups_are_one_question() {
     let World { cluster, provider, portal, .. } = &world().await;
@@ -497,14 +497,14 @@ async fn many_groups_are_rejected_if_each_needs_an_access_review() {
     );
     let asked = cluster.asked().into_iter().filter(|(.., path)| path.ends_with("reviews")).count();
     assert!(asked <= 3, "{asked} questions");
-    // A few are still asked about one by one.
+    // A few groups are still reviewed one by one.
     let session = provider.session(portal, "ada", &["vision"]).await;
     let me = portal.send("GET", "/api/v1/me", &[("cookie", session.as_str())], "").await.json();
     assert_eq!(me["groups"], json!(["vision"]));
 }
 
-/// Portals with one key file each know their own sessions only: another one may have another
-/// provider, or call its people otherwise.
+/// Each portal accepts only its own sessions, even if portals share a key file. Another portal may
+/// have another provider, or other names for its users.
 #[tokio::test]
 async fn session_of_another_portal_with_the_same_key_is_rejected() {
     let World { cluster, provider, portal, folder } = &world().await;
@@ -541,7 +541,7 @@ async fn address_that_is_verified_elsewhere_is_not_verified() {
     }
 }
 
-/// Browsers drop a cookie that is longer than 4096 bytes.
+/// Browsers drop a cookie of more than 4096 bytes.
 #[tokio::test]
 async fn sign_in_from_a_long_address_begins() {
     let World { provider, portal, .. } = &world().await;
@@ -563,7 +563,7 @@ async fn sign_in_from_a_long_address_begins() {
 }
 
 #[tokio::test]
-async fn dash_is_no_prefix_and_a_missing_one_is_logged() {
+async fn dash_means_no_prefix_and_missing_prefix_is_logged() {
     let World { cluster, provider, folder, .. } = &world().await;
     for (prefix, warns) in [(Some("-"), false), (Some("oidc:"), false), (None, true)] {
         let mut more = vec!["--oidc-username-claim", "sub"];

@@ -1,5 +1,5 @@
-//! An API server on loopback, as far as one environment needs it: discovery, the environment itself
-//! and watches of it, Secrets, and forwarding to pods.
+//! An API server on loopback with the paths for one environment: discovery, the environment and its
+//! watches, Secrets, and forwarding to pods.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response as Switched};
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
-/// A cluster with one environment, for as long as it is held.
+/// A cluster with one environment. It stops when it is dropped.
 pub struct Cluster {
     folder: TempDir,
     shown: Sender<Shown>,
@@ -30,10 +30,10 @@ pub struct Cluster {
     server: tokio::task::JoinHandle<()>,
 }
 
-/// What the API server shows.
+/// The state of the API server.
 #[derive(Clone)]
 struct Shown {
-    /// What it is, or was.
+    /// The environment, even after its deletion.
     environment: Value,
     is_there: bool,
     answers: bool,
@@ -46,10 +46,10 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// With this environment, and further objects under their paths, or others in place of it, such
-    /// as `/api/v1/namespaces/team/secrets/x`, or `DELETE /api/…` for a method alone; a Status is
-    /// an answer with its code, `null` is none for ever, and a list has an answer for each request
-    /// in turn. Watches are of the environment, whatever is listed.
+    /// Starts a cluster with this environment. `others` are further or other responses by path, for
+    /// example `/api/v1/namespaces/team/secrets/x`. `DELETE /api/…` applies to one method. A Status
+    /// sets the response's code, and `null` never returns a response. A list has one response for
+    /// each request in turn. Watches always show only the environment.
     pub async fn with(environment: Value, others: &[(&str, Value)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -74,27 +74,27 @@ impl Cluster {
         Self { folder, shown, asked, server }
     }
 
-    /// The way to it.
+    /// The path of a kubeconfig for the cluster.
     pub fn kubeconfig(&self) -> std::path::PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
-    /// What has become of the environment.
+    /// Changes the environment.
     pub fn becomes(&self, environment: Value) {
         self.shown.send_modify(|shown| shown.environment = environment);
     }
 
-    /// The environment is gone.
+    /// Removes the environment.
     pub fn loses_it(&self) {
         self.shown.send_modify(|shown| shown.is_there = false);
     }
 
-    /// It is there again.
+    /// Restores the environment.
     pub fn comes_back(&self) {
         self.shown.send_modify(|shown| shown.is_there = true);
     }
 
-    /// What was asked of it so far: method, path and query of each request.
+    /// The requests so far: method, path and query.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -106,18 +106,18 @@ impl Cluster {
         }
     }
 
-    /// Whether the environment is there.
+    /// Whether the environment exists.
     pub fn has_it(&self) -> bool {
         self.shown.borrow().is_there
     }
 
-    /// The API server goes away, with every watch, or comes back.
+    /// Stops the API server and all watches, or starts it again.
     pub fn answers(&self, answers: bool) {
         self.shown.send_modify(|shown| shown.answers = answers);
     }
 }
 
-/// An environment that is ready, with these fields in its status.
+/// A ready environment with these fields in its status.
 pub fn ready(kind: &str, spec: Value, status: Value) -> Value {
     let mut object = json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": kind,
@@ -133,7 +133,7 @@ pub fn ready(kind: &str, spec: Value, status: Value) -> Value {
     object
 }
 
-/// The same, while it is made.
+/// The same, during its creation.
 pub fn waiting(mut object: Value) -> Value {
     let spec = object["spec"].clone();
     let kind = object["kind"].as_str().unwrap().to_owned();
@@ -152,7 +152,7 @@ struct Here {
 }
 
 impl Here {
-    /// How many requests of a path there were.
+    /// The number of requests for a path.
     fn count(&self, uri: &Uri) -> usize {
         let path = format!(" {}", uri.path());
         self.asked.lock().unwrap().iter().filter(|asked| asked.contains(&path)).count()
@@ -206,7 +206,7 @@ fn failure(code: StatusCode, message: &str) -> Response {
     (code, object(&status)).into_response()
 }
 
-/// Each request comes by a connection of its own: a connection is for forwarding or it is not.
+/// Each request has its own connection, because forwarding needs a whole connection.
 fn object(value: &Value) -> Response {
     ([(header::CONTENT_TYPE, "application/json"), (header::CONNECTION, "close")], value.to_string())
         .into_response()
@@ -220,7 +220,7 @@ fn discovery(kind: &str, plural: &str) -> Value {
         {"metadata": {"name": "platform.acme.io"}, "versions": [{"version": "v1alpha1", "resources": [resource]}]}]})
 }
 
-/// A watch that goes on for as long as somebody listens, and the API server answers.
+/// A watch until the client closes it or the API server stops.
 fn changes(seen: Receiver<Shown>) -> Response {
     let events = stream::unfold(seen, |mut seen| async move {
         seen.changed().await.ok()?;
@@ -233,7 +233,7 @@ fn changes(seen: Receiver<Shown>) -> Response {
     Body::from_stream(events.boxed()).into_response()
 }
 
-/// Where connections come in. Those that forward to a pod never reach the others' answers.
+/// Accepts connections. Connections for forwarding do not reach the router.
 struct Door {
     listener: TcpListener,
     forwarding: Arc<Mutex<JoinSet<()>>>,
@@ -264,10 +264,10 @@ impl Listener for Door {
     }
 }
 
-/// A pod whose only port sends back what it gets, in capitals; by Kubernetes' protocol
-/// v4.channel.k8s.io, in which every message begins with its channel, and each channel with the
+/// A pod whose only port returns the received text in capitals. In Kubernetes' protocol
+/// v4.channel.k8s.io, every message begins with its channel, and each channel begins with the
 /// port's number.
-// The library's own type of error.
+// The type of the error comes from the library.
 #[allow(clippy::result_large_err)]
 async fn echo(stream: TcpStream) {
     let protocol = |_: &Request, mut answer: Switched| {

@@ -13,7 +13,7 @@ use anstream::StripStream;
 use paved::{Console, Stream};
 use serde_json::Value;
 
-/// What a run printed, without styles, and its exit code.
+/// The output of a run without styles, and its exit code.
 pub struct Run {
     pub code: u8,
     pub out: String,
@@ -26,7 +26,7 @@ impl Run {
         serde_saphyr::from_multiple(&self.out).unwrap()
     }
 
-    /// Everything, as a snapshot shows it.
+    /// The whole output, for a snapshot.
     pub fn told(&self) -> String {
         let (out, err) = (&self.out, &self.err);
         let err = if err.is_empty() { String::new() } else { format!("--- standard error\n{err}") };
@@ -39,7 +39,7 @@ pub fn paved(args: &[&str]) -> Run {
     paved_with(args, "")
 }
 
-/// The same with text on standard input.
+/// The same, with text on standard input.
 pub fn paved_with(args: &[&str], input: impl AsRef<[u8]>) -> Run {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut read = |bytes: &mut Vec<u8>| {
@@ -60,11 +60,11 @@ pub fn paved_with(args: &[&str], input: impl AsRef<[u8]>) -> Run {
 }
 
 fn text(bytes: Vec<u8>) -> String {
-    // Paths are shown as a user types them, from the repository's root.
+    // Paths start at the repository's root, as a user types them.
     String::from_utf8(bytes).unwrap().replace(&format!("{}/", root().display()), "")
 }
 
-/// A file of the repository.
+/// The path of an example in the repository.
 pub fn example(path: &str) -> String {
     root().join("examples").join(path).display().to_string()
 }
@@ -87,8 +87,8 @@ pub fn within(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
 }
 
-/// Printed JSON objects with a line for each field, and for each object of a list: so a golden file
-/// shows a change of one of them as one line.
+/// Formats printed JSON objects with one line for each field, and for each object of a list. A
+/// golden file then shows a change as one line.
 pub fn by_line(text: &str) -> String {
     let (mut told, mut object) = (String::new(), String::new());
     for line in text.lines() {
@@ -117,7 +117,7 @@ pub fn by_line(text: &str) -> String {
     told
 }
 
-/// Compares with a golden file beside the tests, whatever the time is.
+/// Compares with a golden file beside the tests. Times are replaced.
 pub fn assert_golden(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_prepend_module_to_snapshot(false);

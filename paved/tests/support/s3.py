@@ -1,9 +1,10 @@
 """S3 (and CloudFront) APIs on loopback: moto, in memory.
 
-Each line on standard input is a JSON object. `{"folder": F, "page": N}` forks a server, because importing moto takes a second.
-The answer is a line with its port and process. S3 lists N keys in a page. Every request is a line of `requests` in the folder,
-in the order of arrival; where the folder has a file `refusal`, requests that it names are refused. `{"stop": P}` ends a
-server. All servers end with standard input.
+Each line on standard input is a JSON object. `{"folder": F, "page": N}` forks a server, because
+importing moto takes a second. The answer is a line with its port and process ID. S3 lists N keys in
+a page. The file `requests` in the folder has a line for each request, in the order of arrival. If
+the folder has a file `refusal`, the server rejects the requests that this file describes.
+`{"stop": P}` ends a server. All servers end with standard input.
 """
 
 import json
@@ -50,7 +51,7 @@ class Watched:
 
 
 def in_cloudfronts_words():
-    """An invalidation is done at once; moto has a word of its own for that, which no waiter knows."""
+    """Completes invalidations immediately. moto uses its own status, which no waiter knows."""
     begin = cloudfront.Invalidation.__init__
 
     def begin_and_end(self, *args):
@@ -61,7 +62,7 @@ def in_cloudfronts_words():
 
 
 class Quiet(WSGIRequestHandler):
-    # Connections stay open, as they do with S3.
+    # Connections stay open, as with S3.
     protocol_version = "HTTP/1.1"
 
     def log_request(self, *_):
@@ -69,7 +70,7 @@ class Quiet(WSGIRequestHandler):
 
 
 def fork(folder, page):
-    """Forks a server; its port and its process."""
+    """Forks a server. Returns its port and its process ID."""
     server = make_server(
         "127.0.0.1", 0, Watched(pathlib.Path(folder)), threaded=True, request_handler=Quiet
     )
@@ -85,7 +86,7 @@ def fork(folder, page):
 
 def main():
     in_cloudfronts_words()
-    # Imports all that a server needs.
+    # Imports the modules of all servers.
     create_backend_app("s3")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     running = set()

@@ -19,14 +19,14 @@ use xtask::python::{MOTO, program};
 /// The bucket of the environment.
 pub const BUCKET: &str = "acme-mfe-shop-0123abcd";
 
-/// How many keys S3 lists in a page.
+/// The number of keys in a page of S3's list.
 const PAGE: u16 = 1000;
 
 /// The process that forks a server for each test.
 static FORKS: LazyLock<Mutex<Forks>> = LazyLock::new(|| Mutex::new(Forks::start()));
 
 struct Forks {
-    // It ends with this process, which closes its standard input.
+    // The process ends with this process, which closes its standard input.
     _process: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -50,7 +50,7 @@ impl Forks {
         writeln!(self.orders, "{order}").unwrap();
     }
 
-    /// The port and the process of a new server.
+    /// Starts a server. Returns its port and process ID.
     fn fork(&mut self, folder: &Path, page: u16) -> (u16, u32) {
         self.order(&json!({"folder": folder, "page": page}));
         let mut answer = String::new();
@@ -60,7 +60,7 @@ impl Forks {
     }
 }
 
-/// A server, for as long as it is held.
+/// A server. It stops when it is dropped.
 pub struct S3 {
     process: u32,
     pub url: String,
@@ -88,12 +88,12 @@ impl Drop for S3 {
 }
 
 impl S3 {
-    /// Starts one, with an empty bucket.
+    /// Starts a server with an empty bucket.
     pub async fn start() -> Self {
         Self::with_pages_of(PAGE).await
     }
 
-    /// The same, which lists so many keys in a page.
+    /// The same, with this number of keys in a page.
     pub async fn with_pages_of(keys: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (port, process) = FORKS.lock().unwrap().fork(folder.path(), keys);
@@ -104,12 +104,13 @@ impl S3 {
         s3
     }
 
-    /// Makes a bucket.
+    /// Creates a bucket.
     pub async fn create(&self, bucket: &str) {
         self.ask("PUT", "s3", &format!("/{bucket}"), "").await;
     }
 
-    /// Asks the server, which finds a service by the scope of a signature, and checks none.
+    /// Sends a request. The server finds the service by the signature's scope, and does not check
+    /// the signature.
     pub async fn ask(&self, method: &str, service: &str, target: &str, body: &str) -> Answer {
         let scope = format!("test/20240101/us-east-1/{service}/aws4_request");
         let request = Request::builder()
@@ -125,16 +126,16 @@ impl S3 {
         Answer { headers: head.headers, body }
     }
 
-    /// What was asked since the last time, in the order of arrival: `PUT /bucket/key`.
+    /// The requests since the last call, in the order of arrival: `PUT /bucket/key`.
     pub fn requests(&self) -> Vec<String> {
         let path = self.folder.path().join("requests");
         let all = fs::read_to_string(&path).unwrap();
-        // The server appends: what is cut off here is not written again.
+        // The server appends to the file, so it does not write the removed text again.
         fs::OpenOptions::new().write(true).truncate(true).open(path).unwrap();
         all.lines().map(str::to_owned).collect()
     }
 
-    /// Refuses requests of this method whose path and query contain this.
+    /// Rejects requests of this method whose path and query contain this text.
     pub fn refuse(&self, method: &str, path: &str, status: u16, code: &str) {
         let rule = json!({"method": method, "path": path, "status": status, "code": code});
         let part = self.folder.path().join("part");
@@ -142,7 +143,7 @@ impl S3 {
         fs::rename(part, self.folder.path().join("refusal")).unwrap();
     }
 
-    /// Refuses nothing any more.
+    /// Stops rejecting requests.
     pub fn allow(&self) {
         fs::remove_file(self.folder.path().join("refusal")).unwrap();
     }
@@ -166,7 +167,7 @@ impl S3 {
         }
     }
 
-    /// The ids of uploads that are not complete.
+    /// The IDs of incomplete uploads.
     pub async fn open_uploads(&self) -> Vec<String> {
         self.ask("GET", "s3", &format!("/{BUCKET}?uploads"), "").await.texts("UploadId")
     }

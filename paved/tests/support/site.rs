@@ -1,4 +1,4 @@
-//! A site as a bundler leaves it, and the environment that it is for.
+//! A site in the form of a bundler's output, and its environment.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::kubernetes::ready;
 use super::s3::BUCKET;
 
-/// An environment with a site; `status` adds to what it says of itself.
+/// An environment with a site. `status` adds status fields.
 pub fn environment(status: &Value) -> Value {
     let mut all = json!({"frontendBucketName": BUCKET, "region": "us-east-1", "ready": true,
         "frontendUrl": "https://d111111abcdef8.cloudfront.net"});
@@ -16,14 +16,14 @@ pub fn environment(status: &Value) -> Value {
     ready("EnvironmentClaim", json!({"frontend": {"appName": "shop"}}), all)
 }
 
-/// Writes a file of it.
+/// Writes a file of the site.
 pub fn write(folder: &TempDir, key: &str, text: &str) {
     let path = folder.path().join(key);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// As a bundler leaves it: this many files, most of them assets.
+/// A site in the form of a bundler's output, with this number of files. Most of them are assets.
 pub fn site(files: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (key, text) in
@@ -41,7 +41,7 @@ pub fn site(files: usize) -> TempDir {
     folder
 }
 
-/// The key of one of its assets.
+/// The key of an asset.
 pub fn asset(number: usize) -> String {
     format!("assets/part{}/chunk-{:08x}.js", number % 7, 0xa1b2_c300 + number)
 }

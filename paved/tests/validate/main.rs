@@ -1,4 +1,4 @@
-//! `paved validate`: what is wrong is told at its place.
+//! `paved validate` reports errors with their positions.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod lifecycle;
@@ -19,7 +19,7 @@ const EXAMPLES: [&str; 5] = [
     "virtual-environment",
 ];
 
-/// Many documents, most of them wrong, in every style that YAML has.
+/// Many documents, most of them invalid, in every style of YAML.
 const WRONG: &str = r#"apiVersion: platform.acme.io/v1alpha1
 kind: GpuDevWorkspaceClaim
 metadata:
@@ -144,8 +144,9 @@ fn every_example_is_valid() {
             let notes: Vec<&str> = run.err.lines().collect();
             let [folders, functions @ ..] = &notes[..] else { panic!("{name} {flavour}: no note") };
             assert!(folders.starts_with("note: skipped folders: ") && folders.contains("observed"));
-            let is_function =
-                |note: &&str| note.ends_with("skipped, not ours: Function function-paved-road");
+            let is_function = |note: &&str| {
+                note.ends_with("skipped, not a Paved Road kind: Function function-paved-road")
+            };
             assert!(functions.len() == 2 && functions.iter().all(is_function), "{functions:?}");
             if Path::new(&of("variants")).is_dir() {
                 let run =
@@ -173,16 +174,16 @@ fn settings_in_a_file_count_for_its_composites() {
         assert!(broken.err.contains("subnetGroup: missing"), "{}", broken.err);
         let tree = paved(&["preview", &rds, "-o", "tree"]);
         assert_eq!(tree.code, 0, "{}", tree.err);
-        assert!(tree.out.contains("postgres-instance"), "a server of its own: {}", tree.out);
+        assert!(tree.out.contains("postgres-instance"), "no separate server: {}", tree.out);
     }
 }
 
-/// A broken claim or Settings: what is in the file, the exit code, and the line and column with
-/// what is said there.
+/// Invalid claims and Settings: the file's text, the exit code, and the line and column with the
+/// message.
 const BROKEN: [(&str, u8, &str); 16] = [
-    ("a: [1,\nb: 2\n", 1, "1:4: no YAML: "),
-    ("a: 1\na: 2\n", 1, "2:1: no YAML: "),
-    ("a: b\nx: \"1", 1, "2:4: no YAML: "),
+    ("a: [1,\nb: 2\n", 1, "1:4: invalid YAML: "),
+    ("a: 1\na: 2\n", 1, "2:1: invalid YAML: "),
+    ("a: b\nx: \"1", 1, "2:4: invalid YAML: "),
     ("- 1", 1, "1:3: found a list; allowed: a Kubernetes object"),
     (
         "kind: GpuDevWorkspaceClaim\nspec: {}\n",
@@ -258,7 +259,7 @@ fn github_output_reports_the_position_of_errors() {
     }
 }
 
-/// Documents with several mistakes, and the beginning of what is told of each.
+/// Documents with several errors, and the start of each message.
 const SEVERAL: [(&str, &[&str]); 2] = [
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
@@ -270,7 +271,7 @@ const SEVERAL: [(&str, &[&str]); 2] = [
             "9:21: spec.parameters.sshPublicKeys[0]: found \"nonsense\"",
         ],
     ),
-    // What the schema refuses keeps nobody from telling what else the function does.
+    // Errors of the schema do not hide the function's other errors.
     (
         "apiVersion: platform.acme.io/v1alpha1\nkind: GpuDevWorkspaceClaim\nmetadata: {name: a}\nspec:\n  parameters:\n    \
          diskGb: 200\n    opencvVersion: 4.8\n    instanceType: p9.enormous\n    allowedCidrs: [1, z]\n",
@@ -286,14 +287,14 @@ const SEVERAL: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     for (text, told) in SEVERAL {
         let run = paved_with(&["validate", "-", "-o", "github"], text);
         let errors = run.out.lines().filter(|line| line.starts_with("::error "));
         let errors: Vec<String> = errors.map(unescaped).collect();
         assert_eq!((run.code, errors.len()), (3, told.len()), "{errors:#?}");
         for (error, begin) in errors.iter().zip(told) {
-            assert!(error.starts_with(begin), "{error} is not {begin}");
+            assert!(error.starts_with(begin), "{error} does not start with {begin}");
         }
     }
 }
@@ -375,7 +376,7 @@ fn no_secret_is_shown() {
 }
 
 #[test]
-fn name_of_a_valid_file_is_no_command_to_github() {
+fn name_of_a_valid_file_is_not_a_command_for_github() {
     let folder = folder(&[(
         "::stop-commands::x.yaml",
         include_str!("../../../examples/gpu-workspace/claim.yaml"),
@@ -391,7 +392,7 @@ fn name_of_a_valid_file_is_no_command_to_github() {
 }
 
 #[test]
-fn text_of_a_file_is_no_command_to_a_terminal_or_github() {
+fn text_of_a_file_is_not_a_command_for_a_terminal_or_github() {
     let text = "apiVersion: platform.acme.io/v1alpha1\nkind: StockPool\nmetadata: {name: \"a\\n::error::x\\e[2J\"}\n\
                 spec: {\"x\\n::set-output name=a::b\": 1, specName: a, replicas: 1}\n";
     let run = paved_with(&["validate", "-", "-o", "github"], text);
@@ -421,7 +422,7 @@ mod anything {
 
     use super::support::paved_with;
 
-    /// Parts of YAML, and of our documents.
+    /// Pieces of YAML, and of our documents.
     const WORDS: &[&str] = &[
         "apiVersion: platform.acme.io/v1alpha1",
         "kind: StockPool",
@@ -474,7 +475,7 @@ mod anything {
         "apiVersion: apiextensions.crossplane.io/v1beta1",
     ];
 
-    /// Text that looks like YAML, and is more or less.
+    /// Text that resembles YAML.
     fn yaml() -> impl Strategy<Value = String> {
         let word =
             prop_oneof![select(WORDS).prop_map(str::to_owned), string_regex("\\PC{0,4}").unwrap()];
@@ -484,7 +485,7 @@ mod anything {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// No text makes it panic, and whatever it says is one of its answers.
+        /// No text causes a panic, and the exit code is always valid.
         #[test]
         fn any_text_is_answered(text in yaml(), form in select(&["text", "json", "github"])) {
             let run = paved_with(&["validate", "-", "-o", form], &text);

@@ -1,4 +1,4 @@
-//! What is no mistake, and yet worth a note.
+//! Documents that are valid, but deserve a note.
 
 use crate::support::{example, folder, paved, paved_with, within};
 
@@ -77,7 +77,7 @@ fn composites_of_a_custom_group_may_have_the_names_of_claims() {
         assert_eq!(
             run(name, &[]).code,
             code,
-            "as far as anybody knows: {name} {}",
+            "without a Composition: {name} {}",
             run(name, &[]).told()
         );
     }
@@ -107,7 +107,11 @@ fn foreign_document_is_skipped_and_no_own_document_is_an_error() {
         "{}",
         run.err
     );
-    assert!(run.err.contains("web.yaml: skipped, not ours: Deployment web"), "{}", run.err);
+    assert!(
+        run.err.contains("web.yaml: skipped, not a Paved Road kind: Deployment web"),
+        "{}",
+        run.err
+    );
     let claim = std::fs::read_to_string(example("stock-pool/claim.yaml")).unwrap();
     let run = paved_with(&["validate", "-"], format!("{claim}---\n{foreign}"));
     assert_eq!(run.code, 0, "{}", run.err);

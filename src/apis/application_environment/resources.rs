@@ -1,4 +1,4 @@
-//! What an application environment is made of.
+//! The resources of an application environment.
 
 use super::{ApplicationEnvironmentSettings, DATABASE, DATABASE_USER, DeletionPolicy, Parameters};
 use crate::compose::{Composition, Generated, NameRule, Observed};
@@ -21,8 +21,7 @@ impl Parameters {
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<ClusterStatus>, Error> {
-        // Zones and subnet belong to the beginning: for a cluster that runs there is nothing to
-        // look up.
+        // Zones and subnet apply at creation only, so an existing cluster needs no lookup.
         let subnetwork = if cx.exists(CLUSTER) {
             None
         } else {
@@ -48,7 +47,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(NameRule::dns(40));
         cx.managed(CLUSTER, cluster)
             .external_name(name)
-            .beside("initProvider", first_pool())
+            .spec_field("initProvider", first_pool())
             .orphan(self.orphan())
             .publishes()
             .add()
@@ -80,22 +79,22 @@ impl Parameters {
         let name = cx.xr.cloud_name(NameRule::dns(40));
         cx.managed("node-pool", pool)
             .external_name(name)
-            .live(&["nodeCount"])
-            .choice("node-size", self.node_size.name(), &["nodeConfig.machineType"])
+            .updatable(&["nodeCount"])
+            .resolved_from("node-size", self.node_size.name(), &["nodeConfig.machineType"])
             .orphan(self.orphan())
             .add()
             .map(|_| ())
     }
 
-    /// Cloud SQL: no open networks, TLS only; with a network of the platform team's, a private
-    /// address alone.
+    /// The Cloud SQL server: no open networks, and TLS only. With a network of the platform team,
+    /// it has only a private address.
     pub(super) fn server(
         &self,
         settings: &ApplicationEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<Observed<DatabaseInstanceStatus>, Error> {
         let made = match settings.server() {
-            // A server that exists keeps its tier, edition and disk.
+            // An existing server keeps its tier, edition and disk.
             Err(_) if cx.exists("cloudsql-instance") => None,
             made => Some(made?),
         };
@@ -126,13 +125,13 @@ impl Parameters {
         let name = cx.xr.cloud_name(SERVER_NAME);
         cx.managed(SERVER, server)
             .external_name(name)
-            .live(&["settings.diskSize"])
+            .updatable(&["settings.diskSize"])
             .orphan(self.orphan())
             .add()
     }
 
-    /// Both go with their server: PostgreSQL would refuse to drop a database in use, or a user who
-    /// owns objects.
+    /// The database and the user are deleted with their server. PostgreSQL would refuse to drop a
+    /// database in use, or a user with objects.
     pub(super) fn database_and_user(&self, cx: &mut Composition<'_>) -> Result<(), Error> {
         let abandoned = || Some("ABANDON".to_owned());
         let database = Database {
@@ -176,15 +175,15 @@ impl Parameters {
         let name = cx.xr.cloud_name(BUCKET_NAME);
         cx.managed("bucket", bucket)
             .external_name(name)
-            .live(&["forceDestroy"])
+            .updatable(&["forceDestroy"])
             .orphan(self.orphan())
             .add()
     }
 
-    /// Lets the pods of the environment's cluster connect to its database server, and use its
-    /// bucket. A pool of workload identities belongs to a project, so that a namespace and a
-    /// service account would stand for those of every cluster there. `number` is the project's,
-    /// which the bucket's provider reports.
+    /// Allows the pods of the environment's cluster to connect to its database server, and to use
+    /// its bucket. A pool of workload identities belongs to a project. A namespace and a service
+    /// account would identify those of every cluster in the project. `number` is the project's
+    /// number, which the bucket's provider reports.
     pub(super) fn access(
         &self,
         settings: &ApplicationEnvironmentSettings,
@@ -230,7 +229,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// All pods of the environment's cluster, as IAM calls them.
+    /// All pods of the environment's cluster, in IAM's notation.
     fn pods(&self, project: &str, number: i64, cx: &Composition<'_>) -> String {
         let cluster =
             cx.external_name(CLUSTER).unwrap_or_else(|| cx.xr.cloud_name(NameRule::dns(40)));
@@ -244,7 +243,7 @@ impl Parameters {
     }
 }
 
-/// The project whose pool gives the cluster's pods their identities: that of the cluster that runs.
+/// The project of the identities of the cluster's pods. An existing cluster keeps its project.
 fn project(settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> Option<String> {
     if !cx.exists(CLUSTER) {
         return settings.project_id.clone();
@@ -253,22 +252,22 @@ fn project(settings: &ApplicationEnvironmentSettings, cx: &Composition<'_>) -> O
     pool.strip_suffix(".svc.id.goog").map(str::to_owned)
 }
 
-/// Slots that have siblings.
+/// Slots that other resources depend on.
 const CLUSTER: &str = "gke-cluster";
 const SERVER: &str = "cloudsql-instance";
 
-/// What lets the cluster's pods use the database server, and the bucket.
+/// Access of the cluster's pods to the database server, and to the bucket.
 const DATABASE_ACCESS: &str = "database-access";
 const BUCKET_ACCESS: &str = "bucket-access";
 
-/// What both wait for.
+/// The value that both wait for.
 const PROJECT_NUMBER: &str = "the number of the project, which the bucket's provider reports";
 
-/// Names of Cloud SQL servers: with the project's, of at most 30 characters, and a colon at
-/// most 97.
+/// Names of Cloud SQL servers. Together with the project's name, of at most 30 characters, and a
+/// colon, they have at most 97 characters.
 const SERVER_NAME: NameRule = NameRule::dns(63);
 
-/// Names of buckets: 3 to 63 characters, without Google's own name or what looks like it.
+/// Names of buckets: 3 to 63 characters, without Google's own name and similar words.
 const BUCKET_NAME: NameRule = NameRule {
     max: 63,
     not_at_start: &["goog"],

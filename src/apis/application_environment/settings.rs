@@ -1,4 +1,4 @@
-//! What the platform team decides about application environments.
+//! Settings of application environments.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -146,7 +146,7 @@ impl ApplicationEnvironmentSettings {
         }
     }
 
-    /// The secondary ranges, where one has a name.
+    /// The secondary ranges, if one has a name.
     pub(super) fn ranges(&self) -> Option<IpAllocationPolicy> {
         let ranges = IpAllocationPolicy {
             cluster_secondary_range_name: self.cluster_secondary_range_name.clone(),
@@ -155,7 +155,7 @@ impl ApplicationEnvironmentSettings {
         (ranges != IpAllocationPolicy::default()).then_some(ranges)
     }
 
-    /// What follows from the tier for a server that is still to be made.
+    /// The properties of a new server that depend on its tier.
     pub(super) fn server(&self) -> Result<cloudsql::Server, Error> {
         let version = self.major_version().unwrap_or_default();
         cloudsql::server(&self.database_tier, version).map_err(|error| wrong("databaseTier", error))
@@ -202,7 +202,7 @@ impl ApplicationEnvironmentSettings {
             .map(|_| ())
     }
 
-    /// Every subnet, by its path in Settings.
+    /// All subnets, by their paths in Settings.
     fn subnets(&self) -> impl Iterator<Item = (String, &str)> {
         let shared =
             self.subnetwork.iter().map(|subnet| ("subnetwork".to_owned(), subnet.as_str()));
@@ -210,7 +210,7 @@ impl ApplicationEnvironmentSettings {
         shared.chain(own.map(|(region, subnet)| (format!("subnetworks.{region}"), subnet.as_str())))
     }
 
-    /// What is wrong for environments that are still to be made, or has no effect.
+    /// Rejects values that would fail for new environments, or that have no effect.
     pub(super) fn check_whole(&self) -> Result<(), Error> {
         self.server()?;
         for (size, name) in self.machine_types() {
@@ -223,7 +223,7 @@ impl ApplicationEnvironmentSettings {
         Ok(())
     }
 
-    /// Whether the zones for a region are in it.
+    /// Checks that the zones for a region are in it.
     pub(super) fn check_zones(&self, region: &str) -> Result<(), Error> {
         let zones = self.zones.get(region).into_iter().flatten().enumerate();
         for (index, zone) in zones {
@@ -243,7 +243,7 @@ impl ApplicationEnvironmentSettings {
         types.into_iter().filter_map(|(size, name)| Some((size, name.as_deref()?)))
     }
 
-    /// Everything that is a name, by its path.
+    /// All names, by their paths.
     fn names(&self) -> Vec<(String, &str)> {
         let mut names = vec![("databaseTier".to_owned(), self.database_tier.as_str())];
         let ranges = [
@@ -269,8 +269,8 @@ impl ApplicationEnvironmentSettings {
     }
 }
 
-/// `db-perf-optimized-N-2`, `e2-medium`, `us-central1-a`; a project may be in a domain:
-/// `acme.io:shop`.
+/// For example `db-perf-optimized-N-2`, `e2-medium` or `us-central1-a`. A project may be in a
+/// domain: `acme.io:shop`.
 fn is_name(name: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || "-.:".contains(c);
     name.len() <= 63
@@ -282,7 +282,7 @@ fn wrong(field: &str, error: Refused) -> Error {
     Error::settings(check::shown(&format!("applicationEnvironment.{field}")), error)
 }
 
-/// `gke`, `projects/acme-dev/regions/us-central1/subnetworks/gke`.
+/// A name or a path: `gke`, `projects/acme-dev/regions/us-central1/subnetworks/gke`.
 fn is_subnetwork(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     match parts[..] {

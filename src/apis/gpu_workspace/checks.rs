@@ -1,4 +1,4 @@
-//! What a workspace may be: every check of the schema, and those that no schema can express.
+//! Checks of a workspace: the checks of the schema, and checks that a schema cannot express.
 
 use ipnet::IpNet;
 use serde_json::Value;
@@ -15,8 +15,8 @@ use crate::compose::{Composition, fingerprint};
 use crate::error::Error;
 
 impl Parameters {
-    /// Every field, as the schema says it and beyond. Gives the machine type, and the networks that
-    /// SSH is let in from where the claim names them.
+    /// Checks every field. Returns the machine type, and the networks for SSH if the claim names
+    /// them.
     pub(super) fn check(
         &self,
         settings: &GpuWorkspaceSettings,
@@ -43,7 +43,7 @@ impl Parameters {
         Ok((machine, cidrs))
     }
 
-    /// The machine type. What Settings offer counts for what is chosen now, not for what runs.
+    /// The machine type. Settings limit new choices, and not the types of existing machines.
     fn machine(
         &self,
         settings: &GpuWorkspaceSettings,
@@ -73,8 +73,8 @@ impl Parameters {
         }
     }
 
-    /// Every network is within one of those that Settings allow. A network that is let in already
-    /// stays.
+    /// Checks that every network is within a network that Settings allow. A network that can
+    /// already connect is not checked.
     fn check_limit(
         &self,
         settings: &GpuWorkspaceSettings,
@@ -109,7 +109,8 @@ impl Parameters {
         )
     }
 
-    /// A machine takes its keys at its first boot, whatever the API server lets through later.
+    /// A machine reads its keys at its first boot only, even if the API server accepts a later
+    /// change.
     fn check_keys(&self, fields: &mut Fields, cx: &Composition<'_>) {
         const PATH: &str = "spec.parameters.sshPublicKeys";
         let keys = &self.ssh_public_keys;
@@ -128,7 +129,7 @@ impl Parameters {
         }
     }
 
-    /// So it does with OpenCV.
+    /// A machine reads its OpenCV release at its first boot only.
     fn check_opencv(&self, cx: &Composition<'_>) -> Result<(), Refused> {
         opencv::requirement(&self.opencv_version)?;
         let running = cx.noted("instance", OPENCV);
@@ -140,16 +141,16 @@ impl Parameters {
         )
     }
 
-    /// What stands for all keys in a note.
+    /// A fingerprint of all keys, to record them.
     pub(super) fn keys(&self) -> String {
         fingerprint(&self.ssh_public_keys.join("\n"))
     }
 }
 
-/// The networks that SSH is let in from where the claim names none.
+/// The networks for SSH if the claim names none.
 ///
-/// Where the EnvironmentConfig that may name some cannot be found, those that are let in stay:
-/// nobody is locked out by a missing object.
+/// If the EnvironmentConfig, which may name networks, was not found, the networks that can already
+/// connect stay. A missing object must not lock users out.
 pub(super) fn other_cidrs(
     settings: &GpuWorkspaceSettings,
     cx: &Composition<'_>,
@@ -160,7 +161,7 @@ pub(super) fn other_cidrs(
     settings.cidrs()
 }
 
-/// What an owner may be called, in words.
+/// The allowed names of owners, for messages.
 const OWNERS: &str = "an email address or a login with letters, digits and . _ + @ -, starting \
                       with a letter or \
      digit";

@@ -1,32 +1,32 @@
-//! What a workspace's machine does at its first boot: cloud-init's user data.
+//! Cloud-init's user data: the setup of a workspace's machine at its first boot.
 //!
-//! The text follows from the keys and the OpenCV release alone, so that no label, owner or lease
-//! ever changes it: AWS stops and starts a machine whose user data changes, and cloud-init would
-//! not run it again. All work is done by a service that runs until it succeeded once, so a reboot
-//! or a lost network half-way is no harm.
+//! The text depends only on the keys and the OpenCV release. No label, owner or lease changes it.
+//! AWS stops and starts a machine if its user data changes, and cloud-init would not run it again.
+//! A service does all the work and runs until it succeeds once. A reboot or a lost network in
+//! between is harmless.
 
 use std::fmt::Write;
 
 use crate::catalog::opencv::Requirement;
 use crate::check::Refused;
 
-/// The user that a workspace's owner logs in as.
+/// The login name of a workspace's owner.
 pub const USER: &str = "developer";
 
-/// What AWS takes as user data, in bytes before base64.
+/// Maximum size of user data in AWS, in bytes before base64.
 pub const LIMIT: usize = 16 * 1024;
 
-/// What may differ between machines.
+/// The values that may differ between machines.
 #[derive(Clone, Copy, Debug)]
 pub struct CloudInit<'a> {
-    /// Public keys of those who may log in, as lines of `authorized_keys`. None: by Session Manager
+    /// Public keys for login, as lines of `authorized_keys`. Empty: login through Session Manager
     /// only.
     pub ssh_public_keys: &'a [String],
     /// The OpenCV release to install.
     pub opencv: &'a Requirement,
 }
 
-/// User data for one machine; refused if the keys make it longer than AWS takes.
+/// Returns user data for one machine. Rejects keys that make it longer than AWS accepts.
 pub fn render(config: &CloudInit<'_>) -> Result<String, Refused> {
     let mut text = String::with_capacity(8 * 1024);
     text.push_str("#cloud-config\n");
@@ -45,8 +45,8 @@ pub fn render(config: &CloudInit<'_>) -> Result<String, Refused> {
     if text.len() <= LIMIT { Ok(text) } else { Err(too_long(config.ssh_public_keys, text.len())) }
 }
 
-/// The image's own user stays (`default`), ours is added. It has no password: keys or Session
-/// Manager only.
+/// The image's own user stays (`default`), and our user is added. Our user has no password, and
+/// logs in with a key or through Session Manager.
 fn users(text: &mut String, keys: &[String]) {
     text.push_str("ssh_pwauth: false\nusers:\n  - default\n");
     put(text, format_args!("  - name: {USER}\n"));
@@ -69,7 +69,7 @@ fn file(text: &mut String, path: &str, mode: &str, content: &str) {
     }
 }
 
-/// What pip installs; the comment in front tells the setup which Python it has to be.
+/// The requirements for pip. A comment before them has the newest possible Python, for the setup.
 fn requirements(opencv: &Requirement) -> String {
     let python =
         opencv.newest_python.map(|version| format!("# python<={version}\n")).unwrap_or_default();
@@ -88,8 +88,8 @@ fn too_long(keys: &[String], length: usize) -> Refused {
     }
 }
 
-/// A text as a YAML scalar in double quotes: only ASCII, and nothing that could end the scalar or
-/// the line.
+/// A text as a YAML scalar in double quotes. It has only ASCII characters that cannot end the
+/// scalar or the line.
 struct Quoted<'a>(&'a str);
 
 impl std::fmt::Display for Quoted<'_> {

@@ -1,4 +1,4 @@
-//! What a workspace is made of.
+//! The resources of a workspace.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ impl Parameters {
         tags
     }
 
-    /// A security group that lets everything out and SSH in from the given networks, by IPv4 and by
-    /// IPv6.
+    /// A security group that allows all outgoing traffic, and SSH from the given networks, by IPv4
+    /// and by IPv6.
     pub(super) fn firewall(
         &self,
         cidrs: &[IpNet],
@@ -70,7 +70,7 @@ impl Parameters {
         for cidr in cidrs {
             cx.managed(format!("{SSH}{cidr}"), self.ssh_from(cidr)).add()?;
         }
-        cx.retire_rest(SSH)
+        cx.remove_rest(SSH)
     }
 
     fn ssh_from(&self, cidr: &IpNet) -> SecurityGroupIngressRule {
@@ -91,8 +91,8 @@ impl Parameters {
         }
     }
 
-    /// A role that lets the machine be reached by SSM, and nothing else. Gives back the profile's
-    /// name: the machine takes it by name, without a selector.
+    /// A role that allows access to the machine through SSM, and grants no other rights. Returns
+    /// the profile's name, because the machine refers to it by name, without a selector.
     pub(super) fn identity(
         &self,
         tags: &BTreeMap<String, String>,
@@ -117,8 +117,8 @@ impl Parameters {
         Ok(cx.external_name("instance-profile").unwrap_or(name))
     }
 
-    /// What Session Manager needs, and nothing more. Workspaces of earlier releases keep AWS's own
-    /// policy, which also lets the machine read every parameter of the account.
+    /// Grants the rights that Session Manager needs, and no others. Workspaces of earlier releases
+    /// keep AWS's own policy, which also lets the machine read every parameter of the account.
     fn session_manager(&self, name: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         let own = cx.brings(2, &["role-policy"]);
         if own {
@@ -151,8 +151,7 @@ impl Parameters {
         cx: &mut Composition<'_>,
     ) -> Result<Observed<InstanceStatus>, Error> {
         let family = image_family(machine);
-        // Image and user data belong to the machine's first boot: for one that runs there is
-        // nothing to look up.
+        // Image and user data apply at the first boot only, so an existing machine needs no lookup.
         let (ami, user_data) = if cx.exists("instance") {
             (None, None)
         } else {
@@ -187,14 +186,14 @@ impl Parameters {
             .and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
         let subnet = subnet.and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
         cx.managed("instance", instance)
-            // Without it, a machine that AWS or a person terminated would be asked for with the
-            // network interface that it had, which went with it.
+            // AWS or a person may terminate the machine. Without the subnet, the provider would
+            // request its replacement with the network interface that was deleted with the machine.
             .chosen("subnetId", subnet)
-            .live(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
-            .note("instance-type", &self.instance_type)
-            .note("image-family", family.unwrap_or(DEFAULT_IMAGE))
-            .note(OPENCV, &self.opencv_version)
-            .note(KEYS, self.keys())
+            .updatable(&["rootBlockDevice.volumeSize", "rootBlockDevice.tags", "instanceType"])
+            .annotate("instance-type", &self.instance_type)
+            .annotate("image-family", family.unwrap_or(DEFAULT_IMAGE))
+            .annotate(OPENCV, &self.opencv_version)
+            .annotate(KEYS, self.keys())
             .add()
     }
 
@@ -206,10 +205,10 @@ impl Parameters {
     }
 }
 
-/// Names of security groups: at most 255 characters, and `sg-` is kept for their ids.
+/// Names of security groups: at most 255 characters. The prefix `sg-` is reserved for their ids.
 const SECURITY_GROUP_NAME: NameRule = NameRule { max: 255, not_at_start: &["sg-"], nowhere: &[] };
 
-/// Who may take the machine's role: machines, nobody else.
+/// The trust policy of the machine's role: only machines may assume it.
 fn assumed_by_machines(partition: &Partition) -> String {
     let machines = partition.principal("ec2");
     format!(
@@ -217,5 +216,5 @@ fn assumed_by_machines(partition: &Partition) -> String {
     )
 }
 
-/// What the agent of Session Manager does.
+/// The rights of Session Manager's agent.
 pub const SESSION_MANAGER: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["ssm:UpdateInstanceInformation","ssmmessages:CreateControlChannel","ssmmessages:CreateDataChannel","ssmmessages:OpenControlChannel","ssmmessages:OpenDataChannel","ec2messages:AcknowledgeMessage","ec2messages:DeleteMessage","ec2messages:FailMessage","ec2messages:GetEndpoint","ec2messages:GetMessages","ec2messages:SendReply"],"Resource":"*"}]}"#;

@@ -1,4 +1,4 @@
-//! What the platform team decides about GPU workspaces.
+//! Settings of GPU workspaces.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub struct Network {
 }
 
 impl GpuWorkspaceSettings {
-    /// The image for a region, and for an image family that is not the default one.
+    /// The image for a region. `family` is the image family, unless it is the default.
     pub(super) fn image(&self, region: &str, family: Option<&str>) -> Result<&str, Error> {
         let path = format!("gpuWorkspace.amis.{region}");
         let images = self.amis.get(region).ok_or_else(|| {
@@ -148,7 +148,7 @@ impl GpuWorkspaceSettings {
         Ok(())
     }
 
-    /// What is wrong for workspaces that are still to be made, or has no effect.
+    /// Rejects values that would fail for new workspaces, or that have no effect.
     pub(super) fn check_whole(&self) -> Result<(), Error> {
         let mut fields = Fields::default();
         let path = |path: String| check::shown(&format!("settings.gpuWorkspace.{path}"));
@@ -172,7 +172,7 @@ impl GpuWorkspaceSettings {
         self.check_offer()
     }
 
-    /// Whether EC2 has the machine types on offer.
+    /// Checks that EC2 has the offered machine types.
     pub(super) fn check_offer(&self) -> Result<(), Error> {
         let mut fields = Fields::default();
         for (index, name) in self.instance_types.iter().enumerate() {
@@ -182,8 +182,8 @@ impl GpuWorkspaceSettings {
         fields.verdict(Error::InvalidSettings)
     }
 
-    /// Whether the boundary is a policy, and one of the partition where that is known: IAM refuses
-    /// a role with another one.
+    /// Checks that the boundary is a policy, and that it belongs to the partition if that is known.
+    /// IAM rejects a role with a boundary of another partition.
     pub(super) fn check_boundary(&self, partition: Option<&Partition>) -> Result<(), Error> {
         let Some(arn) = &self.permissions_boundary else { return Ok(()) };
         aws::policy(arn)
@@ -191,7 +191,7 @@ impl GpuWorkspaceSettings {
             .map_err(|error| Error::settings("gpuWorkspace.permissionsBoundary", error))
     }
 
-    /// The networks that SSH is let in from where a claim names none, in canonical form.
+    /// The networks for SSH if a claim names none, in canonical form.
     pub(super) fn cidrs(&self) -> Result<Vec<IpNet>, Error> {
         let mut fields = Fields::default();
         let cidrs =
@@ -200,7 +200,7 @@ impl GpuWorkspaceSettings {
         Ok(cidrs)
     }
 
-    /// The networks in which all networks must be that SSH is let in from; none: anywhere.
+    /// The networks that must contain all networks for SSH. Empty: no limit.
     pub(super) fn limits(&self) -> Result<Vec<IpNet>, Error> {
         let mut fields = Fields::default();
         let path = "settings.gpuWorkspace.allowedCidrsWithin";
@@ -213,17 +213,17 @@ impl GpuWorkspaceSettings {
         self.networks.get(region)
     }
 
-    /// One region with an image id that has to be replaced by a real one.
+    /// One region with a placeholder image, which has to be replaced.
     pub(super) fn example() -> Self {
         let images = Images { default: PLACEHOLDER_IMAGE.to_owned(), by_family: BTreeMap::new() };
         Self { amis: BTreeMap::from([("us-east-1".to_owned(), images)]), ..Self::default() }
     }
 }
 
-/// The image of the examples, which exists nowhere: a real one has to take its place.
+/// The image of the examples. It does not exist, and has to be replaced.
 pub const PLACEHOLDER_IMAGE: &str = "ami-0123456789abcdef0";
 
-/// Whether a network is within one of `limits`; without limits every network is.
+/// Checks that a network is within one of `limits`. Without limits, every network is allowed.
 pub(super) fn within(cidr: &IpNet, limits: &[IpNet]) -> Result<(), Refused> {
     if limits.is_empty() || limits.iter().any(|limit| limit.contains(cidr)) {
         return Ok(());

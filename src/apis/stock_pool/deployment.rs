@@ -1,4 +1,4 @@
-//! The Deployment that a pool is.
+//! The Deployment of a pool.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::error::Error;
 /// The only slot.
 pub(super) const SLOT: &str = "deployment";
 
-/// The resource, and the taint, by which nodes offer GPUs.
+/// The resource, and the taint, of nodes with GPUs.
 const GPU: &str = "nvidia.com/gpu";
 
 impl StockPool {
-    /// Asks for it.
+    /// Composes the Deployment.
     pub(super) fn deployment(
         &self,
         settings: &StockPoolSettings,
@@ -22,15 +22,15 @@ impl StockPool {
         let (name, namespace) = cx.xr.asked_as("a stock pool")?;
         let deployment = self.manifest(settings, name, namespace);
         cx.object(SLOT, deployment)
-            .live(&[
+            .updatable(&[
                 "metadata.labels",
                 "spec.replicas",
                 "spec.template.spec.containers.stock.image",
                 "spec.template.spec.containers.stock.resources",
             ])
-            // A class that Settings name later does not restart what runs; pools of earlier
+            // A class that Settings name later does not restart running pods. Pools of earlier
             // releases keep their strategy.
-            .choice(
+            .resolved_from(
                 "gpu",
                 if self.gpu > 0 { "yes" } else { "no" },
                 &[
@@ -53,8 +53,9 @@ impl StockPool {
             "template": {"metadata": {"labels": labels}, "spec": self.pod(settings)},
         });
         if self.gpu > 0 {
-            // Old pods give their GPUs to new ones: where all GPUs are in use, a pod more would
-            // never start. Kubernetes rounds a quarter down, and takes one pod where that is none.
+            // Old pods release their GPUs for new pods. If all GPUs are in use, an additional pod
+            // would never start. Kubernetes rounds a quarter down, and uses one pod if the result
+            // is zero.
             let rolling = json!({"maxSurge": 0, "maxUnavailable": "25%"});
             spec["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": rolling});
         }
@@ -66,7 +67,7 @@ impl StockPool {
         })
     }
 
-    /// A pod without rights. It may run as root inside: images with GPU libraries mostly do.
+    /// A pod without rights. It may run as root inside, because most images with GPU libraries do.
     fn pod(&self, settings: &StockPoolSettings) -> Value {
         let mut pod = json!({
             "automountServiceAccountToken": false,
@@ -91,7 +92,7 @@ impl StockPool {
         pod
     }
 
-    /// Requests and limits are the same: a stock that could be taken away is none.
+    /// Requests and limits are equal, because capacity that could be taken away is not in stock.
     fn resources(&self) -> Value {
         let mut amounts = json!({});
         if let Some(memory) = &self.memory {

@@ -1,5 +1,5 @@
-//! The backend: a Deployment that finds its database in its environment, a Service, and an Ingress
-//! where there is a domain.
+//! The backend: a Deployment with access to the environment's database, a Service, and an Ingress
+//! if there is a domain.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ const DEPLOYMENT: &str = "backend-deployment";
 const SERVICE: &str = "backend-service";
 const INGRESS: &str = "backend-ingress";
 
-/// The annotation of pods that changes with their credentials, so that new pods take the place of
-/// the old ones.
+/// The annotation of pods that changes with their credentials, so that new pods replace the old
+/// pods.
 const CREDENTIALS: &str = "paved-road.fn.crossplane.io/credentials";
 
 impl Backend {
-    /// Asks for everything, and says where the backend answers.
+    /// Composes all resources, and returns the backend's URL.
     pub(super) fn compose(
         &self,
         size: Size,
@@ -40,13 +40,13 @@ impl Backend {
         Ok(url(place, cx))
     }
 
-    /// Whether a request to the Service would be answered.
+    /// Whether the Service would answer a request.
     pub(super) fn answers(&self, cx: &Composition<'_>) -> bool {
         self.replicas > 0 && cx.is_ready(DEPLOYMENT) && cx.is_ready(SERVICE)
     }
 
-    /// Its memory and CPU follow the size; the user's fields follow the user, and the pods their
-    /// credentials.
+    /// The Deployment. Its memory and CPU are resolved from the size. The user's fields are
+    /// updatable, and the pods follow their credentials.
     fn deployment(
         &self,
         size: Size,
@@ -55,7 +55,7 @@ impl Backend {
         settings: &UnifiedEnvironmentSettings,
         cx: &mut Composition<'_>,
     ) -> Result<(), Error> {
-        const LIVE: [&str; 4] = [
+        const UPDATABLE: [&str; 4] = [
             "spec.replicas",
             "spec.template.spec.containers.backend.image",
             "spec.template.spec.containers.backend.env",
@@ -63,9 +63,9 @@ impl Backend {
         ];
         let credentials = database.credentials();
         let mark = credentials.map(|password| fingerprint(password, &database.way(&cx.xr.uid)));
-        let live: &[&'static str] = match mark {
+        let updatable: &[&'static str] = match mark {
             Some(_) => &["spec.template.metadata.annotations"],
-            // Credentials that are not seen just now did not change.
+            // Credentials that were not observed have not changed.
             None => &[],
         };
         let labels = labels(place);
@@ -83,9 +83,13 @@ impl Backend {
             },
         });
         cx.object(DEPLOYMENT, deployment)
-            .live(&LIVE)
-            .live(live)
-            .choice("size", size.name(), &["spec.template.spec.containers.backend.resources"])
+            .updatable(&UPDATABLE)
+            .updatable(updatable)
+            .resolved_from(
+                "size",
+                size.name(),
+                &["spec.template.spec.containers.backend.resources"],
+            )
             .needs(credentials.is_some(), "the credentials of its database")
             .add()
     }
@@ -98,7 +102,7 @@ impl Backend {
         settings: &UnifiedEnvironmentSettings,
     ) -> Value {
         let (cpu, memory) = settings.amounts(size);
-        // Which paths it answers is not known.
+        // The paths that the image answers are not known.
         let probe = |failures: u8| json!({"tcpSocket": {"port": "http"}, "periodSeconds": 10, "failureThreshold": failures});
         json!({
             "automountServiceAccountToken": false,
@@ -123,9 +127,9 @@ impl Backend {
         })
     }
 
-    /// Values that others need stand before them: Kubernetes looks at what was defined earlier
-    /// only. The URL is made of values as they are, without escapes: providers make passwords of
-    /// letters and digits, and our names have hyphens at most.
+    /// Variables that others use come first, because Kubernetes uses only earlier definitions. The
+    /// URL contains values without escapes. Providers generate passwords of letters and digits, and
+    /// the only special characters in our names are hyphens.
     fn variables(&self, database: &Connection, secret: &str) -> Value {
         let from = |name: &str, key: &str| json!({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}});
         let plain = |name: &str, value: &str| json!({"name": name, "value": value});
@@ -148,8 +152,8 @@ impl Backend {
     }
 }
 
-/// 16 hexadecimal digits that change with the credentials and reveal nothing of them: an HMAC of
-/// the rest, keyed with the password.
+/// 16 hexadecimal digits that change with the credentials, and do not reveal them. They are an HMAC
+/// of the rest, with the password as its key.
 fn fingerprint(password: &[u8], rest: &str) -> String {
     // HMAC takes keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(password) else { return String::new() };
@@ -160,7 +164,7 @@ fn fingerprint(password: &[u8], rest: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What a Service finds the pods by.
+/// The labels that the Service selects pods by.
 fn labels(place: &Place) -> Value {
     json!({"app.kubernetes.io/name": "backend", "app.kubernetes.io/instance": place.environment})
 }
@@ -179,8 +183,8 @@ fn service(place: &Place) -> Value {
     })
 }
 
-/// An Ingress where Settings give a domain. One that exists stays as it is: Settings do not reach
-/// what runs.
+/// An Ingress, if Settings have a domain. An existing Ingress is preserved, because Settings do not
+/// change existing resources.
 fn ingress(
     place: &Place,
     settings: &UnifiedEnvironmentSettings,
@@ -208,23 +212,24 @@ fn ingress(
     let noted = (!keys.is_empty()).then(|| keys.join(","));
     let mut ingress = cx.object(INGRESS, route.manifest(place)).needs(place.ready, NAMESPACE_READY);
     if let Some(keys) = noted {
-        ingress = ingress.choice(ANNOTATIONS, keys, &[]);
+        ingress = ingress.resolved_from(ANNOTATIONS, keys, &[]);
     }
     ingress.add()?;
     place.outlives(INGRESS, cx)
 }
 
-/// The environment's own part of a host, a label of at most 63 characters. It carries a part of the
-/// uid: other environments may have the same name, and users choose the names of composites.
+/// The environment's own part of a host, a label of at most 63 characters. It contains a part of
+/// the uid, because other environments may have the same name, and users choose the names of
+/// composites.
 fn subdomain(cx: &Composition<'_>) -> String {
     label(&[&cx.xr.name, &cx.xr.uid5()])
 }
 
-/// Under this name the keys of the annotations that came from Settings are noted: others set
-/// annotations too, which are theirs.
+/// Name of the annotation that records the keys of the annotations from Settings. Other clients set
+/// further annotations.
 const ANNOTATIONS: &str = "ingress-annotations";
 
-/// The annotations of a running Ingress that came from Settings.
+/// The annotations of an existing Ingress that came from Settings.
 fn annotations(running: &Object, noted: Option<&str>) -> BTreeMap<String, String> {
     let keys = noted.into_iter().flat_map(|keys| keys.split(','));
     keys.filter_map(|key| {
@@ -234,11 +239,11 @@ fn annotations(running: &Object, noted: Option<&str>) -> BTreeMap<String, String
     .collect()
 }
 
-/// What an Ingress is like.
+/// The properties of an Ingress.
 struct Route {
     host: Option<String>,
     class: Option<String>,
-    /// The Secret with its certificate; none: one of its own.
+    /// The Secret with its certificate. `None`: its own Secret.
     certificate: Option<String>,
     annotations: BTreeMap<String, String>,
 }
@@ -271,12 +276,12 @@ impl Route {
     }
 }
 
-/// The host that an Ingress answers for.
+/// The host of an Ingress.
 fn host(ingress: &Object) -> Option<String> {
     at(ingress, &["spec", "rules"])?.as_array()?.first()?["host"].as_str().map(str::to_owned)
 }
 
-/// Where the backend answers: at its Ingress' host, else inside the cluster; nowhere as long as
+/// The backend's URL: the host of its Ingress, else its address inside the cluster. `None` while
 /// neither exists.
 fn url(place: &Place, cx: &Composition<'_>) -> Option<String> {
     match cx.manifest_of(INGRESS).and_then(host) {
@@ -296,7 +301,7 @@ mod tests {
         let one = fingerprint(b"a password", "uid-1");
         assert_eq!(one, fingerprint(b"a password", "uid-1"));
         assert_ne!(one, fingerprint(b"another", "uid-1"));
-        assert_ne!(one, fingerprint(b"a password", "uid-2"), "equal passwords do not show");
+        assert_ne!(one, fingerprint(b"a password", "uid-2"), "equal passwords differ here");
         assert!(one.len() == 16 && one.chars().all(|c| c.is_ascii_hexdigit()), "{one}");
         assert_eq!(fingerprint(&[0xff; 300], "").len(), 16);
     }

@@ -1,4 +1,4 @@
-//! What an environment may be: every check of the schema, and those that no schema can express.
+//! Checks of an environment: the checks of the schema, and checks that a schema cannot express.
 
 use super::frontend::{BUCKET, BUCKET_PREFIX};
 use super::{Backend, PORTS, REPLICAS, UnifiedEnvironment, place};
@@ -6,21 +6,21 @@ use crate::check::{self, Fields, Refused, kubernetes};
 use crate::compose::Composition;
 use crate::error::Error;
 
-/// The most environment variables that a backend may be given.
+/// Maximum number of a backend's environment variables.
 pub(super) const MOST_VARIABLES: usize = 100;
 
 /// The longest value of an environment variable, in characters.
 pub(super) const LONGEST_VALUE: usize = 4096;
 
-/// The longest name of a site: a bucket `acme-mfe-<app>-<8 of the uid>` has 63 characters at most.
-/// What S3 keeps for itself at the beginning and the end of a bucket's name cannot come about.
+/// The longest name of a site. A bucket `acme-mfe-<app>-<8 of the uid>` has at most 63 characters.
+/// Such a name cannot have a beginning or an end that S3 reserves.
 pub(super) const LONGEST_APP: usize = 45;
 
-/// The variables that lead to the database: nobody else sets them.
+/// The variables for the database. Users must not set them.
 const OURS: [&str; 6] = ["PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE", "DATABASE_URL"];
 
 impl UnifiedEnvironment {
-    /// Every field, as the schema says it and beyond.
+    /// Checks every field: the checks of the schema, and further checks.
     pub(super) fn check(&self, cx: &Composition<'_>) -> Result<(), Error> {
         let mut fields = Fields::default();
         self.backend.check(&mut fields);
@@ -59,15 +59,14 @@ impl Backend {
     }
 }
 
-/// The app that the bucket which exists was named after; a bucket that somebody named otherwise
-/// tells nothing.
+/// The app in the name of the existing bucket. A bucket that a person named differently has no app.
 fn running_app(cx: &Composition<'_>) -> Option<String> {
     let bucket = cx.external_name(BUCKET)?;
     let app = bucket.strip_prefix(BUCKET_PREFIX)?.strip_suffix(&cx.xr.uid(8))?.strip_suffix('-')?;
     Some(app.to_owned())
 }
 
-/// A variable's value, which may be a secret that does not belong here: it is not shown.
+/// Checks a variable's value. The error does not show the value, which may be a secret by mistake.
 fn content(value: &str) -> Result<(), Refused> {
     if value.chars().nth(LONGEST_VALUE).is_none() && !value.contains('\0') {
         return Ok(());
@@ -88,7 +87,7 @@ fn variable(name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What a site may be called, in words.
+/// The allowed names of a site, for messages.
 const APPS: &str =
     "1 to 45 lowercase letters, digits and hyphens, starting and ending with a letter or digit";
 

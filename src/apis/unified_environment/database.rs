@@ -1,5 +1,5 @@
-//! The database: on a shared PostgreSQL server, or on an RDS instance of its own. Whichever it is,
-//! its provider writes the way into it to one Secret in the environment's namespace.
+//! The database: on a shared PostgreSQL server, or on a dedicated RDS instance. In both cases, the
+//! provider writes the connection details to one Secret in the environment's namespace.
 
 use super::place::{NAMESPACE_READY, Place};
 use super::settings::Mode;
@@ -18,16 +18,16 @@ const INSTANCE: &str = "postgres-instance";
 /// provider-sql knows a password only when it creates the role.
 const LOST_PASSWORD: &str = "its Secret has no password, and provider-sql writes one only once: restore the Secret from a copy";
 
-/// Database and user on a server that nobody else has.
+/// Name of database and user on a dedicated server.
 const OWN: &str = "app";
 
-/// What the backend needs to know of its database.
+/// The backend's information about its database.
 pub(super) struct Connection {
-    /// The slot that must outlive whoever is connected.
+    /// The slot that must outlive the clients of the database.
     pub slot: &'static str,
     /// The database's name.
     pub name: String,
-    /// The key of the Secret that holds the host alone.
+    /// The key of the Secret with only the host.
     pub host_key: &'static str,
     pub host: Option<String>,
     pub port: Option<Vec<u8>>,
@@ -53,7 +53,7 @@ impl Connection {
         }
     }
 
-    /// Everything about the way into the database but the password, for one environment.
+    /// All connection details except the password, with the environment's uid.
     pub fn way(&self, uid: &str) -> String {
         let text = |value: &Option<Vec<u8>>| {
             value.as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned()
@@ -62,7 +62,7 @@ impl Connection {
         [uid, host, &text(&self.port), &text(&self.username)].join("\n")
     }
 
-    /// The password, once the whole way into the database was written down.
+    /// The password, once all connection details were observed.
     pub fn credentials(&self) -> Option<&[u8]> {
         let whole = self.host.is_some() && self.port.is_some() && self.username.is_some();
         self.password.as_deref().filter(|_| whole)
@@ -70,7 +70,7 @@ impl Connection {
 }
 
 impl Database {
-    /// In the mode of Settings; a database that exists stays where it is.
+    /// Composes the database in the mode of Settings. An existing database keeps its mode.
     pub(super) fn compose(
         &self,
         place: &Place,
@@ -92,9 +92,9 @@ impl Database {
         }
     }
 
-    /// Database and role have one name, unique on the server: it begins with the XR's and ends in a
-    /// part of its uid. Its hyphens need quotes in SQL, which the provider puts there, and none in
-    /// the URL of a connection.
+    /// Database and role have the same name, unique on the server. It begins with the XR's name and
+    /// ends with a part of its uid. Its hyphens need quotes in SQL, which the provider adds. A
+    /// connection URL needs no escapes for them.
     fn shared(&self, place: &Place, cx: &mut Composition<'_>) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
         cx.managed(DATABASE, sql::Database::default()).external_name(&name).add()?;
@@ -105,16 +105,16 @@ impl Database {
         let role = cx
             .managed(ROLE, role)
             .external_name(&name)
-            .choice("size", self.size.name(), &["connectionLimit"])
+            .resolved_from("size", self.size.name(), &["connectionLimit"])
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
         if role.connection("password").is_none() && cx.published("password").is_some() {
-            cx.hold(ROLE, LOST_PASSWORD);
+            cx.mark_unready(ROLE, LOST_PASSWORD);
         }
         grants(cx)?;
-        // The Secret goes with the role, the role owns what is in the database, and a grant is
-        // looked at inside of it.
+        // The Secret is deleted with the role, the role owns the database's content, and the
+        // provider observes a grant inside the database.
         place.outlives(ROLE, cx)?;
         cx.usage(ROLE, DATABASE)?;
         cx.usage(DATABASE, GRANT)?;
@@ -123,10 +123,10 @@ impl Database {
         Ok(Connection::new(DATABASE, name, "endpoint", &role))
     }
 
-    /// Private and encrypted; a deletion leaves a last snapshot behind, unless Settings want none.
-    /// A change of size restarts the server at once: without that the provider would ask for it
-    /// again and again until a maintenance window. The disk is as it was made, or as AWS has grown
-    /// it.
+    /// Private and encrypted. A deletion keeps a final snapshot, unless Settings disable it. A
+    /// change of size restarts the server at once. Otherwise the provider would repeat the request
+    /// until a maintenance window. The disk keeps its first size, or the size that AWS gave it
+    /// later.
     fn instance(
         &self,
         place: &Place,
@@ -135,8 +135,8 @@ impl Database {
         cx: &mut Composition<'_>,
     ) -> Result<Connection, Error> {
         let name = cx.xr.cloud_name(NameRule::dns(63));
-        // Subnets and security groups belong to the beginning: for a server that runs there is
-        // nothing to look up.
+        // Subnets and security groups apply at creation only, so an existing server needs no
+        // lookup.
         let (group, guards) =
             if cx.exists(INSTANCE) { (None, &[][..]) } else { settings.server()? };
         let (class, storage) = self.size.machine();
@@ -169,7 +169,7 @@ impl Database {
         let server = cx
             .managed(INSTANCE, server)
             .external_name(name)
-            .choice("size", self.size.name(), &["instanceClass"])
+            .resolved_from("size", self.size.name(), &["instanceClass"])
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
@@ -178,12 +178,13 @@ impl Database {
     }
 }
 
-/// The role may use its database, which is nobody else's: PostgreSQL would let every role of the
-/// server in. In the schema that every database has, it may make tables.
+/// Grants the role access to its database, and revokes the access of other roles. By default,
+/// PostgreSQL allows all roles of the server. The role may create tables in the schema that every
+/// database has.
 ///
-/// What was granted goes with the database, so nothing is taken back: provider-sql would do that
-/// inside of the database, and a grant whose database went first (deleted half made, before a Usage
-/// held it) would wait for it for ever.
+/// The privileges are deleted with the database, so they are not revoked. provider-sql would revoke
+/// them inside the database. If the database was deleted first, before a Usage protected it, the
+/// grant would wait for it permanently.
 fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
     let may = |privileges: &[&str]| sql::Grant {
         role_selector: Some(SIBLING),
@@ -198,7 +199,7 @@ fn grants(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(SCHEMA_GRANT, schema).orphan(true).add().map(|_| ())
 }
 
-/// Where the password is made: beside the Secret that the server's whole connection is written to.
+/// The Secret of the password, beside the Secret with all connection details.
 fn password(secret: &SecretName, cx: &Composition<'_>) -> SecretKeyRef {
     SecretKeyRef {
         name: format!("{}-password", secret.name),
@@ -208,7 +209,7 @@ fn password(secret: &SecretName, cx: &Composition<'_>) -> SecretKeyRef {
 }
 
 impl Size {
-    /// Connections at once, on a shared server.
+    /// Maximum number of connections on a shared server.
     fn connections(self) -> i64 {
         match self {
             Self::Small => 20,
@@ -217,7 +218,7 @@ impl Size {
         }
     }
 
-    /// Machine type, and disk in GiB, of a server of its own.
+    /// Machine type, and disk in GiB, of a dedicated server.
     fn machine(self) -> (&'static str, i64) {
         match self {
             Self::Small => ("db.t4g.micro", 20),

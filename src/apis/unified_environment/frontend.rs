@@ -1,4 +1,4 @@
-//! The site: a private bucket, and CloudFront, who alone may read it.
+//! The site: a private bucket, and CloudFront as its only reader.
 
 use serde_json::{Value, json};
 
@@ -21,26 +21,26 @@ const POLICY: &str = "frontend-bucket-policy";
 const ACCESS: &str = "frontend-access";
 const SITE: &str = "frontend-site";
 
-/// How the names of all buckets begin; the app's name and a part of the environment's uid follow.
+/// The beginning of all buckets' names. The app's name and a part of the environment's uid follow.
 pub(super) const BUCKET_PREFIX: &str = "acme-mfe-";
 
-/// AWS's own cache policy `CachingOptimized`: files are kept, by path alone.
+/// AWS's own cache policy `CachingOptimized`: files are cached by path only.
 const CACHING_OPTIMIZED: &str = "658327ea-f89d-4fab-a63d-7e88639e58f6";
 
-/// What is known of a site.
+/// The observed state of a site.
 pub(super) struct Site {
-    /// Where the bucket is, or will be.
+    /// The region of the bucket, which may not exist yet.
     pub region: String,
-    /// The bucket's name, once it was asked for.
+    /// The bucket's name, once the bucket exists.
     pub bucket: Option<String>,
     pub domain: Option<String>,
     pub distribution_id: Option<String>,
-    /// Whether every edge has it.
+    /// Whether all edges have the site.
     deployed: bool,
 }
 
 impl Site {
-    /// Whether it is served everywhere, and CloudFront may read it.
+    /// Whether the site is served everywhere, and CloudFront may read the bucket.
     pub fn is_served(&self, cx: &Composition<'_>) -> bool {
         self.deployed && cx.is_ready(SITE) && cx.is_ready(POLICY)
     }
@@ -83,14 +83,14 @@ impl Frontend {
         };
         cx.managed(BUCKET, bucket)
             .external_name(name)
-            .live(&["forceDestroy"])
+            .updatable(&["forceDestroy"])
             .orphan(self.retain_files)
             .add()
             .map(|_| ())
     }
 
-    /// What protects the bucket stays with it. Access lists mean nothing: the owner owns all, and
-    /// nobody else is let in.
+    /// The bucket's protection stays with the bucket. Access lists have no effect: the bucket's
+    /// owner owns all objects, and public access is blocked.
     fn protection(&self, region: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         let ownership = BucketOwnershipControls {
             region: Some(region.to_owned()),
@@ -136,8 +136,8 @@ fn access(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed(ACCESS, control).add().map(|_| ())
 }
 
-/// The bucket's domain name follows from its name: nothing has to be waited for. Paths that no file
-/// has are the app's own: it gets them with its first page.
+/// The bucket's domain name depends only on its name, so the distribution does not wait for the
+/// bucket. Paths without a file belong to the app, and return its first page.
 fn distribution(
     bucket: &str,
     region: &str,
@@ -157,8 +157,8 @@ fn distribution(
         default_root_object: Some("index.html".to_owned()),
         http_version: Some("http2and3".to_owned()),
         price_class: Some("PriceClass_100".to_owned()),
-        // Ready is then what it says; the provider would look again for `Deployed` only after
-        // minutes.
+        // The resource is then ready only once it is deployed. Otherwise the provider would check
+        // for `Deployed` only minutes later.
         wait_for_deployment: Some(true),
         origin: vec![Origin {
             domain_name: Some(Partition::for_region(region).bucket_host(bucket, region)),
@@ -173,7 +173,7 @@ fn distribution(
             compress: Some(true),
             cache_policy_id: Some(CACHING_OPTIMIZED.to_owned()),
         }),
-        // S3 says 403 of what is not there to whoever may not list.
+        // For a missing file, S3 returns 403 to callers that may not list files.
         custom_error_response: vec![app(403), app(404)],
         restrictions: Some(Restrictions {
             geo_restriction: Some(GeoRestriction { restriction_type: Some("none".to_owned()) }),
@@ -184,7 +184,7 @@ fn distribution(
     cx.managed(SITE, site).add()
 }
 
-/// Lets this distribution read, and the platform team's publishers write.
+/// Allows this distribution to read, and the platform team's publishers to write.
 fn policy(
     bucket: &str,
     region: &str,
@@ -202,7 +202,7 @@ fn policy(
     let text = distribution.map(|arn| {
         let [named, compared] = [Publishers::Named(publishers), Publishers::Compared(publishers)]
             .map(|publishers| statements(partition, bucket, &arn, &publishers));
-        // A policy of an earlier release that lets the same publishers in stays as it is.
+        // A policy of an earlier release with the same publishers is preserved.
         let stays = running
             .filter(|running| serde_json::from_str(running).is_ok_and(|it: Value| it == named));
         stays.map_or_else(|| compared.to_string(), str::to_owned)
@@ -212,23 +212,23 @@ fn policy(
         bucket_selector: Some(SIBLING),
         policy: text,
     };
-    // While the distribution is not seen, the policy stays as it is; and so it does where the
-    // EnvironmentConfig that may name publishers cannot be found.
+    // The policy is preserved while the distribution is not observed. It is also preserved if the
+    // EnvironmentConfig, which may name publishers, was not found.
     let follows = known && !cx.settings.config_not_found;
-    let live: &[&'static str] = if follows { &["policy"] } else { &[] };
+    let updatable: &[&'static str] = if follows { &["policy"] } else { &[] };
     cx.managed(POLICY, policy)
-        .live(live)
-        .needs(known, "the distribution's ARN, which it lets in")
+        .updatable(updatable)
+        .needs(known, "the ARN of the distribution that may read the bucket")
         .add()
         .map(|_| ())
 }
 
 /// The roles that may upload a site, by their ARNs.
 enum Publishers<'a> {
-    /// As principals, as earlier releases had them. A single role that does not exist makes AWS
-    /// refuse the whole policy.
+    /// As principals, in the form of earlier releases. AWS rejects the whole policy if a single
+    /// role does not exist.
     Named(&'a [String]),
-    /// As a condition on everybody, which holds for the roles that exist. Fixed ARNs in it keep the
+    /// As a condition for all principals. It applies to roles that exist. Its fixed ARNs keep the
     /// policy from being public.
     Compared(&'a [String]),
 }

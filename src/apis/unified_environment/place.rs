@@ -1,4 +1,4 @@
-//! Where an environment's objects live, and what they are called.
+//! The namespace and the names of an environment's objects.
 
 use serde_json::json;
 
@@ -6,32 +6,33 @@ use crate::check::{self, Refused};
 use crate::compose::{Composite, Composition, SecretName, label};
 use crate::error::Error;
 
-/// Slot of the namespace that the claims flavour makes.
+/// Slot of the namespace that the claims API creates.
 pub(super) const NAMESPACE: &str = "namespace";
 
-/// Name of the Secret with the way into the database; in the namespaced flavour after the XR's
-/// name.
+/// Name of the Secret with the database's connection details. In the namespaced API, the XR's name
+/// precedes it.
 const SECRET: &str = "db-connection-details";
 
 /// A namespace, and names in it.
 pub(super) struct Place {
-    /// Where Deployment, Service, Ingress and the database's Secret are.
+    /// The namespace of Deployment, Service, Ingress and the database's Secret.
     pub namespace: String,
-    /// What the first three are called.
+    /// The name of Deployment, Service and Ingress.
     pub name: String,
-    /// The environment's own name, by which its pods are told from others.
+    /// The environment's own name, which identifies its pods.
     pub environment: String,
     /// The Secret that the database's provider writes.
     pub secret: SecretName,
-    /// Whether the namespace is there: what is put into one that is missing is refused, and a
-    /// password that cannot be written down when it is made is lost.
+    /// Whether the namespace exists. Objects in a missing namespace are rejected. A password that
+    /// cannot be stored when it is generated is lost.
     pub ready: bool,
-    /// Whether the namespace is the environment's own, to be protected while something is in it.
+    /// Whether the namespace belongs to the environment. It is then protected while objects are in
+    /// it.
     pub own: bool,
 }
 
-/// The backend's Service in the namespaced API has the environment's name, so that has to be a
-/// Service's.
+/// The backend's Service in the namespaced API has the environment's name. The name must therefore
+/// be valid for a Service.
 pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
     let name = &xr.name;
     if xr.namespace.is_none()
@@ -45,7 +46,7 @@ pub(super) fn check_name(xr: &Composite) -> Result<(), Refused> {
     Err(Refused::new(name, allowed))
 }
 
-/// The namespace that resources of the environment are in already.
+/// The namespace that resources of the environment already use.
 fn namespace_in_use(cx: &Composition<'_>) -> Option<String> {
     let databases = ["postgres-role", "postgres-instance"];
     let objects = ["backend-service", "backend-deployment", "backend-ingress"];
@@ -53,14 +54,14 @@ fn namespace_in_use(cx: &Composition<'_>) -> Option<String> {
     secrets.or_else(|| objects.into_iter().find_map(|slot| cx.namespace_of(slot)))
 }
 
-/// The name of a new namespace. Users can choose the name of a claim's composite by
-/// `spec.resourceRef`, so the name carries a part of the uid.
+/// The name of a new namespace. It contains a part of the uid, because users can choose the name of
+/// a claim's composite by `spec.resourceRef`.
 fn new_namespace(xr: &Composite) -> String {
     label(&[&xr.name, &xr.uid5(), "environment"])
 }
 
 impl Place {
-    /// The XR's own namespace, or in the claims flavour one that is made for the environment.
+    /// The XR's own namespace. In the claims API, a namespace that is created for the environment.
     pub fn compose(cx: &mut Composition<'_>) -> Result<Self, Error> {
         match cx.xr.namespace.clone() {
             Some(namespace) => Ok(Self::shared(namespace, &cx.xr.name)),
@@ -68,7 +69,7 @@ impl Place {
         }
     }
 
-    /// Others live there too, so that everything carries the XR's name.
+    /// The namespace has other objects too, so all names contain the XR's name.
     fn shared(namespace: String, name: &str) -> Self {
         let secret = SecretName { name: format!("{name}-{SECRET}"), namespace: namespace.clone() };
         Self {
@@ -93,13 +94,13 @@ impl Place {
         Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready, own: true })
     }
 
-    /// Keeps the environment's own namespace until what is in a slot is gone from it.
+    /// Keeps the environment's own namespace until the resource in a slot is deleted.
     pub fn outlives(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
         if self.own { cx.usage(NAMESPACE, slot) } else { Ok(()) }
     }
 }
 
-/// What waits for the namespace waits for this.
+/// The reason why resources wait for the namespace.
 pub(super) const NAMESPACE_READY: &str = "its namespace to be there";
 
 fn is_label(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What the platform team decides about unified environments.
+//! Settings of unified environments.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -169,13 +169,13 @@ pub struct IngressSettings {
     pub tls_secret_name: Option<String>,
 }
 
-/// The most annotations of an Ingress.
+/// Maximum number of an Ingress's annotations.
 const MOST_ANNOTATIONS: usize = 50;
 
 /// The longest value of an annotation, in characters.
 const LONGEST_ANNOTATION: usize = 4096;
 
-/// The annotation by which cert-manager knows who issues a certificate.
+/// The annotation with cert-manager's issuer of a certificate.
 const CLUSTER_ISSUER: &str = "cert-manager.io/cluster-issuer";
 
 impl IngressSettings {
@@ -315,7 +315,7 @@ impl UnifiedEnvironmentSettings {
         Ok(())
     }
 
-    /// What carries tags in a new environment.
+    /// The kinds with tags in a new environment.
     pub(super) fn tagged(&self) -> Tagged {
         let mut kinds = vec![s3::Bucket::KIND, cloudfront::Distribution::KIND];
         if self.database.mode == Mode::Rds {
@@ -324,7 +324,7 @@ impl UnifiedEnvironmentSettings {
         Tagged { kinds, own: &[] }
     }
 
-    /// The roles that a new policy names: AWS refuses a policy with a role of another partition.
+    /// Checks the roles in a new policy. AWS rejects a policy with a role of another partition.
     pub(super) fn check_publishers(&self, region: &str) -> Result<(), Error> {
         for (index, arn) in self.publisher_role_arns.iter().enumerate() {
             Partition::for_region(region)
@@ -334,11 +334,11 @@ impl UnifiedEnvironmentSettings {
         Ok(())
     }
 
-    /// Where a new server of its own stands.
+    /// The subnet group and the security groups of a new dedicated server.
     ///
     /// # Errors
-    /// The subnets or the security groups are missing: a server in the default VPC would be out of
-    /// the pods' reach.
+    /// The subnets or the security groups are missing. The pods could not reach a server in the
+    /// default VPC.
     pub(super) fn server(&self) -> Result<(Option<&str>, &[String]), Error> {
         let missing = |field: &str, what: &str| {
             let message = format!(
@@ -378,7 +378,7 @@ fn wrong(field: &str) -> impl FnOnce(Refused) -> Error {
     move |error| Error::settings(path, error)
 }
 
-/// CloudFront and the ARNs of its partition are those of AWS's public regions.
+/// CloudFront, and the ARNs of its partition, belong to AWS's public regions.
 const REGIONS: &str = "a public AWS region, for example us-east-1. CloudFront does not serve \
                        regions of China and of governments";
 

@@ -1,5 +1,5 @@
-//! A cluster on Azure: nodes without public addresses, an API for the networks of Settings only, no
-//! local accounts.
+//! A cluster on Azure: nodes without public addresses, an API only for the networks of Settings,
+//! and no local accounts.
 
 use serde_json::json;
 
@@ -12,12 +12,12 @@ use crate::models::azure::{
     KubernetesClusterStatus, NetworkProfile,
 };
 
-/// Names of clusters, which are the beginnings of their API servers' names too.
+/// Names of clusters. The names of their API servers begin with them.
 const NAME: NameRule = NameRule::dns(54);
 
-/// The providers' environment variable that says who they are in Azure: JSON with `clientId`,
-/// `tenantId`, `serverId`, `authorityHost` and `federatedTokenFile`. It holds no secret: the token
-/// in that file is the pod's own, and short-lived.
+/// The environment variable with the providers' identity in Azure: JSON with `clientId`,
+/// `tenantId`, `serverId`, `authorityHost` and `federatedTokenFile`. It contains no secret: the
+/// token in that file belongs to the pod, and is short-lived.
 const CREDENTIALS: &str = "AZURE_WORKLOAD_IDENTITY_CREDENTIALS";
 
 impl Parameters {
@@ -95,8 +95,8 @@ impl Parameters {
         };
         cx.managed("cluster", cluster)
             .external_name(name)
-            .note("size", self.size.name())
-            .live(follows(networks, &["apiServerAccessProfile.authorizedIpRanges"]))
+            .annotate("size", self.size.name())
+            .updatable(follows(networks, &["apiServerAccessProfile.authorizedIpRanges"]))
             .publishes()
             .add()
     }
@@ -114,7 +114,7 @@ impl Parameters {
     }
 }
 
-/// An identity of the cluster's own, unless Settings name one.
+/// The identity in Settings, or else the cluster's own.
 fn identity(id: Option<&String>) -> Identity {
     let kind = if id.is_some() { "UserAssigned" } else { "SystemAssigned" };
     Identity { kind: Some(kind.to_owned()), identity_ids: id.into_iter().cloned().collect() }

@@ -1,4 +1,4 @@
-//! What people may ask for, as the schema says it and beyond.
+//! Checks of a spec: the checks of the schema, and further checks.
 
 use std::sync::LazyLock;
 
@@ -21,12 +21,12 @@ pub const FOLDER: &str = "^[A-Za-z0-9._@~+-][A-Za-z0-9._@~+/ -]*$";
 /// A branch, a tag, a commit, or a range of tagged versions.
 pub const REVISION: &str = "^[A-Za-z0-9~^v*][A-Za-z0-9._/@+*~^-]*$";
 
-/// The longest values of a chart, in bytes of JSON: a Release has to fit into etcd, and all of them
-/// into one answer.
+/// Maximum size of a chart's values, in bytes of JSON. A Release has to fit into etcd, and all
+/// Releases into one answer.
 const LONGEST_VALUES: usize = 256 * 1024;
 
 impl Parameters {
-    /// Every field. Gives the type of the cluster.
+    /// Checks every field. Returns the type of the cluster.
     pub(super) fn check(
         &self,
         settings: &VirtualEnvironmentSettings,
@@ -52,8 +52,8 @@ impl Parameters {
         cluster_type.map_err(|refused| Error::spec(TYPE, refused))
     }
 
-    /// What kind of cluster it is: that which runs, else what was asked for, else what Settings
-    /// say.
+    /// The cluster type: the type of the existing cluster, else the requested type, else the type
+    /// in Settings.
     fn cluster_type(
         &self,
         settings: &VirtualEnvironmentSettings,
@@ -98,7 +98,7 @@ impl Parameters {
         Err(Refused::new("loadBalancer", allowed))
     }
 
-    /// Nodes of EKS and AKS cannot become others: their providers refuse it.
+    /// Nodes of EKS and AKS cannot be changed, because their providers reject it.
     fn check_size(&self, cluster_type: ClusterType, cx: &Composition<'_>) -> Result<(), Refused> {
         let nodes = match cluster_type {
             ClusterType::Eks => "node-pool",
@@ -193,7 +193,7 @@ impl GitOps {
 }
 
 impl ClusterType {
-    /// As it stands in a claim.
+    /// Its value in a claim.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vcluster => "vcluster",
@@ -204,7 +204,7 @@ impl ClusterType {
     }
 }
 
-/// What kind of cluster runs, or is being made: the resources themselves say it.
+/// The type of the cluster that exists or is being created, according to its resources.
 fn running(cx: &Composition<'_>) -> Option<ClusterType> {
     if ["vcluster", "host-namespace"].iter().any(|slot| cx.exists(slot)) {
         return Some(ClusterType::Vcluster);

@@ -1,5 +1,5 @@
-//! A cluster on AWS: nodes in private subnets, an API for the VPC and the networks of Settings
-//! only.
+//! A cluster on AWS: nodes in private subnets, and an API only for the VPC and the networks of
+//! Settings.
 
 use serde_json::{Value, json};
 
@@ -21,18 +21,18 @@ const NAME: NameRule = NameRule::dns(63);
 /// Names of roles.
 const ROLE_NAME: NameRule = NameRule::dns(64);
 
-/// The slot of the driver that makes volumes of EBS: EKS brings none.
+/// The slot of the driver that creates volumes of EBS. EKS does not include one.
 const DRIVER: &str = "addon-ebs-csi";
 
-/// The slot of the agent that gives pods their roles. Nodes give them none: of their metadata
-/// service pods are a hop too far.
+/// The slot of the agent that gives pods their roles. Pods cannot use the nodes' roles, because the
+/// nodes' metadata service is one hop too far.
 const AGENT: &str = "addon-pod-identity";
 
 /// The slots of the driver's own role, and of its policy.
 const DRIVER_ROLE: &str = "ebs-csi-role";
 const DRIVER_POLICY: &str = "ebs-csi-policy";
 
-/// Who may take the driver's role: pods, by their service accounts.
+/// The trust policy of the driver's role: pods may assume it, through their service accounts.
 const ASSUMED_BY_PODS: &str = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}"#;
 
 impl Parameters {
@@ -70,7 +70,7 @@ impl Parameters {
             url: endpoint.clone(),
             endpoint,
             takes_all: false,
-            // What is inside may have volumes, which the driver deletes.
+            // Objects in the cluster may have volumes, which the driver deletes.
             beneath: if has_volumes {
                 &["node-pool", "cluster-auth", DRIVER]
             } else {
@@ -116,13 +116,13 @@ impl Parameters {
         let name = cx.xr.cloud_name(NAME);
         cx.managed("node-pool", group)
             .external_name(name)
-            .note("size", self.size.name())
+            .annotate("size", self.size.name())
             .add()
             .map(|_| ())
     }
 }
 
-/// The driver that makes volumes, and what it needs to act in AWS.
+/// The driver that creates volumes, and its rights in AWS.
 fn volumes(
     settings: &VirtualEnvironmentSettings,
     region: &str,
@@ -151,8 +151,8 @@ fn volumes(
     cx.usage(AGENT, DRIVER)
 }
 
-/// The ARN of the driver's role, once it is known: that of Settings, or a role of the environment's
-/// own.
+/// The ARN of the driver's role, once it is known: the role in Settings, or a role of the
+/// environment's own.
 fn driver_role(
     settings: &VirtualEnvironmentSettings,
     region: &str,
@@ -182,7 +182,7 @@ fn driver_role(
     Ok(role.text(|role| role.arn.clone()))
 }
 
-/// The class of volumes that are asked for without one.
+/// The default class of volumes.
 fn storage_class() -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -199,12 +199,12 @@ fn storage_class() -> Value {
     })
 }
 
-/// The family of machine images that fits a machine type: EKS refuses, or never gets ready, what
-/// does not belong together.
+/// The family of machine images for a machine type. EKS rejects an unsuitable image, or its nodes
+/// never become ready.
 ///
-/// A type is a family, its generation, its attributes, and a size: `m7gd.large`. A `g` among the
-/// attributes is a Graviton processor; families `g`, `gr` and `p` have NVIDIA's GPUs, but for those
-/// with AMD's (`g4ad`).
+/// A type consists of a family, its generation, its attributes and a size: `m7gd.large`. The
+/// attribute `g` is a Graviton processor. The families `g`, `gr` and `p` have NVIDIA GPUs, except
+/// types with AMD GPUs (`g4ad`).
 fn ami_type(machine: &str) -> &'static str {
     let family = machine.split('.').next().unwrap_or_default();
     let generation = family.find(|c: char| c.is_ascii_digit()).unwrap_or(family.len());
@@ -255,12 +255,11 @@ fn eks_cluster(
     let name = cx.xr.cloud_name(NAME);
     cx.managed("cluster", cluster)
         .external_name(name)
-        .live(follows(networks, &["vpcConfig.publicAccessCidrs"]))
+        .updatable(follows(networks, &["vpcConfig.publicAccessCidrs"]))
         .add()
 }
 
-/// The subnets of a resource that is to be made: those of the cluster that runs, else those of
-/// Settings.
+/// The subnets of a new resource: those of the existing cluster, else those of Settings.
 fn subnets(
     exists: bool,
     settings: &VirtualEnvironmentSettings,

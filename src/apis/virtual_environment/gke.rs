@@ -1,4 +1,4 @@
-//! A cluster on Google Cloud: private nodes, an API for the networks of Settings only.
+//! A cluster on Google Cloud: private nodes, and an API only for the networks of Settings.
 
 use serde_json::json;
 
@@ -83,7 +83,7 @@ impl Parameters {
         let name = cx.xr.cloud_name(NAME);
         cx.managed("node-pool", pool)
             .external_name(name)
-            .choice("size", self.size.name(), &["nodeConfig.machineType"])
+            .resolved_from("size", self.size.name(), &["nodeConfig.machineType"])
             .add()
             .map(|_| ())
     }
@@ -127,11 +127,11 @@ fn gke_cluster(
         ..Gke::default()
     };
     let name = cx.xr.cloud_name(NAME);
-    let live = follows(networks, &["masterAuthorizedNetworksConfig.cidrBlocks"]);
+    let updatable = follows(networks, &["masterAuthorizedNetworksConfig.cidrBlocks"]);
     cx.managed("cluster", cluster)
         .external_name(name)
-        .beside("initProvider", first_pool())
-        .live(live)
+        .spec_field("initProvider", first_pool())
+        .updatable(updatable)
         .publishes()
         .add()
 }

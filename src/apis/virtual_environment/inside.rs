@@ -1,5 +1,5 @@
-//! What is inside a cluster, whatever its type: the application, Argo CD and Knative, and the
-//! provider configs to get there.
+//! The content of a cluster of any type: the application, Argo CD and Knative. The provider configs
+//! for access to the cluster are here too.
 
 use serde_json::{Value, json};
 
@@ -16,17 +16,17 @@ use crate::models::kubernetes::Object;
 const HELM: &str = "helm-config";
 const KUBERNETES: &str = "kubernetes-config";
 
-/// Where Argo CD is installed, and looks for its Applications.
+/// The namespace of Argo CD and of its Applications.
 const ARGOCD: &str = "argocd";
 
-/// Where Knative's operator is installed.
+/// The namespace of Knative's operator.
 const KNATIVE_OPERATOR: &str = "knative-operator";
 
-/// Where Knative Serving is installed; the operator expects it there.
+/// The namespace of Knative Serving, as the operator expects it.
 pub(super) const KNATIVE_SERVING: &str = "knative-serving";
 
 impl Parameters {
-    /// Installs what was asked for, and lets go what no longer is.
+    /// Installs the requested software, and removes software that is no longer requested.
     pub(super) fn inside(
         &self,
         cluster: &Cluster,
@@ -51,22 +51,22 @@ impl Parameters {
     }
 }
 
-/// A cluster, and the composition of what is in it.
+/// A cluster, and the composition of its content.
 struct Inside<'i, 'r> {
     cluster: &'i Cluster,
     cx: &'i mut Composition<'r>,
 }
 
 impl Inside<'_, '_> {
-    /// The class of volumes. It holds nothing in the cloud, so it is left to the cluster, which
-    /// takes it along.
+    /// The class of volumes. It has no resources in the cloud, so it is deleted only with the
+    /// cluster.
     fn storage_class(&mut self, class: Value) -> Result<(), Error> {
         let (config, known) = (self.config_name(KUBERNETES), self.cluster.kubeconfig.is_some());
         let class = self.cx.inside(config, "storage-class", class).orphan(true);
         class.needs(known, "the cluster's kubeconfig").add().map(drop)
     }
 
-    /// The provider configs by which what is inside is reached.
+    /// The provider configs for access to the content.
     fn configs(&mut self) -> Result<(), Error> {
         let known = self.cluster.kubeconfig.is_some();
         for (slot, family, version) in
@@ -105,7 +105,7 @@ impl Inside<'_, '_> {
         let installed = self.cx.is_ready(ARGOCD).then_some(()).ok_or("Argo CD to be installed");
         let needs = [KUBERNETES, ARGOCD];
         self.object("gitops", application(gitops), &["spec.source"], installed, &needs)?;
-        self.cx.stay("gitops")
+        self.cx.cancel_removal("gitops")
     }
 
     fn knative(&mut self, version: &str) -> Result<(), Error> {
@@ -129,46 +129,47 @@ impl Inside<'_, '_> {
             installed,
             &[KUBERNETES, "knative", "knative-namespace"],
         )?;
-        self.cx.stay(KNATIVE_SERVING)
+        self.cx.cancel_removal(KNATIVE_SERVING)
     }
 
     fn leave_app(&mut self) -> Result<(), Error> {
-        self.cx.dismiss::<Release>("app", &self.needs(&[HELM]))
+        self.cx.remove_ordered::<Release>("app", &self.needs(&[HELM]))
     }
 
-    /// Argo CD has to be there for as long as its Application is, to delete what that brought.
+    /// Argo CD has to exist as long as its Application, to delete the Application's objects.
     fn leave_gitops(&mut self) -> Result<(), Error> {
         self.leave_release(ARGOCD, "gitops")?;
-        self.cx.dismiss_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
+        self.cx.remove_ordered_inside("gitops", &self.needs(&[KUBERNETES, ARGOCD]))
     }
 
-    /// The operator has to be there for as long as what it installed is, and so does the namespace
-    /// of that.
+    /// The operator, and the namespace of Knative Serving, have to exist as long as Knative
+    /// Serving.
     fn leave_knative(&mut self) -> Result<(), Error> {
         self.leave_release("knative", KNATIVE_SERVING)?;
         if self.cx.is_gone(KNATIVE_SERVING) {
-            self.cx.dismiss::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
+            self.cx.remove_ordered::<Object>("knative-namespace", &self.needs(&[KUBERNETES]))?;
         } else {
-            self.cx.keep::<Object>("knative-namespace")?;
+            self.cx.retain::<Object>("knative-namespace")?;
             self.held("knative-namespace", &[KUBERNETES])?;
         }
-        self.cx.dismiss_inside(
+        self.cx.remove_ordered_inside(
             KNATIVE_SERVING,
             &self.needs(&[KUBERNETES, "knative", "knative-namespace"]),
         )
     }
 
-    /// Lets a release go once nothing is left of `user`, who needs it.
+    /// Removes a release once `user`, which needs it, is gone.
     fn leave_release(&mut self, slot: &str, user: &str) -> Result<(), Error> {
         if self.cx.is_gone(user) {
-            return self.cx.dismiss::<Release>(slot, &self.needs(&[HELM]));
+            return self.cx.remove_ordered::<Release>(slot, &self.needs(&[HELM]));
         }
-        self.cx.keep::<Release>(slot)?;
+        self.cx.retain::<Release>(slot)?;
         self.held(slot, &[HELM])
     }
 
-    /// What is needed to delete something inside: `slots`, and a cluster that takes all with it.
-    /// The latter also takes those of `slots` that are left behind in it.
+    /// The slots that the deletion of an object inside needs. For a virtual cluster, these are the
+    /// provider configs among `slots`, and the cluster. The other slots are deleted with the
+    /// cluster.
     fn needs<'s>(&self, slots: &[&'s str]) -> Vec<&'s str> {
         if !self.cluster.takes_all {
             return slots.to_vec();
@@ -177,35 +178,35 @@ impl Inside<'_, '_> {
         beneath.chain([self.cluster.slot]).collect()
     }
 
-    /// A release inside, once there is a way in.
+    /// A release inside, once the kubeconfig is known.
     fn release(
         &mut self,
         slot: &str,
         name: &str,
         release: Release,
-        live: &[&'static str],
+        updatable: &[&'static str],
     ) -> Result<(), Error> {
         let (config, known) = (self.config_name(HELM), self.cluster.kubeconfig.is_some());
         let orphan = self.is_left_behind(slot, &[HELM]);
         self.cx
             .managed(slot, release)
-            .by(config)
+            .provider_config(config)
             .external_name(name)
-            .live(live)
-            .beside("rollbackLimit", 3)
+            .updatable(updatable)
+            .spec_field("rollbackLimit", 3)
             .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
             .add()?;
         self.holds(slot, &[HELM])
     }
 
-    /// An object inside, once there is a way in and what it waits for is there; `needs` is what its
-    /// deletion takes.
+    /// An object inside, once the kubeconfig is known and `installed` is `Ok`. `needs` are the
+    /// slots that its deletion needs.
     fn object(
         &mut self,
         slot: &str,
         object: Value,
-        live: &[&'static str],
+        updatable: &[&'static str],
         installed: Result<(), &str>,
         needs: &[&str],
     ) -> Result<(), Error> {
@@ -213,7 +214,7 @@ impl Inside<'_, '_> {
         let orphan = self.is_left_behind(slot, needs);
         self.cx
             .inside(config, slot, object)
-            .live(live)
+            .updatable(updatable)
             .orphan(orphan)
             .needs(known, "the cluster's kubeconfig")
             .needs(installed.is_ok(), installed.err().unwrap_or_default())
@@ -221,41 +222,42 @@ impl Inside<'_, '_> {
         self.holds(slot, needs)
     }
 
-    /// Whether something is left behind in the cluster where somebody deletes the environment now:
-    /// in one that takes all with it; and in any other until Usages keep what its deletion needs,
-    /// down to the cluster: it could be without a way in when it is told to go, or without its
-    /// cluster, which a cloud may delete with all its nodes, and stay for ever.
+    /// Whether an object is orphaned in its cluster if a user deletes the environment now. A
+    /// virtual cluster deletes its whole content. In other clusters, objects are orphans until
+    /// Usages protect all slots that their deletion needs, down to the cluster. Otherwise the
+    /// provider config could be deleted first, or the cluster, which a cloud may delete with all
+    /// its nodes. The object's deletion would then never end.
     fn is_left_behind(&self, slot: &str, needs: &[&str]) -> bool {
-        // What is deleted by itself once stays so, whatever becomes of a Usage.
+        // An object that became deletable stays deletable, regardless of its Usages.
         self.cluster.takes_all
             || !(self.cx.is_deleted_with(slot) || self.cx.is_secured(slot, needs))
     }
 
-    /// The name of a provider config: the one that it has, or is to get.
+    /// The name of a provider config: the observed name, or the name of a new one.
     fn config_name(&self, slot: &str) -> String {
         let running = self.cx.observed_name(slot).filter(|name| !name.is_empty());
         running.map_or_else(|| self.cx.xr.config_name(slot), str::to_owned)
     }
 
-    /// Keeps what `by` needs in order to be deleted for as long as it is there, unless the cluster
-    /// takes both with it: what was on its way out, and is wanted again, needs nothing any more
-    /// once it is left behind again.
+    /// Protects the slots that the deletion of `by` needs, as long as `by` exists. An orphan in a
+    /// virtual cluster needs no protection. Its Usages are removed, if a removal of the object was
+    /// cancelled.
     fn holds(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
         if self.cluster.takes_all && !self.cx.is_deleted_with(by) {
-            self.cx.retire_usages_by(by);
+            self.cx.remove_usages_by(by);
             return Ok(());
         }
         self.needs(needs).into_iter().try_for_each(|of| self.cx.usage(of, by))
     }
 
-    /// The same for what is on its way out, as long as it is there.
+    /// Like [`holds`](Self::holds), for a resource that is being removed, as long as it exists.
     fn held(&mut self, by: &str, needs: &[&str]) -> Result<(), Error> {
         if self.cx.exists(by) { self.holds(by, needs) } else { Ok(()) }
     }
 }
 
-/// `credentials` of a provider config. The namespaced flavour reads its own namespace, whatever
-/// stands there.
+/// `credentials` of a provider config. The namespaced API ignores the namespace, and reads its own
+/// namespace.
 fn credentials(secret: &SecretName) -> Value {
     let reference = json!({"name": secret.name, "namespace": secret.namespace, "key": KUBECONFIG});
     json!({"source": "Secret", "secretRef": reference})
@@ -275,8 +277,8 @@ fn release(repository: &str, chart: &str, version: &str, namespace: &str) -> Rel
     }
 }
 
-/// An Application that follows the repository: what somebody changes by hand is put back, what
-/// leaves the repository goes. With the Application goes everything that it brought.
+/// An Application that follows the repository. Manual changes are reverted, and objects that are
+/// removed from the repository are deleted. All its objects are deleted with the Application.
 fn application(gitops: &GitOps) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",

@@ -1,4 +1,4 @@
-//! What the platform team decides about virtual environments.
+//! Settings of virtual environments.
 
 mod checks;
 
@@ -75,7 +75,7 @@ pub struct Charts {
 }
 
 impl Charts {
-    /// A version as the charts themselves write it.
+    /// A version in the charts' own notation.
     pub(super) fn own_version(version: &str) -> String {
         version.trim_start_matches('v').to_owned()
     }
@@ -222,7 +222,7 @@ pub struct Aks {
 }
 
 impl VirtualEnvironmentSettings {
-    /// What the examples of all types work with.
+    /// Settings for the examples of all cluster types.
     pub(super) fn example() -> Self {
         let text = |value: &str| Some(value.to_owned());
         Self {
@@ -264,7 +264,7 @@ impl VirtualEnvironmentSettings {
 }
 
 impl BySize {
-    /// The machine type for a size; `defaults` are those for small, medium and large.
+    /// The machine type for a size. `defaults` are those for small, medium and large.
     pub(super) fn for_size(&self, size: Size, defaults: [&str; 3]) -> String {
         let (chosen, default) = match size {
             Size::Small => (&self.small, defaults[0]),
@@ -276,7 +276,7 @@ impl BySize {
 }
 
 impl VirtualEnvironmentSettings {
-    /// What carries tags in the managed clusters for which Settings name a place.
+    /// The kinds with tags in the managed clusters that Settings have a location for.
     pub(super) fn tagged(&self) -> Tagged {
         let mut kinds = Vec::new();
         if self.gke.location.is_some() {
@@ -291,15 +291,16 @@ impl VirtualEnvironmentSettings {
         Tagged { kinds, own: &[] }
     }
 
-    /// Who reaches the API of a managed cluster. Nobody: what runs keeps what it has.
+    /// The networks with access to the API of a managed cluster. Without networks in Settings, an
+    /// existing cluster keeps its own.
     pub(super) fn networks(&self, cx: &Composition<'_>) -> Result<&[String], Error> {
         let example = "the network of the providers, for example 198.51.100.0/24";
         let known = cx.exists("cluster") || !self.allowed_cidrs.is_empty();
         needed(known.then_some(self.allowed_cidrs.as_slice()), "allowedCidrs", example)
     }
 
-    /// The same for the clouds that refuse networks which are not public. AKS knows 0.0.0.0/32 as a
-    /// word for "no network at all".
+    /// Like [`networks`](Self::networks), for clouds that reject networks that are not public. AKS
+    /// uses 0.0.0.0/32 as a word for "no network at all".
     pub(super) fn public_networks(
         &self,
         cluster_type: ClusterType,
@@ -312,7 +313,7 @@ impl VirtualEnvironmentSettings {
             if is_word || check::is_public(cidr) {
                 continue;
             }
-            // A cluster that runs keeps the networks that it has.
+            // An existing cluster keeps its networks.
             if cx.exists("cluster") {
                 return Ok(&[]);
             }
@@ -326,7 +327,7 @@ impl VirtualEnvironmentSettings {
     }
 }
 
-/// Where a managed cluster is: where it runs, else where Settings say.
+/// The location of a managed cluster: the observed location, else the location in Settings.
 pub(super) fn place(
     cx: &Composition<'_>,
     field: &str,
@@ -340,7 +341,8 @@ pub(super) fn place(
     needed(running.or_else(|| settings.cloned()), path, example)
 }
 
-/// A value that Settings have to give before a resource is made; what runs keeps its own.
+/// A value that Settings must have before a resource is created. An existing resource keeps its
+/// own.
 pub(super) fn unless_running(
     exists: bool,
     value: Option<&String>,

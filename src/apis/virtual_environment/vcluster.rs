@@ -1,6 +1,6 @@
-//! A virtual cluster: a release of vcluster in a namespace of its own.
+//! A virtual cluster: a release of vcluster in its own namespace.
 //!
-//! The chart's values are those of 0.20 and later, whose schema knows no others.
+//! The chart's values are those of 0.20 and later. Its schema rejects others.
 
 use serde_json::{Value, json};
 
@@ -15,28 +15,29 @@ use crate::error::Error;
 use crate::models::helm::{Chart, Release};
 use crate::value::{Object, at, text};
 
-/// Where the chart is.
+/// The chart's repository.
 const REPOSITORY: &str = "https://charts.loft.sh";
 
-/// A release's name is that of its StatefulSet too, whose pods carry it in a label with eleven
-/// characters more.
+/// A release's name is also the name of its StatefulSet. Pods have that name in a label, with
+/// eleven more characters.
 const RELEASE_NAME: NameRule = NameRule::dns(52);
 
-/// Values that follow from the size. The volume does not: that of a StatefulSet cannot be changed.
+/// Values that depend on the size. The volume does not, because a StatefulSet's volume cannot be
+/// changed.
 const BY_SIZE: &[&str] =
     &["values.controlPlane.statefulSet.resources", QUOTA, "values.policies.limitRange"];
 
 const QUOTA: &str = "values.policies.resourceQuota";
 
-/// The Service that `expose` is about.
+/// The Service that `expose` configures.
 const SERVICE: &str = "values.controlPlane.service";
 
-/// Who reaches that Service.
+/// The networks with access to that Service.
 const SOURCE_RANGES: &str = "values.controlPlane.service.spec.loadBalancerSourceRanges";
 
-/// Where a virtual cluster's workloads may not go: private networks and the chart's other
-/// exceptions, and the metadata services of AWS, Google Cloud and Azure, which hand out the
-/// identity of the node. 169.254.20.10, the DNS cache of a node, stays reachable.
+/// Networks that a virtual cluster's workloads must not reach: private networks, and the chart's
+/// other exceptions. The metadata services of AWS, Google Cloud and Azure are among them, because
+/// they return the node's identity. 169.254.20.10, the DNS cache of a node, stays reachable.
 const NO_EGRESS: [&str; 8] = [
     "100.64.0.0/10",
     "127.0.0.0/8",
@@ -74,14 +75,14 @@ impl Parameters {
             wait: Some(true),
             wait_timeout: Some(WAIT_TIMEOUT.to_owned()),
         };
-        let live = self.live(settings, cx);
+        let updatable = self.updatable(settings, cx);
         let release = cx
             .managed("vcluster", release)
             .external_name(&name)
-            .live(&live)
-            .choice("size", self.size.name(), BY_SIZE)
-            .beside("rollbackLimit", 3)
-            .beside("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
+            .updatable(&updatable)
+            .resolved_from("size", self.size.name(), BY_SIZE)
+            .spec_field("rollbackLimit", 3)
+            .spec_field("connectionDetails", json!([kubeconfig_of(&name, &namespace)]))
             .publishes()
             .needs(free, NAMESPACE_IS_FREE)
             .add()?;
@@ -101,8 +102,8 @@ impl Parameters {
         })
     }
 
-    /// The URL at a load balancer, where the cluster has one. Its Service is the chart's: it is
-    /// only looked at.
+    /// The URL at a load balancer, if the cluster has one. Its Service belongs to the chart, so it
+    /// is only observed.
     fn exposed(
         &self,
         name: &str,
@@ -111,7 +112,7 @@ impl Parameters {
     ) -> Result<Option<String>, Error> {
         const SLOT: &str = "vcluster-service";
         if self.expose == Expose::Cluster {
-            cx.retire(SLOT)?;
+            cx.remove(SLOT)?;
             return Ok(None);
         }
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}});
@@ -122,9 +123,9 @@ impl Parameters {
             .add()?;
         let address = cx.seen(SLOT).and_then(address);
         if address.is_none() {
-            // Seen before the release changed it, the Service is still one without a load balancer,
-            // and ready as such.
-            cx.hold(SLOT, "has no load balancer with an address yet");
+            // Before the release has changed it, the observed Service has no load balancer, and is
+            // ready without one.
+            cx.mark_unready(SLOT, "has no load balancer with an address yet");
         }
         Ok(address.map(|address| format!("https://{address}")))
     }
@@ -137,10 +138,10 @@ impl Parameters {
         }
     }
 
-    /// The values that change in a cluster that runs: with `expose` its Service, and the quota for
-    /// that; with Settings the source ranges. A load balancer that an earlier release left open to
-    /// everybody stays as it is, for its users would lose their way in.
-    fn live(
+    /// The values that change in an existing cluster. A change of `expose` changes the Service and
+    /// its quota, and a change of Settings the source ranges. A load balancer that an earlier
+    /// release left open to all networks is preserved, because its users would lose access.
+    fn updatable(
         &self,
         settings: &VirtualEnvironmentSettings,
         cx: &Composition<'_>,
@@ -156,8 +157,8 @@ impl Parameters {
         Vec::new()
     }
 
-    /// The cluster's Service: a load balancer is for the networks of Settings, where these name
-    /// any.
+    /// The cluster's Service. A load balancer is limited to the networks of Settings, if Settings
+    /// have any.
     fn service(&self, settings: &VirtualEnvironmentSettings) -> Value {
         let mut service = json!({"spec": {"type": self.service_type()}});
         if self.expose == Expose::LoadBalancer {
@@ -182,8 +183,8 @@ impl Parameters {
         let address = format!("{name}.{namespace}.svc");
         let size = Allowance::for_size(self.size);
         let exposed = self.expose == Expose::LoadBalancer;
-        // An environment of an earlier release may have load balancers inside: it keeps room for
-        // them.
+        // An environment of an earlier release may have load balancers inside, so its quota keeps
+        // room for them.
         let services = match (cx.is_since(2), exposed) {
             (false, _) => Services { load_balancers: 4, node_ports: 20 },
             (true, false) => Services::default(),
@@ -215,18 +216,18 @@ impl Parameters {
     }
 }
 
-/// What runs in the cluster's Service.
+/// An observed field of the cluster's Service.
 fn running_service<'c>(cx: &'c Composition<'_>, field: &[&str]) -> Option<&'c Value> {
     cx.running("vcluster", &[&["values", "controlPlane", "service", "spec"], field].concat())
 }
 
-/// Whether the cluster that runs has a load balancer.
+/// Whether the existing cluster has a load balancer.
 pub(super) fn is_exposed(cx: &Composition<'_>) -> bool {
     running_service(cx, &["type"]).and_then(Value::as_str) == Some("LoadBalancer")
 }
 
-/// The chart's network policy, with the name that a version of the chart has for the exceptions:
-/// its schema refuses unknown names.
+/// The chart's network policy. The name of its exceptions depends on the chart's version, because
+/// the chart's schema rejects unknown names.
 fn network_policy(version: &str) -> Value {
     if Charts::minor(version).is_some_and(|version| version < (0, 31)) {
         return json!({"enabled": true, "outgoingConnections": {"ipBlock": {"except": NO_EGRESS}}});
@@ -234,17 +235,17 @@ fn network_policy(version: &str) -> Value {
     json!({"enabled": true, "workload": {"publicEgress": {"except": NO_EGRESS}}})
 }
 
-/// How many Services of an environment may be reached from outside.
+/// Numbers of an environment's Services that can be reached from outside.
 #[derive(Default)]
 struct Services {
     load_balancers: u32,
-    /// A load balancer takes one for each of its ports.
+    /// A load balancer uses one for each of its ports.
     node_ports: u32,
 }
 
-/// What an environment of a size may use.
+/// The resources that an environment of a size may use.
 struct Allowance {
-    /// Of the cluster's own API server and store: requests for CPU and memory, limits for CPU and
+    /// For the cluster's own API server and store: requests for CPU and memory, limits for CPU and
     /// memory.
     api: [&'static str; 4],
     pods: u32,
@@ -286,9 +287,9 @@ impl Allowance {
         })
     }
 
-    /// The quota of the namespace, the cluster's own pods included. Limits have room for the
-    /// default limit of every pod, and for some second containers: the number of pods is what
-    /// bounds an environment, not the limits that they did not set.
+    /// The quota of the namespace, including the cluster's own pods. Limits have room for the
+    /// default limit of every pod, and for some second containers. The number of pods limits an
+    /// environment, and not the default limits of its pods.
     fn quota(&self, services: &Services) -> Value {
         let gi = |count: u32| format!("{count}Gi");
         let limits = self.pods * 5;
@@ -312,16 +313,16 @@ impl Allowance {
     }
 }
 
-/// The namespace that holds a virtual cluster, and nothing else. It is made, and deleted, with the
-/// environment: none that belongs to the cluster itself.
+/// The namespace of a virtual cluster, without other content. It is created and deleted with the
+/// environment, so it must not be a namespace of Kubernetes itself.
 pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
     if let Some(running) = cx.namespace_of("vcluster").or_else(|| cx.namespace_of("host-namespace"))
     {
         return Ok(running);
     }
     let xr = &cx.xr;
-    // Users choose the names of composites, also of a claim's, by its `spec.resourceRef`: without a
-    // part of the uid they could name another team's namespace.
+    // Users choose the names of composites, and by `spec.resourceRef` also of a claim's composite.
+    // Without a part of the uid, they could name another team's namespace.
     let name = match &xr.namespace {
         Some(namespace) => label(&[namespace, &xr.name, &xr.uid5()]),
         None => label(&[&xr.name, &xr.uid5()]),
@@ -333,7 +334,7 @@ pub(super) fn host_namespace(cx: &Composition<'_>) -> Result<String, Refused> {
     Ok(name)
 }
 
-/// The chart leaves the kubeconfig in a Secret that is no part of the release.
+/// The chart writes the kubeconfig to a Secret that does not belong to the release.
 fn kubeconfig_of(name: &str, namespace: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -346,7 +347,7 @@ fn kubeconfig_of(name: &str, namespace: &str) -> Value {
     })
 }
 
-/// The address of a Service's load balancer, as a URL has it.
+/// The address of a Service's load balancer, in the notation of a URL.
 fn address(service: &Object) -> Option<String> {
     text(service, &["spec", "type"]).filter(|kind| *kind == "LoadBalancer")?;
     let ingress = at(service, &["status", "loadBalancer", "ingress"])?.get(0)?;

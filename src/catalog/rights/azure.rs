@@ -9,7 +9,7 @@
 use super::{Rights, create, delete, observe, update};
 use crate::models::{Managed, azure};
 
-/// Where a role is assigned.
+/// The scope of a role assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The resource group of Settings.

@@ -7,13 +7,13 @@
 use super::{Grant, Rights, create, delete, observe, update};
 use crate::models::{Managed, gcp};
 
-/// Where a role is granted.
+/// The scope of a granted role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The project.
     Project,
-    /// The service account of the nodes. In the whole project, the right would give every service
-    /// account's rights.
+    /// The service account of the nodes. In the whole project, the right would give the rights of
+    /// every service account.
     NodeAccount,
     /// The project, with a condition: the grantee may grant and withdraw these roles only.
     ProjectPolicy(&'static [&'static str]),

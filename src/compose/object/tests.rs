@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::compose::{Answer, Composite, Composition};
+use crate::compose::{Composite, Composition, CompositionResult};
 use crate::error::Error;
 use crate::settings::Common;
 use crate::value::Object;
@@ -10,11 +10,11 @@ use crate::value::Object;
 fn map(value: Value) -> Object {
     match value {
         Value::Object(map) => map,
-        other => panic!("no object: {other}"),
+        other => panic!("not an object: {other}"),
     }
 }
 
-fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, Error> {
+fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<CompositionResult, Error> {
     let xr = Composite::read(map(xr), BTreeMap::new())?;
     let settings = Common::default();
     let observed = observed.map(|object| ("namespace".to_owned(), map(object), BTreeMap::new()));
@@ -22,7 +22,7 @@ fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Answer, 
     let mut cx =
         Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
     cx.object("namespace", object).add()?;
-    cx.finish(Object::new(), &[])
+    cx.build(Object::new(), &[])
 }
 
 fn namespace(phase: &str) -> Value {
@@ -30,7 +30,7 @@ fn namespace(phase: &str) -> Value {
 }
 
 #[test]
-fn the_namespaced_flavour_composes_it_natively() -> Result<(), Error> {
+fn namespaced_api_composes_the_object_natively() -> Result<(), Error> {
     let xr = json!({"kind": "X", "metadata": {"name": "a", "namespace": "b"}});
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
     let answer = compose(xr, None, service)?;
@@ -67,11 +67,11 @@ fn a_secret_is_never_wrapped() {
     assert!(matches!(compose(xr, None, secret), Err(Error::Defect(_))));
 }
 
-/// Composes with a composite whose slot `config` was observed.
+/// Composes with a composite that has an observed slot `config`.
 fn composed(
     namespaced: bool,
     verbs: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>,
-) -> Result<Answer, Error> {
+) -> Result<CompositionResult, Error> {
     let mut xr = json!({"kind": "X", "metadata": {"name": "a"}});
     if namespaced {
         xr["metadata"]["namespace"] = json!("b");
@@ -83,7 +83,7 @@ fn composed(
     let mut cx =
         Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
     verbs(&mut cx)?;
-    cx.finish(Object::new(), &[])
+    cx.build(Object::new(), &[])
 }
 
 #[test]

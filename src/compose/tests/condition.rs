@@ -3,8 +3,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, object, observed, ready, slots};
-use crate::check::LONGEST;
-use crate::compose::{Answer, Composition, Phase, spec_hash};
+use crate::check::MAX_MESSAGE_LEN;
+use crate::compose::{Composition, CompositionResult, Phase, spec_hash};
 use crate::error::Error;
 use crate::reason::Reason;
 
@@ -16,14 +16,14 @@ fn refused(message: &str) -> Value {
     observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
 }
 
-/// With `status.resources` as they were written before: slot, reason, since.
+/// Sets `status.resources` of an earlier call: slot, reason, since.
 fn before(mut test: Test, lines: &[(&str, &str, &str)]) -> Test {
     let line = |(slot, reason, since): &(&str, &str, &str)| json!({"slot": slot, "kind": "Disk", "ready": false, "reason": reason, "since": since});
     test.xr["status"]["resources"] = lines.iter().map(line).collect();
     test
 }
 
-fn line(answer: &Answer, slot: &str) -> Value {
+fn line(answer: &CompositionResult, slot: &str) -> Value {
     let lines = answer.status["resources"].as_array().unwrap();
     lines.iter().find(|line| line["slot"] == slot).unwrap().clone()
 }
@@ -67,8 +67,10 @@ fn earliest_failure_is_named_with_its_message() {
 
 #[test]
 fn a_providers_words_are_scrubbed_and_cut() {
-    let mut test = legacy()
-        .with("a", refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(LONGEST))));
+    let mut test = legacy().with(
+        "a",
+        refused(&format!("login with hunter2hunter2 refused: {}", "ü".repeat(MAX_MESSAGE_LEN))),
+    );
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let answer = test.compose(disks).unwrap();
     assert!(
@@ -77,8 +79,8 @@ fn a_providers_words_are_scrubbed_and_cut() {
         answer.message
     );
     assert!(answer.message.ends_with('…'));
-    assert!(answer.message.len() <= LONGEST, "{} bytes", answer.message.len());
-    assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= LONGEST);
+    assert!(answer.message.len() <= MAX_MESSAGE_LEN, "{} bytes", answer.message.len());
+    assert!(line(&answer, "a")["message"].as_str().unwrap().len() <= MAX_MESSAGE_LEN);
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn resource_rejected_by_the_api_server_is_reported() {
     assert_eq!(line(&answer, "c")["reason"], "NotAccepted");
 }
 
-/// With the schema revision that has causes.
+/// Sets the schema revision that has causes.
 fn revised(mut test: Test) -> Test {
     test.settings.schema_revision = Some(2);
     test
@@ -198,7 +200,7 @@ fn spec_hash_in_the_status_matches_the_claims_spec() {
     let mut test = legacy();
     let told = |test: &Test| test.compose(|_| Ok(())).unwrap().status.get("specHash").cloned();
     test.xr["spec"]["size"] = json!(2.0);
-    assert_eq!(told(&test), None, "nothing is stored in a preview");
+    assert_eq!(told(&test), None, "a preview has no stored spec");
     test.xr["metadata"]["generation"] = json!(7);
     let first = told(&test).unwrap();
     let claim = json!({"size": 2, "none": null, "resourceRef": {"name": "thing-x1"}, "compositeDeletePolicy": "Foreground"});

@@ -1,19 +1,19 @@
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, namespaced, ready};
-use crate::compose::{Answer, Composition};
+use crate::compose::{Composition, CompositionResult};
 use crate::error::Error;
 use crate::models::aws::{eks, rds};
 use crate::models::{KINDS, gcp, helm, sql};
 
-/// The status after a composition, with the schema revision that brought `onDeletion`.
+/// The `onDeletion` of a composition, with the schema revision that added it.
 fn told(test: Test, api: impl FnOnce(&mut Composition<'_>) -> Result<(), Error>) -> Value {
     let mut test = test;
     test.settings.schema_revision = Some(2);
     on_deletion(&test.compose(api).unwrap())
 }
 
-fn on_deletion(answer: &Answer) -> Value {
+fn on_deletion(answer: &CompositionResult) -> Value {
     answer.status["onDeletion"].clone()
 }
 
@@ -56,7 +56,7 @@ fn names_are_those_in_the_cloud_or_of_the_kubernetes_object() {
 }
 
 #[test]
-fn plumbing_is_in_neither_list() {
+fn helper_resources_are_in_neither_list() {
     for test in [legacy(), namespaced()] {
         let told = told(test, |cx| {
             cx.managed("a", disk("here")).add()?;
@@ -84,7 +84,7 @@ fn orphans_inside_a_cluster_of_the_environment_are_deleted_with_it() {
             let config = json!({"apiVersion": "helm.crossplane.io/v1beta1", "kind": "ProviderConfig", "metadata": {"name": "inner"}});
             cx.provider_config("config", config, true)?;
             cx.managed("app", helm::Release::default())
-                .by("inner")
+                .provider_config("inner")
                 .external_name("app")
                 .orphan(true)
                 .add()?;
@@ -180,7 +180,7 @@ fn soft_deleted_objects_are_kept_as_long_as_the_bucket_policy() {
     }
 }
 
-/// Whoever adds a kind that sounds like data decides whether it holds any.
+/// A new kind that sounds like data needs a decision whether it has user data.
 #[test]
 fn kinds_that_sound_like_data_are_decided() {
     const WITHOUT: [&str; 7] = [

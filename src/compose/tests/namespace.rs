@@ -6,11 +6,11 @@ use crate::diagnosis::Code;
 
 const NAME: &str = "thing-abcde";
 
-/// A composition, and its look-ups; `found` is empty until Crossplane has looked.
+/// A composition and its lookups. `found` is empty until Crossplane has looked up the objects.
 fn compose(
     test: &Test,
     found: &[Option<Value>],
-) -> (Result<bool, Error>, Vec<String>, Result<Answer, Error>) {
+) -> (Result<bool, Error>, Vec<String>, Result<CompositionResult, Error>) {
     let (mut free, mut lookups) = (Ok(false), Vec::new());
     let answer = test.compose(|cx| {
         let found =
@@ -46,7 +46,7 @@ fn absent_namespace_is_composed_with_the_composites_uid() {
     for found in [None, Some(made_for("abcde123-0000"))] {
         let (free, lookups, answer) = compose(&since(2), &[found]);
         assert_eq!(free, Ok(true));
-        assert_eq!(lookups.len(), 1, "Crossplane calls again until two answers ask for the same");
+        assert_eq!(lookups.len(), 1, "Crossplane calls again until two answers match");
         let manifest =
             object(&answer.ok().unwrap(), "namespace")["spec"]["forProvider"]["manifest"].clone();
         let labels = json!({"team": "a", COMPOSITE_UID: "abcde123-0000"});
@@ -65,7 +65,7 @@ fn namespace_of_another_is_refused() {
         let taken = Error::NamespaceTaken(NAME.to_owned());
         assert_eq!(taken.code(), Code::NamespaceTaken);
         assert_eq!(free, Err(taken));
-        assert_eq!(lookups.len(), 1, "Crossplane calls again when the namespace is gone");
+        assert_eq!(lookups.len(), 1, "Crossplane calls again once the namespace is deleted");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Native objects, and wrapped ones, keep what they run with.
+//! Native and wrapped objects keep their observed values.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::compose::Composition;
 use crate::error::Error;
 use crate::reason::Reason;
 
-/// A Deployment as a release of ours wants it.
+/// A Deployment that one of our releases wants.
 fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
     let container = json!({"name": "web", "image": image, "resources": {"limits": {"cpu": cpu}}});
     json!({
@@ -19,14 +19,13 @@ fn deployment(image: &str, cpu: &str, replicas: i64) -> Value {
 fn web(size: &str, wanted: Value) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
     move |cx| {
         cx.object("web", wanted)
-            .live(&["spec.replicas", "spec.template.spec.containers.web.image"])
-            .choice("size", size, &["spec.template.spec.containers.web.resources"])
+            .updatable(&["spec.replicas", "spec.template.spec.containers.web.image"])
+            .resolved_from("size", size, &["spec.template.spec.containers.web.resources"])
             .add()
     }
 }
 
-/// The Deployment as its cluster has it: with defaults, somebody's sidecar, and all replicas
-/// available.
+/// The Deployment in its cluster: with defaults, a foreign sidecar, and all replicas available.
 fn running() -> Value {
     let mut running = deployment("web:1", "1", 2);
     running["metadata"] = json!({"name": "web", "generation": 3, "annotations": {"paved-road.fn.crossplane.io/size": "small"}});
@@ -39,7 +38,7 @@ fn running() -> Value {
     running
 }
 
-/// The same in a wrapper that its provider calls ready.
+/// The same Deployment in a wrapper that its provider reports as ready.
 fn wrapper() -> Value {
     json!({
         "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
@@ -65,7 +64,7 @@ fn only_the_users_fields_are_updated() {
         let composed = object(&answer, "web").pointer(at).unwrap().clone();
         let expected = deployment("web:2", "1", 3);
         assert_eq!(composed["spec"], expected["spec"], "{at}");
-        assert!(!answer.resources["web"].1, "ready before the change was seen: {at}");
+        assert!(!answer.resources["web"].1, "ready before the change was observed: {at}");
     }
 }
 
@@ -101,7 +100,7 @@ fn later_field_is_not_added_to_a_running_deployment() {
 }
 
 #[test]
-fn a_wrapped_deployment_tells_its_readiness_by_a_query() {
+fn wrapped_deployment_derives_its_readiness_from_a_query() {
     let answer = legacy().compose(web("small", deployment("web:1", "1", 2))).unwrap();
     let composed = object(&answer, "web");
     assert_eq!(composed["spec"]["readiness"]["policy"], "DeriveFromCelQuery");
@@ -164,7 +163,7 @@ fn the_object_that_runs_is_found_inside_its_wrapper_too() {
     }
 }
 
-/// The Deployment with variables, which all are the user's.
+/// The Deployment with variables, all of them updatable.
 fn with_variables(names: &[(&str, &str)]) -> Value {
     let mut wanted = deployment("web:1", "1", 2);
     let variables = names.iter().map(|(name, value)| json!({"name": name, "value": value}));
@@ -176,12 +175,12 @@ fn web_with(
     names: &'static [(&str, &str)],
 ) -> impl FnOnce(&mut Composition<'_>) -> Result<(), Error> {
     move |cx| {
-        let live = ["spec.replicas", "spec.template.spec.containers.web.env"];
-        cx.object("web", with_variables(names)).live(&live).add()
+        let updatable = ["spec.replicas", "spec.template.spec.containers.web.env"];
+        cx.object("web", with_variables(names)).updatable(&updatable).add()
     }
 }
 
-/// As an API server answers to `names`, with what its webhooks add.
+/// An API server's answer to `names`, with additions of its webhooks.
 fn answered(names: &'static [(&str, &str)], added: &[Value]) -> Value {
     let mut asked = object(&namespaced().compose(web_with(names)).unwrap(), "web");
     asked["metadata"]["generation"] = json!(3);
@@ -201,6 +200,6 @@ fn removed_variable_is_awaited_and_foreign_ones_are_ignored() {
         assert!(is_ready(BOTH), "{added:?}");
         assert!(!is_ready(&[("A", "1")]), "{added:?}");
         assert!(!is_ready(&[]), "{added:?}");
-        assert!(!is_ready(&[("A", "1"), ("B", "1024Mi")]), "a variable is no quantity");
+        assert!(!is_ready(&[("A", "1"), ("B", "1024Mi")]), "a variable is not a quantity");
     }
 }

@@ -64,7 +64,7 @@ fn resource_without_our_label_may_be_omitted() {
 
 #[test]
 fn retired_slot_is_removed() {
-    let answer = legacy().with("old", ready()).compose(|cx| cx.retire("old")).unwrap();
+    let answer = legacy().with("old", ready()).compose(|cx| cx.remove("old")).unwrap();
     assert_eq!(slots(&answer), [""; 0]);
 }
 
@@ -74,13 +74,13 @@ fn the_rest_of_a_list_is_retired_by_its_prefix() {
     let answer = test.compose(|cx| {
         cx.managed("rule-a", disk("here")).add()?;
         cx.managed("other", disk("here")).add()?;
-        cx.retire_rest("rule-")
+        cx.remove_rest("rule-")
     });
     assert_eq!(slots(&answer.unwrap()), ["other", "rule-a"]);
     let answer = legacy()
         .with("rule-b", ready())
         .with("other", ready())
-        .compose(|cx| cx.retire_rest("rule-"));
+        .compose(|cx| cx.remove_rest("rule-"));
     assert_eq!(answer.err(), Some(Error::WouldDelete(vec!["other".to_owned()])));
 }
 
@@ -104,7 +104,7 @@ fn resource_has_our_label_and_returns_observed_values() {
             assert_eq!(
                 disk.text(|disk| disk.id.clone()).as_deref(),
                 Some("d-1"),
-                "a malformed neighbour costs nothing"
+                "a malformed field does not affect other fields"
             );
             assert_eq!(disk.get(|disk| disk.count), None);
             Ok(())

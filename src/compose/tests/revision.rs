@@ -1,4 +1,4 @@
-//! Which schema revision an environment was made with.
+//! The schema revision that an environment was created with.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::compose::MADE_WITH;
 
 const FIRST: &[&str] = &["first"];
 
-/// Composes the slot `first`, and `later`, which came with revision 2.
+/// Composes the slot `first`, and the slot `later` of revision 2.
 fn compose(test: &Test) -> (Vec<String>, Value) {
     let answer = test
         .compose(|cx| {
@@ -62,7 +62,7 @@ fn later_slot_that_exists_is_kept_under_an_older_composition() {
     assert_eq!(compose(&older).0, ["first", "later"]);
 }
 
-/// Otherwise the Usage would vanish with the note of its environment.
+/// Otherwise the Usage would disappear together with the recorded revision.
 #[test]
 fn deleted_later_slot_returns_while_its_usage_exists() {
     let usage = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1", "kind": "Usage"});

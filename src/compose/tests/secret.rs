@@ -9,7 +9,7 @@ use super::{Disk, disk, legacy, namespaced, object, ready, slots};
 use crate::compose::Composition;
 use crate::error::Error;
 
-/// A machine that takes a generated password, and publishes its host.
+/// A machine that uses a generated password, and publishes its host.
 fn with_password(cx: &mut Composition<'_>) -> Result<(), Error> {
     let password = cx.generated("password");
     let key = password
@@ -29,14 +29,14 @@ fn legacy_a_secret_is_made_published_and_only_then_used() {
     let first = test.compose(with_password).unwrap();
     assert_eq!(slots(&first), [""; 0]);
     assert_eq!(first.message, "machine (Disk): waits for its password");
-    assert_eq!(first.requeue, Duration::from_secs(5), "core publishes it right after this answer");
+    assert_eq!(first.requeue, Duration::from_secs(5), "Crossplane publishes it after this answer");
     let password = first.connection["password"].clone();
     assert_eq!(password, b"B".repeat(32));
 
     test.details = first.connection;
     test.random = 2;
     let second = test.compose(with_password).unwrap();
-    assert_eq!(second.connection["password"], password, "made once");
+    assert_eq!(second.connection["password"], password, "generated once");
     assert_eq!(object(&second, "machine")["spec"]["forProvider"]["key"], "vault/the-uid/password");
     assert_eq!(second.requeue, Duration::from_secs(30));
 }
@@ -50,7 +50,7 @@ fn namespaced_a_secret_is_made_composed_and_only_then_used() {
     assert_eq!(secret["kind"], "Secret");
     assert_eq!(secret["metadata"]["name"], "thing-things");
     assert_eq!(secret["data"], json!({"password": STANDARD.encode("B".repeat(32))}));
-    assert!(first.connection.is_empty(), "core publishes nothing for a namespaced composite");
+    assert!(first.connection.is_empty(), "Crossplane publishes none for these");
     assert!(!first.resources["connection"].1, "not ready before it was observed");
 
     test.observed.push(("connection".to_owned(), secret, BTreeMap::new()));
@@ -59,7 +59,7 @@ fn namespaced_a_secret_is_made_composed_and_only_then_used() {
     assert_eq!(
         object(&second, "connection")["data"],
         object(&first, "connection")["data"],
-        "made once"
+        "generated once"
     );
     assert!(second.resources["connection"].1);
     assert_eq!(object(&second, "machine")["spec"]["forProvider"]["key"], "/thing-things/password");
@@ -85,7 +85,7 @@ fn unpublished_secret_does_not_shorten_the_requeue() {
 fn a_consumer_that_exists_stays_when_its_secret_is_lost() {
     let answer = legacy().with("machine", ready()).compose(with_password).unwrap();
     assert_eq!(slots(&answer), ["machine"]);
-    assert_eq!(answer.connection["password"], b"B".repeat(32), "a new one is published");
+    assert_eq!(answer.connection["password"], b"B".repeat(32), "a new password is published");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Test, disk, legacy, observed, ready};
-use crate::check::LONGEST;
+use crate::check::MAX_MESSAGE_LEN;
 use crate::compose::{Composition, Phase, Stalled};
 use crate::error::Error;
 use crate::reason::Reason;
@@ -16,7 +16,7 @@ fn refused(message: &str) -> Value {
     observed(&[("Synced", "False", "ReconcileError", message), ("Ready", "False", "Creating", "")])
 }
 
-/// A disk whose provider has refused it since a time; it is 09:00:00.
+/// A disk that its provider has rejected since a time. The current time is 09:00:00.
 fn failed_since(since: &str, message: &str) -> Test {
     let mut test = legacy().with("a", refused(message));
     test.xr["status"]["resources"] =
@@ -33,7 +33,7 @@ fn failed_resource_stalls_after_fifteen_minutes() {
             "a (Disk) has failed for more than 15 minutes: VcpuLimitExceeded: quota".to_owned();
         let expected = Stalled { status: true, reason: Reason::ResourceFailed, message };
         assert_eq!(answer.stalled, stalled.then_some(expected), "{since}");
-        // Crossplane asks again before, and right after, the time is up.
+        // Crossplane calls again before, and right after, the time has passed.
         assert_eq!((answer.phase, answer.requeue), (Phase::Failed, Duration::from_secs(30)));
     }
 }
@@ -48,15 +48,17 @@ fn failure_that_just_began_or_has_no_time_does_not_stall() {
 
 #[test]
 fn stalled_message_is_scrubbed_and_cut() {
-    let mut test =
-        failed_since("2026-11-21T08:00:00Z", &format!("hunter2hunter2 {}", "x".repeat(LONGEST)));
+    let mut test = failed_since(
+        "2026-11-21T08:00:00Z",
+        &format!("hunter2hunter2 {}", "x".repeat(MAX_MESSAGE_LEN)),
+    );
     test.details.insert("password".to_owned(), b"hunter2hunter2".to_vec());
     let message = test.compose(one).unwrap().stalled.unwrap().message;
-    assert!(message.len() <= LONGEST && !message.contains("hunter2"), "{message}");
+    assert!(message.len() <= MAX_MESSAGE_LEN && !message.contains("hunter2"), "{message}");
 }
 
 #[test]
-fn recovery_takes_a_stored_condition_back_and_writes_none_else() {
+fn recovery_resets_only_a_stored_condition() {
     let mut test = legacy().with("a", ready());
     assert_eq!(test.compose(one).unwrap().stalled, None);
     for status in ["True", "Unknown", "False"] {

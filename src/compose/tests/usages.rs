@@ -10,7 +10,7 @@ fn both(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.usage("group", "machine")
 }
 
-/// The machine waits.
+/// Like [`both`], but the machine waits.
 fn one(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.managed("group", disk("here")).add()?;
     cx.managed("machine", disk("here")).needs(false, "an image").add()?;
@@ -55,13 +55,13 @@ fn a_usage_waits_for_both_ends() {
     assert_eq!(
         object(&answer, "group")["metadata"]["name"],
         "thing-x1-group-abcde",
-        "as it will be referred to"
+        "the name for later references"
     );
     assert_eq!(answer.status["progress"], "0/2", "Usages are not counted");
 }
 
 #[test]
-fn a_usage_stays_while_an_end_that_was_deleted_by_hand_has_to_wait() {
+fn usage_is_kept_while_a_manually_deleted_end_waits() {
     let before = legacy().compose(both).unwrap();
     let usage = object(&before, "usage-group-by-machine");
     let answer = running(usage.clone()).compose(one).unwrap();
@@ -82,7 +82,7 @@ fn running(usage: serde_json::Value) -> Test {
 fn resource_of_a_desired_usage_is_never_retired() {
     let refused = legacy().with("group", ready()).compose(|cx| {
         both(cx)?;
-        cx.retire("group")
+        cx.remove("group")
     });
     let message = refused.err().unwrap().to_string();
     assert!(
@@ -96,8 +96,8 @@ fn resource_of_an_observed_usage_is_never_retired() {
     let usage =
         object(&legacy().with("group", ready()).compose(both).unwrap(), "usage-group-by-machine");
     let refused = running(usage).compose(|cx| {
-        cx.retire("usage-group-by-machine")?;
-        cx.retire("group")
+        cx.remove("usage-group-by-machine")?;
+        cx.remove("group")
     });
     let message = refused.err().unwrap().to_string();
     assert!(
@@ -113,8 +113,8 @@ fn usage_and_user_can_be_retired() {
     let answer = test
         .compose(|cx| {
             cx.managed("group", disk("here")).add()?;
-            cx.retire("usage-group-by-machine")?;
-            cx.retire("machine")
+            cx.remove("usage-group-by-machine")?;
+            cx.remove("machine")
         })
         .unwrap();
     assert_eq!(slots(&answer), ["group"]);

@@ -9,7 +9,7 @@ fn service(cx: &mut Composition<'_>) -> Result<(), Error> {
     cx.object("service", service).add()
 }
 
-/// A wrapper that its provider calls ready.
+/// A wrapper that its provider reports as ready.
 fn wrapper(at_provider: &Value) -> Value {
     json!({
         "apiVersion": "kubernetes.crossplane.io/v1alpha2", "kind": "Object",
@@ -30,7 +30,7 @@ fn wrapper_without_an_observed_object_is_not_ready() {
 }
 
 #[test]
-fn a_wrapper_that_was_not_accepted_is_told() {
+fn unaccepted_wrapper_is_reported() {
     let mut test = legacy();
     test.xr["spec"]["resourceRefs"] = json!([{"kind": "Object", "name": "a"}]);
     let answer = test.compose(service).unwrap();

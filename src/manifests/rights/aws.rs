@@ -15,7 +15,7 @@ pub(super) fn documents(settings: &Value) -> Vec<(String, Value)> {
     let mut all: Vec<_> = parts(Provider::Aws)
         .map(|part| (part.file(), Policy::new(part.api, settings).document(grants(part))))
         .collect();
-    // The most that a machine's role may do, for `gpuWorkspace.permissionsBoundary`.
+    // The maximum rights of a machine's role, for `gpuWorkspace.permissionsBoundary`.
     if let Ok(boundary) = serde_json::from_str(SESSION_MANAGER) {
         all.push(("gpu-workspace-machines".to_owned(), boundary));
     }

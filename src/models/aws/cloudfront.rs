@@ -1,4 +1,4 @@
-//! CloudFront: a site in front of a bucket. It knows no regions.
+//! CloudFront: a site in front of a bucket. CloudFront has no regions.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ impl Managed for OriginAccessControl {
 }
 
 model! {
-    /// How CloudFront proves to an origin who it is.
+    /// The identity of CloudFront for an origin.
     pub struct OriginAccessControl {
-        /// Its name, unique in the account; the external name is an id that AWS assigns.
+        /// Its name, unique in the account. The external name is an id that AWS assigns.
         pub name: Option<String>,
-        /// What it is for.
+        /// Its purpose.
         pub description: Option<String>,
         /// `s3`.
         pub origin_access_control_origin_type: Option<String>,
-        /// `always`: also where the viewer's request brings an authorisation of its own.
+        /// `always`: also if the viewer's request has its own authorization.
         pub signing_behavior: Option<String>,
-        /// `sigv4`, the only one there is.
+        /// `sigv4`, the only protocol.
         pub signing_protocol: Option<String>,
     }
 
-    /// What an access control became.
+    /// The observed state of an access control.
     pub struct OriginAccessControlStatus {
         /// The id that AWS assigned.
         pub id: Option<String>,
@@ -39,50 +39,50 @@ model! {
 model! {
     /// A distribution: a site, served from the edge. Its external name is an id that AWS assigns.
     pub struct Distribution {
-        /// Whether it answers.
+        /// Whether it answers requests.
         pub enabled: Option<bool>,
         /// Whether it has IPv6 addresses too.
         pub is_ipv6_enabled: Option<bool>,
-        /// What it is for, at most 128 characters.
+        /// Its purpose, at most 128 characters.
         pub comment: Option<String>,
-        /// What is served for `/`, such as `index.html`.
+        /// The file for `/`, for example `index.html`.
         pub default_root_object: Option<String>,
-        /// Newest version of HTTP, such as `http2and3`.
+        /// Newest version of HTTP, for example `http2and3`.
         pub http_version: Option<String>,
-        /// Which edges serve it, such as `PriceClass_100`.
+        /// The class of edges that serve it, for example `PriceClass_100`.
         pub price_class: Option<String>,
-        /// Whether the resource is ready only once every edge has it, which takes minutes.
+        /// Whether the resource is ready only once all edges have it, which takes minutes.
         pub wait_for_deployment: Option<bool>,
-        /// Where files come from.
+        /// The origins of files.
         pub origin: Vec<Origin>,
-        /// How requests are answered.
+        /// The handling of requests.
         pub default_cache_behavior: Option<CacheBehavior>,
-        /// What is answered in place of an origin's error.
+        /// Answers that replace an origin's errors.
         pub custom_error_response: Vec<CustomErrorResponse>,
-        /// Who is turned away.
+        /// Restrictions of viewers.
         pub restrictions: Option<Restrictions>,
-        /// What the site proves itself with.
+        /// The site's certificate.
         pub viewer_certificate: Option<ViewerCertificate>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// Where files come from: without further settings, S3.
+    /// An origin of files. Without further settings, it is S3.
     pub struct Origin {
-        /// The bucket's regional domain name; the CRD has neither a reference nor a selector for
+        /// The bucket's regional domain name. The CRD has neither a reference nor a selector for
         /// it.
         pub domain_name: Option<String>,
         /// Its name in the distribution.
         pub origin_id: Option<String>,
-        /// How CloudFront proves to it who it is.
+        /// The identity of CloudFront for this origin.
         pub origin_access_control_id_selector: Option<Selector>,
     }
 
-    /// How requests are answered.
+    /// The handling of requests.
     pub struct CacheBehavior {
-        /// Methods that are answered, such as `GET` and `HEAD`; their order means nothing.
+        /// Methods that are answered, for example `GET` and `HEAD`. Their order has no meaning.
         pub allowed_methods: Vec<String>,
-        /// Methods whose answers are kept.
+        /// Methods with cached answers.
         pub cached_methods: Vec<String>,
         /// The origin, by its name in the distribution.
         pub target_origin_id: Option<String>,
@@ -90,50 +90,51 @@ model! {
         pub viewer_protocol_policy: Option<String>,
         /// Whether answers are compressed.
         pub compress: Option<bool>,
-        /// Id of the cache policy, such as that of AWS's own `CachingOptimized`.
+        /// Id of the cache policy, for example of AWS's own `CachingOptimized`.
         pub cache_policy_id: Option<String>,
     }
 
-    /// What is answered in place of an origin's error.
+    /// An answer that replaces an origin's error.
     pub struct CustomErrorResponse {
-        /// The origin's HTTP status; S3 says 403 for what is not there to whoever may not list.
+        /// The origin's HTTP status. For a missing file, S3 returns 403 to callers that may not
+        /// list files.
         pub error_code: Option<i64>,
-        /// The HTTP status that is answered instead.
+        /// The HTTP status of the answer.
         pub response_code: Option<i64>,
-        /// What is served instead, such as `/index.html`.
+        /// The file of the answer, for example `/index.html`.
         pub response_page_path: Option<String>,
-        /// Seconds for which the edge keeps the error.
+        /// Seconds for which the edge caches the error.
         pub error_caching_min_ttl: Option<i64>,
     }
 
-    /// Who is turned away.
+    /// Restrictions of viewers.
     pub struct Restrictions {
         /// By country.
         pub geo_restriction: Option<GeoRestriction>,
     }
 
-    /// Who is turned away, by country.
+    /// Restrictions of viewers by country.
     pub struct GeoRestriction {
         /// `none`, `whitelist` or `blacklist`.
         pub restriction_type: Option<String>,
     }
 
-    /// What a site proves itself with. With CloudFront's own certificate its TLS version cannot be
+    /// A site's certificate. With CloudFront's own certificate, the site's TLS version cannot be
     /// chosen.
     pub struct ViewerCertificate {
         /// CloudFront's own certificate, for `*.cloudfront.net`.
         pub cloudfront_default_certificate: Option<bool>,
     }
 
-    /// What a distribution became.
+    /// The observed state of a distribution.
     pub struct DistributionStatus {
         /// The id that AWS assigned.
         pub id: Option<String>,
-        /// Its ARN, which a bucket's policy lets in.
+        /// Its ARN, which a bucket's policy allows.
         pub arn: Option<String>,
         /// `d….cloudfront.net`.
         pub domain_name: Option<String>,
-        /// `Deployed` once every edge has it, `InProgress` before.
+        /// `Deployed` once all edges have it, `InProgress` before.
         pub status: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! EC2: machines, and the firewalls around them.
+//! EC2: machines and their firewalls.
 
 use std::collections::BTreeMap;
 
@@ -30,32 +30,31 @@ impl Managed for SecurityGroupEgressRule {
 }
 
 model! {
-    /// A virtual machine. Its external name is the id that AWS assigns: never set it.
+    /// A virtual machine. Its external name is the id that AWS assigns, so it must not be set.
     pub struct Instance {
-        /// AWS region, such as `us-east-1`.
+        /// AWS region, for example `us-east-1`.
         pub region: Option<String>,
-        /// Id of the machine image, `ami-…`; it belongs to one region.
+        /// Id of the machine image, `ami-…`. It belongs to one region.
         pub ami: Option<String>,
-        /// Machine type, such as `g4dn.xlarge`.
+        /// Machine type, for example `g4dn.xlarge`.
         pub instance_type: Option<String>,
-        /// Subnet to start in; it decides on the availability zone and on a public address.
+        /// The machine's subnet. It decides on the availability zone and on a public address.
         pub subnet_id: Option<String>,
-        /// Name of the instance profile; the CRD has neither a reference nor a selector for it.
+        /// Name of the instance profile. The CRD has neither a reference nor a selector for it.
         pub iam_instance_profile: Option<String>,
-        /// Which security groups guard the machine.
+        /// The machine's security groups.
         pub vpc_security_group_id_selector: Option<Selector>,
-        /// What cloud-init does at the first boot, as plain text: AWS shows it to whoever may
-        /// describe the machine anyway, and everyone who looks at the resource can read what the
-        /// machine was told.
+        /// Instructions for cloud-init at the first boot, as plain text. AWS shows them to all
+        /// callers that may describe the machine. All readers of the resource can read them too.
         pub user_data: Option<String>,
-        /// Whether changed user data makes a new machine. Upjet never replaces anything, so `true`
-        /// would make a change an error, and `false` makes it a stop and a start.
+        /// Whether changed user data creates a new machine. Upjet never replaces resources, so a
+        /// change is an error if `true`. If `false`, it is a stop and a start.
         pub user_data_replace_on_change: Option<bool>,
         /// Effect of a shutdown from inside: `stop` or `terminate`.
         pub instance_initiated_shutdown_behavior: Option<String>,
         /// The disk that the machine boots from.
         pub root_block_device: Option<RootBlockDevice>,
-        /// Who can ask the machine's metadata service for credentials.
+        /// Access to the machine's metadata service, which returns credentials.
         pub metadata_options: Option<MetadataOptions>,
         /// Tags of the machine.
         pub tags: BTreeMap<String, String>,
@@ -63,15 +62,15 @@ model! {
 
     /// The disk that a machine boots from.
     pub struct RootBlockDevice {
-        /// Size in GiB; it can only grow.
+        /// Size in GiB. It can only grow.
         pub volume_size: Option<i64>,
-        /// Volume type, such as `gp3`.
+        /// Volume type, for example `gp3`.
         pub volume_type: Option<String>,
         /// Whether the disk is encrypted at rest.
         pub encrypted: Option<bool>,
-        /// Whether the disk goes with the machine.
+        /// Whether the disk is deleted with the machine.
         pub delete_on_termination: Option<bool>,
-        /// Tags of the disk, which has a bill of its own.
+        /// Tags of the disk, which is billed separately.
         pub tags: BTreeMap<String, String>,
     }
 
@@ -80,23 +79,23 @@ model! {
     pub struct MetadataOptions {
         /// `enabled` or `disabled`.
         pub http_endpoint: Option<String>,
-        /// `required`: version 2 only, which a forged request from inside cannot reach.
+        /// `required`: only version 2, which a forged request from inside cannot reach.
         pub http_tokens: Option<String>,
-        /// Network hops an answer may travel: 1 reaches the machine, 2 its containers too.
+        /// Maximum network hops of an answer: 1 reaches the machine, 2 also its containers.
         pub http_put_response_hop_limit: Option<i64>,
     }
 
-    /// What a machine became.
+    /// The observed state of a machine.
     pub struct InstanceStatus {
         /// Instance id, `i-…`.
         pub id: Option<String>,
-        /// Public IPv4 address; it changes when the machine stops and starts.
+        /// Public IPv4 address. It changes when the machine stops and starts.
         pub public_ip: Option<String>,
         /// Private IPv4 address.
         pub private_ip: Option<String>,
-        /// IPv6 addresses, where the subnet has some.
+        /// IPv6 addresses, if the subnet has some.
         pub ipv6_addresses: Vec<String>,
-        /// Subnet that the machine is in.
+        /// Subnet of the machine.
         pub subnet_id: Option<String>,
     }
 }
@@ -123,71 +122,71 @@ model! {
 }
 
 model! {
-    /// A firewall around machines. It has no inline rules: each rule is a resource of its own.
+    /// A firewall of machines. It has no inline rules: each rule is a separate resource.
     pub struct SecurityGroup {
         /// AWS region.
         pub region: Option<String>,
         /// Its name, unique in the VPC.
         pub name: Option<String>,
-        /// What it is for; AWS cannot change it later.
+        /// Its purpose. AWS cannot change it later.
         pub description: Option<String>,
-        /// The VPC it belongs to.
+        /// Its VPC.
         pub vpc_id: Option<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What a security group became.
+    /// The observed state of a security group.
     pub struct SecurityGroupStatus {
         /// Group id, `sg-…`.
         pub id: Option<String>,
     }
 
-    /// Lets traffic of one kind in from one network.
+    /// Allows incoming traffic of one protocol from one network.
     pub struct SecurityGroupIngressRule {
         /// AWS region.
         pub region: Option<String>,
-        /// The group that the rule belongs to.
+        /// The group of the rule.
         pub security_group_id_selector: Option<Selector>,
-        /// Where traffic may come from, if IPv4.
+        /// The source network, if IPv4.
         pub cidr_ipv4: Option<String>,
-        /// Where traffic may come from, if IPv6.
+        /// The source network, if IPv6.
         pub cidr_ipv6: Option<String>,
-        /// `tcp`, `udp`, `icmp`, or `-1` for everything.
+        /// `tcp`, `udp`, `icmp`, or `-1` for all protocols.
         pub ip_protocol: Option<String>,
         /// First port.
         pub from_port: Option<i64>,
         /// Last port.
         pub to_port: Option<i64>,
-        /// What it is for.
+        /// Its purpose.
         pub description: Option<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// Lets traffic of one kind out to one network.
+    /// Allows outgoing traffic of one protocol to one network.
     pub struct SecurityGroupEgressRule {
         /// AWS region.
         pub region: Option<String>,
-        /// The group that the rule belongs to.
+        /// The group of the rule.
         pub security_group_id_selector: Option<Selector>,
-        /// Where traffic may go, if IPv4.
+        /// The destination network, if IPv4.
         pub cidr_ipv4: Option<String>,
-        /// Where traffic may go, if IPv6.
+        /// The destination network, if IPv6.
         pub cidr_ipv6: Option<String>,
-        /// `tcp`, `udp`, `icmp`, or `-1` for everything.
+        /// `tcp`, `udp`, `icmp`, or `-1` for all protocols.
         pub ip_protocol: Option<String>,
-        /// First port; none with protocol `-1`.
+        /// First port. Absent with protocol `-1`.
         pub from_port: Option<i64>,
-        /// Last port; none with protocol `-1`.
+        /// Last port. Absent with protocol `-1`.
         pub to_port: Option<i64>,
-        /// What it is for.
+        /// Its purpose.
         pub description: Option<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What a rule of a security group became.
+    /// The observed state of a security group's rule.
     pub struct SecurityGroupRuleStatus {
         /// Rule id, `sgr-…`.
         pub id: Option<String>,

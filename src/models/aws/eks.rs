@@ -1,4 +1,4 @@
-//! EKS: a cluster, its nodes, and the token that opens it.
+//! EKS: a cluster, its nodes, and the token for access to it.
 
 use std::collections::BTreeMap;
 
@@ -30,62 +30,63 @@ model! {
     pub struct Cluster {
         /// AWS region.
         pub region: Option<String>,
-        /// ARN of the role that the control plane takes.
+        /// ARN of the role that the control plane assumes.
         pub role_arn: Option<String>,
-        /// Minor version of Kubernetes, such as `1.34`; none: EKS's default, and AWS may raise it.
+        /// Minor version of Kubernetes, for example `1.34`. Absent: EKS's default. AWS may raise
+        /// it.
         pub version: Option<String>,
-        /// What happens once AWS no longer supports the version at the standard price.
+        /// AWS's action once it no longer supports the version at the standard price.
         pub upgrade_policy: Option<UpgradePolicy>,
-        /// Where the control plane is, and who reaches it.
+        /// The network of the control plane, and access to it.
         pub vpc_config: Option<VpcConfig>,
-        /// Who may do what in the cluster.
+        /// Permissions in the cluster.
         pub access_config: Option<AccessConfig>,
-        /// Logs of the control plane that are kept, such as `audit`.
+        /// Logs of the control plane that are kept, for example `audit`.
         pub enabled_cluster_log_types: Vec<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What happens once AWS no longer supports a version at the standard price.
+    /// AWS's action once it no longer supports a version at the standard price.
     pub struct UpgradePolicy {
         /// `STANDARD`: AWS upgrades the cluster. `EXTENDED`: the cluster keeps its version for a
         /// fee.
         pub support_type: Option<String>,
     }
 
-    /// Where a control plane is, and who reaches it.
+    /// The network of a control plane, and access to it.
     pub struct VpcConfig {
         /// Subnets in at least two availability zones.
         pub subnet_ids: Vec<String>,
-        /// Whether it is reached from the VPC.
+        /// Whether the VPC has access.
         pub endpoint_private_access: Option<bool>,
-        /// Whether it is reached from the internet.
+        /// Whether the internet has access.
         pub endpoint_public_access: Option<bool>,
-        /// From where in the internet; none: from everywhere.
+        /// Networks in the internet with access. Empty: all networks.
         pub public_access_cidrs: Vec<String>,
     }
 
-    /// Who may do what in a cluster.
+    /// Permissions in a cluster.
     pub struct AccessConfig {
         /// `API`, `API_AND_CONFIG_MAP` or `CONFIG_MAP`.
         pub authentication_mode: Option<String>,
-        /// Whether who makes the cluster is its administrator; it cannot be changed later.
+        /// Whether the creator of the cluster is its administrator. It cannot be changed later.
         pub bootstrap_cluster_creator_admin_permissions: Option<bool>,
     }
 
-    /// What a cluster became.
+    /// The observed state of a cluster.
     pub struct ClusterStatus {
         /// URL of its API server.
         pub endpoint: Option<String>,
         /// Its ARN.
         pub arn: Option<String>,
-        /// One entry: who signs the API server's certificate.
+        /// One entry: the signer of the API server's certificate.
         pub certificate_authority: Vec<CertificateAuthority>,
         /// Version of Kubernetes.
         pub version: Option<String>,
     }
 
-    /// Who signs an API server's certificate.
+    /// The signer of an API server's certificate.
     pub struct CertificateAuthority {
         /// PEM, as base64.
         pub data: Option<String>,
@@ -99,63 +100,63 @@ model! {
         pub region: Option<String>,
         /// The cluster.
         pub cluster_name_selector: Option<Selector>,
-        /// ARN of the role that the machines take.
+        /// ARN of the role that the machines assume.
         pub node_role_arn: Option<String>,
         /// Subnets of the machines.
         pub subnet_ids: Vec<String>,
-        /// Machine types, such as `t3.large`.
+        /// Machine types, for example `t3.large`.
         pub instance_types: Vec<String>,
-        /// How many machines.
+        /// Number of machines.
         pub scaling_config: Option<ScalingConfig>,
-        /// Family of the machine image, such as `AL2023_x86_64_STANDARD`.
+        /// Family of the machine image, for example `AL2023_x86_64_STANDARD`.
         pub ami_type: Option<String>,
         /// Disk of each machine in GiB.
         pub disk_size: Option<i64>,
-        /// Tags of the group; the machines do not get them.
+        /// Tags of the group. The machines do not get them.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// How many machines a group has.
+    /// Number of machines in a group.
     pub struct ScalingConfig {
-        /// Now.
+        /// The current number.
         pub desired_size: Option<i64>,
-        /// At most.
+        /// The maximum.
         pub max_size: Option<i64>,
-        /// At least.
+        /// The minimum.
         pub min_size: Option<i64>,
     }
 
-    /// Software of AWS's that runs in a cluster. Its external name is `<cluster>:<add-on>`, which
-    /// the provider writes.
+    /// AWS's own software in a cluster. Its external name is `<cluster>:<add-on>`, which the
+    /// provider writes.
     pub struct Addon {
         /// AWS region, that of the cluster.
         pub region: Option<String>,
         /// The cluster.
         pub cluster_name_selector: Option<Selector>,
-        /// Which software, such as `aws-ebs-csi-driver`.
+        /// Name of the software, for example `aws-ebs-csi-driver`.
         pub addon_name: Option<String>,
-        /// Which roles its service accounts take. The cluster needs the add-on
-        /// `eks-pod-identity-agent` for it.
+        /// The roles that its service accounts assume. This requires the add-on
+        /// `eks-pod-identity-agent` in the cluster.
         pub pod_identity_association: Vec<PodIdentity>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// A role that a service account takes.
+    /// A role that a service account assumes.
     pub struct PodIdentity {
-        /// ARN of the role; it trusts `pods.eks.amazonaws.com`.
+        /// ARN of the role. The role trusts `pods.eks.amazonaws.com`.
         pub role_arn: Option<String>,
         /// The service account's name.
         pub service_account: Option<String>,
     }
 
-    /// Keeps a fresh token for a cluster in its secret: `kubeconfig`, `endpoint` and `clusterCA`.
+    /// Keeps a valid token for a cluster in its secret: `kubeconfig`, `endpoint` and `clusterCA`.
     pub struct ClusterAuth {
         /// AWS region, that of the cluster.
         pub region: Option<String>,
         /// The cluster.
         pub cluster_name_selector: Option<Selector>,
-        /// How often the token is made anew, such as `10m0s`; it lives for 15 minutes.
+        /// Time until the token is renewed, for example `10m0s`. A token is valid for 15 minutes.
         pub refresh_period: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! IAM: who may do what. It knows no regions.
+//! IAM: roles and their rights. IAM has no regions.
 
 use std::collections::BTreeMap;
 
@@ -27,17 +27,17 @@ impl Managed for InstanceProfile {
 model! {
     /// An IAM role. Its name is the external name.
     pub struct Role {
-        /// Who may take the role, as JSON text.
+        /// The principals that may assume the role, as JSON text.
         pub assume_role_policy: Option<String>,
-        /// What it is for.
+        /// Its purpose.
         pub description: Option<String>,
-        /// ARN of the policy that caps whatever the role is given.
+        /// ARN of the policy that limits all rights of the role.
         pub permissions_boundary: Option<String>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What a role became.
+    /// The observed state of a role.
     pub struct RoleStatus {
         /// Its ARN.
         pub arn: Option<String>,
@@ -47,13 +47,13 @@ model! {
 
     /// A policy that belongs to one role. Its name is the external name.
     pub struct RolePolicy {
-        /// What the role may do, as JSON text.
+        /// The rights of the role, as JSON text.
         pub policy: Option<String>,
         /// The role.
         pub role_selector: Option<Selector>,
     }
 
-    /// Gives a role one managed policy.
+    /// Attaches one managed policy to a role.
     pub struct RolePolicyAttachment {
         /// ARN of the policy.
         pub policy_arn: Option<String>,
@@ -61,13 +61,13 @@ model! {
         pub role_selector: Option<Selector>,
     }
 
-    /// What an attachment became.
+    /// The observed state of an attachment.
     pub struct RolePolicyAttachmentStatus {
         /// Id in the provider's state.
         pub id: Option<String>,
     }
 
-    /// What lets a machine take a role. Its name is the external name.
+    /// Lets a machine assume a role. Its name is the external name.
     pub struct InstanceProfile {
         /// The role.
         pub role_selector: Option<Selector>,
@@ -75,7 +75,7 @@ model! {
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What an instance profile became.
+    /// The observed state of an instance profile.
     pub struct InstanceProfileStatus {
         /// Its ARN.
         pub arn: Option<String>,

@@ -1,4 +1,4 @@
-//! S3: a bucket, and what protects it, each a resource of its own.
+//! S3: a bucket and its protection, each a separate resource.
 
 use std::collections::BTreeMap;
 
@@ -33,61 +33,61 @@ impl Managed for BucketPolicy {
 }
 
 model! {
-    /// A bucket. Its name, the external name, is unique in the world.
+    /// A bucket. Its name, the external name, is globally unique.
     pub struct Bucket {
         /// AWS region.
         pub region: Option<String>,
-        /// Whether a deletion takes the objects along; without it a bucket that is not empty stays.
+        /// Whether a deletion also deletes the objects. If false, a bucket that is not empty stays.
         pub force_destroy: Option<bool>,
         /// Tags.
         pub tags: BTreeMap<String, String>,
     }
 
-    /// What a bucket became.
+    /// The observed state of a bucket.
     pub struct BucketStatus {
         /// Its name.
         pub id: Option<String>,
         /// Its ARN.
         pub arn: Option<String>,
-        /// `<name>.s3.<region>.amazonaws.com`, where CloudFront finds it without a redirect.
+        /// `<name>.s3.<region>.amazonaws.com`, which CloudFront can use without a redirect.
         pub bucket_regional_domain_name: Option<String>,
     }
 }
 
 model! {
-    /// Who owns what is put into a bucket.
+    /// The ownership of the objects in a bucket.
     pub struct BucketOwnershipControls {
         /// AWS region, that of the bucket.
         pub region: Option<String>,
         /// The bucket.
         pub bucket_selector: Option<Selector>,
-        /// The only rule there is.
+        /// The only rule.
         pub rule: Option<OwnershipRule>,
     }
 
-    /// Who owns an object.
+    /// The ownership of an object.
     pub struct OwnershipRule {
-        /// `BucketOwnerEnforced`: the bucket's owner, and access lists on objects mean nothing.
+        /// `BucketOwnerEnforced`: the bucket's owner. Access lists on objects have no effect.
         pub object_ownership: Option<String>,
     }
 
-    /// Keeps a bucket from being opened to everyone, whatever its policy or its access lists say.
+    /// Prevents public access to a bucket, regardless of its policy and its access lists.
     pub struct BucketPublicAccessBlock {
         /// AWS region, that of the bucket.
         pub region: Option<String>,
         /// The bucket.
         pub bucket_selector: Option<Selector>,
-        /// Refuse access lists that open it.
+        /// Reject access lists that allow public access.
         pub block_public_acls: Option<bool>,
-        /// Refuse policies that open it.
+        /// Reject policies that allow public access.
         pub block_public_policy: Option<bool>,
-        /// Pass over access lists that open it.
+        /// Ignore access lists that allow public access.
         pub ignore_public_acls: Option<bool>,
-        /// Pass over policies that open it.
+        /// Ignore policies that allow public access.
         pub restrict_public_buckets: Option<bool>,
     }
 
-    /// How a bucket encrypts what is put into it.
+    /// The encryption of the objects in a bucket.
     pub struct BucketServerSideEncryptionConfiguration {
         /// AWS region, that of the bucket.
         pub region: Option<String>,
@@ -97,21 +97,21 @@ model! {
         pub rule: Vec<EncryptionRule>,
     }
 
-    /// How objects are encrypted.
+    /// The encryption of objects.
     pub struct EncryptionRule {
-        /// With what, unless the upload says otherwise.
+        /// The default encryption of uploads.
         pub apply_server_side_encryption_by_default: Option<EncryptionByDefault>,
-        /// Fewer calls of KMS; it matters with `aws:kms` only.
+        /// Fewer calls of KMS. It matters only with `aws:kms`.
         pub bucket_key_enabled: Option<bool>,
     }
 
-    /// With what objects are encrypted.
+    /// An algorithm for objects.
     pub struct EncryptionByDefault {
-        /// `AES256`, keys of S3's own, or `aws:kms`.
+        /// `AES256`, with S3's own keys, or `aws:kms`.
         pub sse_algorithm: Option<String>,
     }
 
-    /// Who may do what with a bucket.
+    /// The rights on a bucket.
     pub struct BucketPolicy {
         /// AWS region, that of the bucket.
         pub region: Option<String>,

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::{allows, almost, keys};
 
-/// Valid values near an example: enumerations, numbers and switches as the schema has them, lists
-/// and maps cut short, optional fields left out, everything else as in the example. `None` where
-/// there is no example and a schema alone does not say enough.
+/// Valid values near an example. Enumerations, numbers and booleans vary within the schema. Lists
+/// and maps are shortened, and optional fields left out. Other values are those of the example.
+/// `None` if there is no example and the schema alone is not enough.
 pub fn varied(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<Value>> {
     if let Some(choices) = schema["enum"].as_array() {
         return Some(select(choices.clone()).boxed());
@@ -41,7 +41,7 @@ pub fn varied(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<V
     }
 }
 
-/// The fields that the schema knows vary; others, which are core's, stay.
+/// Fields of the schema vary. Other fields belong to Crossplane, and stay.
 fn varied_object(schema: &Value, example: Option<&Value>) -> Option<BoxedStrategy<Value>> {
     let properties = schema["properties"].as_object()?;
     let mut fields = Vec::new();
@@ -68,7 +68,7 @@ fn varied_object(schema: &Value, example: Option<&Value>) -> Option<BoxedStrateg
     Some(fields.prop_map(whole).boxed())
 }
 
-/// An integer within its bounds, at most `most` where the schema names no other.
+/// An integer within its bounds. Without an upper bound in the schema, at most `most`.
 fn integer(schema: &Value, most: i64) -> BoxedStrategy<Value> {
     let bound = |key: &str, other| schema[key].as_i64().unwrap_or(other);
     let most = if schema["format"] == "int32" { most.min(i64::from(i32::MAX)) } else { most };
@@ -118,8 +118,8 @@ pub fn valid(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-/// A text as the schema wants it. Where a pattern is more than a pattern generator takes, it is
-/// found by trying.
+/// A text that the schema allows. If the pattern is too complex for the generator, texts are
+/// filtered.
 fn text(schema: &Value) -> BoxedStrategy<Value> {
     let allowed = {
         let schema = schema.clone();
@@ -133,5 +133,5 @@ fn text(schema: &Value) -> BoxedStrategy<Value> {
         Some(matching) => matching.boxed(),
         None => prop_oneof!["[a-z][a-z0-9-]{0,12}", almost()].boxed(),
     };
-    texts.prop_map(Value::from).prop_filter("not as the schema wants it", allowed).boxed()
+    texts.prop_map(Value::from).prop_filter("not allowed by the schema", allowed).boxed()
 }

@@ -1,6 +1,6 @@
 /**
- * How long to wait before another attempt, in milliseconds: doubling, with jitter, so that many
- * clients do not come back at once.
+ * The delay before another attempt, in milliseconds. It doubles, with jitter, so that many clients
+ * do not reconnect at the same time.
  */
 export function backoff(attempt: number, random: () => number = Math.random): number {
   const most = Math.min(30_000, 1_000 * 2 ** Math.min(attempt, 10));

@@ -3,14 +3,14 @@ import type { paths } from './schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { Refused, unreachable, unsent } from './problem';
 
-/** The portal's API, typed by its own description. */
+/** The portal's API, typed by its OpenAPI description. */
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
   fetch: (request) => globalThis.fetch(request),
   credentials: 'same-origin',
 });
 
-/** The last guard: whatever a page does, a private key is not sent. */
+/** The last guard: no request contains a private key, even if a page does not check for one. */
 api.use({
   async onRequest({ request }) {
     if (
@@ -24,13 +24,13 @@ api.use({
 type Listener = () => void;
 const listeners = new Set<Listener>();
 
-/** Calls back whenever an answer says that nobody is signed in. */
+/** Calls the listener whenever a response reports a missing session. */
 export function onSignedOut(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Tells everybody who listens that nobody is signed in any more. */
+/** Notifies all listeners that the session is missing. */
 export function signedOut(): void {
   listeners.forEach((listener) => listener());
 }
@@ -42,8 +42,7 @@ interface Answer<T> {
 }
 
 /**
- * What an operation answers; whatever goes wrong is thrown as a `Refused` with the server's own
- * words.
+ * Returns the body of a response. A failed request throws a `Refused` with the server's message.
  */
 export async function answer<T>(asked: Promise<Answer<T>>): Promise<T> {
   let got: Answer<T>;

@@ -5,7 +5,7 @@ import { Refused } from './problem';
 import type { Environment } from './schema';
 
 /**
- * Where an event stands among all of one line, whichever replicas it went on at:
+ * The position of an event in the event stream, which is the same at all replicas. Its text is
  * `epoch-sequence-known`.
  */
 export interface EventId {
@@ -13,17 +13,17 @@ export interface EventId {
   sequence: number;
 }
 
-/** What comes down the line. */
+/** A message of the event stream. */
 export type Message =
-  /** A line stands; of what came down the last one nothing is pending any more. */
+  /** A connection is open. No message of the previous connection can still arrive. */
   | { type: 'opened' }
-  /** Everything that was known is void; so many follow. */
+  /** All known environments are void. `total` environments follow. */
   | { type: 'snapshot'; total: number }
-  /** A change, or one of a snapshot: those have no id. */
+  /** A change, or an environment of a snapshot. Environments of a snapshot have no id. */
   | { type: 'added' | 'modified' | 'deleted'; id?: EventId; environment: Environment }
   | { type: 'synced' | 'heartbeat'; id: EventId };
 
-/** How the line stands. */
+/** The state of the connection to the event stream. */
 export type Line =
   | { state: 'connecting' }
   | { state: 'live' }
@@ -38,39 +38,38 @@ interface Options {
   random?: () => number;
 }
 
-/** Without a word for this long the line counts as dead: heartbeats come every 15 s. */
+/** A connection without any event for this long counts as lost: heartbeats arrive every 15 s. */
 const SILENCE = 40_000;
 
 /**
- * A line that begins anew and has not told everything by then is slow or held up on its way, as by
- * a proxy that keeps it to itself: whoever waits for it had better read.
+ * A new stream without a complete snapshot after this time is slow or delayed, for example by a
+ * proxy that buffers it. The page then reads a list instead.
  */
 const LATE = 3_000;
 
 /**
- * A line that has told everything and still stands after so long is as good as new: what ends it
- * then has nothing to do with what ended the last.
+ * A connection that stays open this long after its snapshot counts as successful. This resets the
+ * backoff.
  */
 const PROVEN = 10_000;
 
 /**
- * A page that is hidden for this long lets its line go: by HTTP/1.1 browsers open six connections
- * to a host, for all their tabs together.
+ * A page that is hidden for this long closes its connection. With HTTP/1.1, browsers open six
+ * connections to a host, for all tabs together.
  */
 const HIDDEN = 10_000;
 
-/** A line that is followed. */
+/** A stream that is being followed. */
 export interface Following {
   stop: () => void;
-  /** Begins the next line anew: what is known by now does not come from the last one alone. */
+  /** Requests a new snapshot with the next connection. The caller has data from another source. */
   forget: () => void;
 }
 
 /**
- * Follows the portal's stream of changes for ever: comes back by itself, with backoff, and goes on
- * where it stopped. It reads by fetch
- * rather than by EventSource, which tells neither a 401 from a broken line nor waits any longer the
- * more often it fails.
+ * Follows the portal's stream of changes permanently. It reconnects automatically, with backoff,
+ * and resumes where it stopped. It uses fetch because EventSource cannot tell a 401 from a lost
+ * connection, and does not increase its delay after repeated errors.
  */
 export function follow({
   onMessages,
@@ -84,7 +83,7 @@ export function follow({
   let wake: (() => void) | undefined;
   let current: AbortController | undefined;
   let hiding: ReturnType<typeof setTimeout> | undefined;
-  /** Whether the line was let go because nobody looks. */
+  /** Whether the connection was closed because the page is hidden. */
   let hidden = false;
   const isHidden = () => hidden;
 
@@ -93,14 +92,14 @@ export function follow({
   };
 
   /**
-   * Reads one line to its end; says how long to wait before the next, or that there is to be none.
+   * Reads one connection until it ends. Returns the delay before the next connection, or
+   * `undefined` if there must not be one.
    */
   const read = async (): Promise<{ wait: number; why: string } | undefined> => {
     const line = (current = new AbortController());
     let silence = setTimeout(() => line.abort(), SILENCE);
     const from = last;
-    // Whoever goes on from somewhere has something to show, and a list would be in the way of what
-    // changes.
+    // A stream that resumes already has data on the page. A list would only delay the changes.
     const late = from
       ? undefined
       : setTimeout(
@@ -129,10 +128,10 @@ export function follow({
       }
       if (!response.ok || !response.body)
         return { wait: backoff(attempt++, random), why: await Refused.in(response) };
-      // What this line goes on from was forgotten while it was asked for.
+      // `forget` was called during this request, so the stream must restart.
       if (from !== last) return { wait: 0, why: 'The connection restarts.' };
       batch.push({ type: 'opened' });
-      // At once: whoever reads without the line is to know that it stands again.
+      // Without a delay: a list that is being read must see that the connection is open again.
       batch.flush();
       const events = response.body
         .pipeThrough(new TextDecoderStream())
@@ -176,7 +175,7 @@ export function follow({
     }
   };
 
-  /** Waits so long, or until it is woken. */
+  /** Waits for the given time, or until `wake` is called. */
   const rest = (wait?: number) =>
     new Promise<void>((resolve) => {
       const timer = wait === undefined ? undefined : setTimeout(resolve, wait);
@@ -208,14 +207,14 @@ export function follow({
     }
   };
 
-  // Whoever comes back online, or looks again, does not wait for the backoff's end.
+  // When the browser comes online or the page becomes visible, the backoff ends immediately.
   const now = () => wake?.();
   const online = () => {
     attempt = 0;
     now();
   };
   const offline = () => current?.abort();
-  /** Also one that is held up: whoever asks for another does not wait for its end. */
+  /** Also closes a connection that is stuck, so that the user does not wait for its timeout. */
   const retry = () => {
     current?.abort();
     online();
@@ -250,7 +249,7 @@ export function follow({
   };
 }
 
-/** Comes back at once rather than at the end of the backoff. */
+/** Reconnects immediately instead of after the backoff. */
 export function retryNow(): void {
   window.dispatchEvent(new Event('paved:retry'));
 }
@@ -262,7 +261,7 @@ const REASONS: Record<string, string> = {
   shutdown: 'The portal is restarting.',
 };
 
-/** Gathers messages, so that a storm of them is drawn once and not a thousand times. */
+/** Collects messages, so that a thousand changes cause one render. */
 class Batch {
   private messages: Message[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -289,7 +288,7 @@ function resetReason(event: EventSourceMessage): string | undefined {
   return typeof reason === 'string' ? reason : 'reset';
 }
 
-/** Reads an event; what this page does not know is passed over. */
+/** Parses an event. Returns `undefined` for unknown events. */
 export function parse(event: EventSourceMessage): Message | undefined {
   const id = eventId(event.id);
   switch (event.event) {
@@ -318,7 +317,7 @@ function data(event: EventSourceMessage): object {
   }
 }
 
-/** Reads `epoch-sequence-scope`. */
+/** Parses `epoch-sequence-known`. The last part is opaque to the page. */
 export function eventId(text: string | undefined): EventId | undefined {
   const [epoch, sequence] = text?.split('-', 3) ?? [];
   const number = Number(sequence);

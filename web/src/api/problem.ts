@@ -1,25 +1,25 @@
 import type { paths } from './schema';
 
-/** What any operation may be refused with (RFC 9457): every one of them describes it alike. */
+/** The body of an error response (RFC 9457). All operations describe it with the same schema. */
 export type Problem =
   paths['/api/v1/me']['get']['responses']['4XX']['content']['application/problem+json'];
 
-/** What is wrong with a field. */
+/** The error of one field. */
 export type FieldError = NonNullable<Problem['errors']>[number];
 
-/** What went wrong, in the server's own words (RFC 9457). */
+/** An error response, with the server's message (RFC 9457). */
 export class Refused extends Error {
   constructor(readonly problem: Problem) {
     super(problem.detail);
     this.name = 'Refused';
   }
 
-  /** Of an answer's body; where that is no problem, e.g. a proxy's page, the status alone tells. */
+  /** If the body is not a problem, for example a proxy's page, the message has only the status. */
   static of(body: unknown, response: Response): Refused {
     return new Refused(isProblem(body) ? body : told(response.status, statusWords(response)));
   }
 
-  /** What an answer says of why there is no more of it. */
+  /** Returns the reason why a response has no further content. */
   static async in(response: Response): Promise<string> {
     const body: unknown = await response.json().catch(() => undefined);
     return Refused.of(body, response).problem.detail;
@@ -35,8 +35,8 @@ export class Refused extends Error {
 }
 
 /**
- * Why this page was shown in the place of another one; the address of that one is left, as it would
- * go wrong again.
+ * The error that redirected the user to this page. The URL is replaced, because loading the failed
+ * URL again would fail again.
  */
 export function arrival(): Refused | undefined {
   const told = document.getElementById('problem')?.textContent;
@@ -46,17 +46,17 @@ export function arrival(): Refused | undefined {
   return isProblem(body) ? new Refused(body) : undefined;
 }
 
-/** Nothing answered at all. */
+/** The portal did not respond. */
 export function unreachable(): Problem {
   return told(0, 'The portal does not respond. Check your connection.');
 }
 
-/** Nothing was sent, for this reason. */
+/** The request was not sent, for this reason. */
 export function unsent(why: string): Problem {
   return told(400, why);
 }
 
-/** What to show of anything that was thrown. */
+/** The message to show for any thrown value. */
 export function words(error: unknown): string {
   if (error instanceof Refused) return error.problem.detail;
   return error instanceof Error ? error.message : String(error);
@@ -68,8 +68,8 @@ export function isRejected(error: unknown): error is Refused {
 }
 
 /**
- * Whether what was asked for may have been done all the same: the answer was lost, or somebody on
- * the way has given up waiting for it.
+ * Whether the operation may have succeeded despite the error. The response was lost, or a proxy
+ * stopped waiting for it.
  */
 export function mayBeDone(error: unknown): boolean {
   return error instanceof Refused && [0, 502, 503, 504].includes(error.status);

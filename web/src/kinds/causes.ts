@@ -1,34 +1,36 @@
 import type { Cause, Diagnosis, Environment, Part } from '../api/schema';
-import { moodOf, moodOfPart } from './mood';
-import { compare } from './words';
+import { toneOf, toneOfPart } from './tone';
+import { compare } from './format';
 
-/** Environments that fail for one and the same cause. */
+/** Environments that fail for the same cause. */
 export interface Group {
   cause: Cause;
   /** The message of one of them. */
   message: string;
   kinds: string[];
   hits: { environment: Environment; part?: Part }[];
-  /** Since when the first of them fails (RFC 3339), empty where none says so. */
+  /** The start of the first failure (RFC 3339), or an empty text if it is unknown. */
   since: string;
 }
 
-/** Whether a diagnosis counts by now: until then the environment may merely be under way. */
+/**
+ * Whether a diagnosis applies already. Before its start, the environment may only be in progress.
+ */
 export function counts(diagnosis: Diagnosis | null | undefined, now: number): boolean {
   return Boolean(diagnosis) && (!diagnosis?.from || Date.parse(diagnosis.from) <= now);
 }
 
-/** What is wrong with an environment as a whole. */
+/** The problem of an environment as a whole. */
 function faultOf(environment: Environment, now: number): Diagnosis | undefined {
   const { diagnosis } = environment;
   const isFault =
-    diagnosis && !diagnosis.slot && moodOf(environment) !== 'idle' && counts(diagnosis, now);
+    diagnosis && !diagnosis.slot && toneOf(environment) !== 'idle' && counts(diagnosis, now);
   return isFault ? diagnosis : undefined;
 }
 
 /**
- * What fails, grouped by cause, the most frequent first. What is wrong with the whole comes before
- * its parts: they may be of an older spec.
+ * The failures, grouped by cause, the most frequent first. A problem of the whole environment
+ * replaces those of its resources, which may belong to an older spec.
  */
 export function causesOf(environments: readonly Environment[], now: number): Group[] {
   const groups = new Map<string, Group>();
@@ -58,7 +60,7 @@ export function causesOf(environments: readonly Environment[], now: number): Gro
       continue;
     }
     for (const part of environment.parts) {
-      if (part.cause && moodOfPart(part) === 'bad')
+      if (part.cause && toneOfPart(part) === 'bad')
         add(part.cause, part.message ?? '', part.kind, { environment, part }, part.since);
     }
   }
@@ -68,8 +70,7 @@ export function causesOf(environments: readonly Environment[], now: number): Gro
 }
 
 /**
- * Since when nothing of it has moved: what was asked for long ago may have been changed a moment
- * ago (RFC 3339).
+ * The time of the last progress (RFC 3339). An old environment may have been changed a moment ago.
  */
 export function underWaySince({ deletedAt, createdAt, parts }: Environment): string {
   const waiting = parts
@@ -78,7 +79,7 @@ export function underWaySince({ deletedAt, createdAt, parts }: Environment): str
   return deletedAt ?? waiting.sort().at(-1) ?? createdAt ?? '';
 }
 
-/** What still becomes ready, and has been for longer than people wait; the longest first. */
+/** The environments that have been in progress longer than `minutes`, the longest first. */
 export function slowOf(
   environments: readonly Environment[],
   now: number,
@@ -86,9 +87,9 @@ export function slowOf(
 ): Environment[] {
   const old = now - minutes * 60_000;
   const slow = environments.filter((environment) => {
-    const mood = moodOf(environment);
+    const tone = toneOf(environment);
     return (
-      (mood === 'busy' || mood === 'leaving') &&
+      (tone === 'busy' || tone === 'leaving') &&
       !environment.failed &&
       !faultOf(environment, now) &&
       Date.parse(underWaySince(environment)) < old

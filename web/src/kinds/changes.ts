@@ -1,12 +1,12 @@
 import type { Data } from './schema';
 
-/** A field that differs: its path, and what it is now; `undefined` where it is gone. */
+/** A field that differs: its path and its new value. A removed field has the value `undefined`. */
 export interface Difference {
   path: string[];
   value: unknown;
 }
 
-/** What is other in `after` than in `before`, field by field; lists count as one. */
+/** The fields of `after` that differ from `before`. A list counts as one field. */
 export function differences(before: unknown, after: unknown, path: string[] = []): Difference[] {
   if (isGroup(before) && isGroup(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
@@ -15,7 +15,7 @@ export function differences(before: unknown, after: unknown, path: string[] = []
   return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path, value: after }];
 }
 
-/** Data with these differences brought in. */
+/** Returns a copy of the data with these differences applied. */
 export function changed(data: Data, changes: readonly Difference[]): Data {
   const copy = structuredClone(data);
   for (const { path, value } of changes) {
@@ -30,15 +30,15 @@ export function changed(data: Data, changes: readonly Difference[]): Data {
   return copy;
 }
 
-/** What somebody else has changed meanwhile, and what of that one's own changes would replace. */
+/** The fields that another user changed, and those that both users changed. */
 export interface Meanwhile {
   theirs: string[][];
   both: string[][];
 }
 
 /**
- * What has changed between what one's own changes began with and what there is now; nothing where
- * nobody has changed anything.
+ * Compares the spec at the start of editing with the current spec. Returns `undefined` if they are
+ * equal.
  */
 export function meanwhile(
   before: Data,

@@ -1,47 +1,47 @@
 import type { Environment } from '../api/schema';
-import { moodOfPart, type Mood } from './mood';
+import { toneOfPart, type Tone } from './tone';
 import { isHelper, nameOf } from './tree';
-import { compare } from './words';
+import { compare } from './format';
 
-/** Something that happened to an environment. */
+/** An event in the life of an environment. */
 export interface Happening {
   at: string;
-  mood: Mood;
+  tone: Tone;
   title: string;
   detail?: string;
 }
 
 /**
- * What happened, the newest first, as far as the environment itself tells. Of parts that wait for
- * others to go first nothing has happened yet.
+ * The events that the environment's status shows, the newest first. A resource that waits for other
+ * deletions has no event yet.
  */
 export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environment): Happening[] {
   const happenings: Happening[] = parts
     .filter((part) => !isHelper(part) && part.since !== '')
     .map((part) => {
-      const mood = moodOfPart(part, Boolean(deletedAt));
+      const tone = toneOfPart(part, Boolean(deletedAt));
       const said = part.ready
         ? 'became ready'
         : (WORDS[part.reason ?? ''] ?? part.reason?.toLowerCase() ?? 'is being created');
       return {
         at: part.since,
-        mood,
+        tone,
         title: `${nameOf(part)} ${said}`,
-        detail: mood === 'bad' ? (part.message ?? undefined) : undefined,
+        detail: tone === 'bad' ? (part.message ?? undefined) : undefined,
       };
     });
   const times = happenings.map(({ at }) => at).sort();
   if (ready && times.length > 0)
-    happenings.push({ at: times.at(-1)!, mood: 'good', title: 'All resources are ready' });
-  if (deletedAt) happenings.push({ at: deletedAt, mood: 'leaving', title: 'Deletion requested' });
+    happenings.push({ at: times.at(-1)!, tone: 'good', title: 'All resources are ready' });
+  if (deletedAt) happenings.push({ at: deletedAt, tone: 'leaving', title: 'Deletion requested' });
   if (createdAt)
     happenings.push({
       at: createdAt,
-      mood: 'idle',
+      tone: 'idle',
       title: owner ? `Created by ${owner}` : 'Created',
     });
   const order = (happening: Happening) =>
-    happening.at === createdAt && happening.mood === 'idle' ? 1 : 0;
+    happening.at === createdAt && happening.tone === 'idle' ? 1 : 0;
   return happenings
     .map((one, index) => ({ one, index }))
     .sort((a, b) => compare(b.one.at, a.one.at) || order(a.one) - order(b.one) || b.index - a.index)

@@ -1,6 +1,6 @@
 /**
- * Names and their values as text: `NAME=value` on each line. What no line holds as it is stands
- * there as JSON writes it: `NAME="two\nlines"`.
+ * Names and values as text: `NAME=value` on each line. A value that does not fit on a line is
+ * written as JSON: `NAME="two\nlines"`.
  */
 export function writePairs(pairs: Record<string, string>): string {
   return Object.entries(pairs)
@@ -8,7 +8,7 @@ export function writePairs(pairs: Record<string, string>): string {
     .join('\n');
 }
 
-/** Reads such a text; throws where a line is none, or names what is there already. */
+/** Parses such a text. Throws if a line is invalid, or if it repeats a name. */
 export function readPairs(text: string): Record<string, string> {
   const pairs = new Map<string, string>();
   const lines = text
@@ -26,8 +26,8 @@ export function readPairs(text: string): Record<string, string> {
 }
 
 /**
- * Whether a value is read as it is written: it is one line without blanks at its ends, and looks
- * like no JSON.
+ * Whether `readPairs` returns the value unchanged. It has one line, no blanks at its ends, and does
+ * not look like JSON.
  */
 function isPlain(value: string): boolean {
   return !/[\r\n]/.test(value) && value.trim() === value && valueOf(value) === value;

@@ -1,5 +1,5 @@
 import type { Environment } from '../api/schema';
-import { kindPath } from './known';
+import { kindPath } from './metadata';
 
 /** The page of an environment. */
 export function pageOf({
@@ -11,7 +11,7 @@ export function pageOf({
   return `/environments/${namespace}/${kindPath({ plural, apiVersion })}/${name}`;
 }
 
-/** Where an environment is in the API. */
+/** The path parameters of an environment in the API. */
 export function placeOf({
   namespace,
   name,
@@ -21,16 +21,16 @@ export function placeOf({
   return { namespace, name, kind: kindPath({ plural, apiVersion }) };
 }
 
-/** Whether an endpoint is something that a browser of anybody's can open. */
+/** Whether an endpoint is a URL that a browser outside the cluster can open. */
 export function isLink(text: string): boolean {
   return /^https?:\/\/[^\s]+$/.test(text) && !isInside(text);
 }
 
-/** Names that only a cluster's own DNS knows, and private addresses. */
+/** Names that only the DNS of a cluster resolves, and private addresses. */
 const INSIDE =
   /(^|\.)(svc|local|internal|localhost)$|^10\.|^127\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|^\[(::1|f[cd]|fe[89ab])/i;
 
-/** Whether an endpoint is reached from inside its cluster or network only. */
+/** Whether an endpoint can only be reached from inside its cluster or network. */
 export function isInside(text: string): boolean {
   try {
     return INSIDE.test(new URL(text.includes('://') ? text : `tcp://${text}`).hostname);

@@ -1,11 +1,11 @@
 import type { RJSFSchema, UiSchema } from '@rjsf/utils';
 import type { Kind } from '../api/schema';
-import { humane } from './words';
+import { toLabel } from './format';
 
-/** Data of a spec, or of a part of it. */
+/** Data of a spec or of an object in it. */
 export type Data = Record<string, unknown>;
 
-/** A schema as XRDs have it: OpenAPI v3 with Kubernetes' own words. */
+/** A schema of an XRD: OpenAPI v3 with the extensions of Kubernetes. */
 export type Schema = RJSFSchema & {
   properties?: Record<string, Schema>;
   items?: Schema;
@@ -14,37 +14,34 @@ export type Schema = RJSFSchema & {
   'x-kubernetes-preserve-unknown-fields'?: boolean;
 };
 
-/**
- * What people are asked for of a kind. Where a claim's connection details go is nothing to ask for:
- * the page says it itself.
- */
+/** The fields of a kind that the form shows. The page sets the connection Secret itself. */
 export function asked({ schema }: Pick<Kind, 'schema'>): Schema {
   const { properties = {}, ...rest } = (schema ?? { type: 'object' }) as Schema;
   const { writeConnectionSecretToRef: _, ...others } = properties;
   return { ...rest, properties: others };
 }
 
-/** What is known of whoever fills in a form. */
+/** Facts about the user that prefill a form. */
 export interface Hints {
   login: string;
   keys: readonly string[];
 }
 
-/** Of whom nothing is known. */
+/** Hints about an unknown user. */
 const NOBODY: Hints = { login: '', keys: [] };
 
-/** Whether a kind lets people in by their SSH keys. */
+/** Whether environments of a kind give access by SSH keys. */
 export function takesKeys({ properties = {} }: Schema): boolean {
   return Object.entries(properties).some(([name, one]) => name === KEYS || takesKeys(one));
 }
 
-/** The field with SSH public keys, whatever kind it stands in. */
+/** The field with SSH public keys, in any kind. */
 const KEYS = 'sshPublicKeys';
 
-/** The networks from which those count: without one nobody gets in by them. */
+/** The networks from which SSH keys give access. Without a network, no user has access. */
 const NETWORKS = 'allowedCidrs';
 
-/** Where a kind's networks are said, if it has any. */
+/** The path of the networks' field of a kind, if it has one. */
 export function networksOf({ properties = {} }: Schema): string[] | undefined {
   if (properties[NETWORKS]) return [NETWORKS];
   for (const [name, one] of Object.entries(properties)) {
@@ -54,7 +51,7 @@ export function networksOf({ properties = {} }: Schema): string[] | undefined {
   return undefined;
 }
 
-/** By what sort of field something is filled in. */
+/** The sort of form field that edits a value. */
 export type Sort = 'group' | 'optional-group' | 'lines' | 'pairs' | 'free' | 'plain';
 
 export function sortOf(schema: Schema, required: boolean): Sort {
@@ -67,10 +64,10 @@ export function sortOf(schema: Schema, required: boolean): Sort {
   return !required && (schema.required?.length ?? 0) > 0 ? 'optional-group' : 'group';
 }
 
-/** Names of optional fields that people choose often, whatever kind they stand in. */
+/** Names of optional fields that users often set, in any kind. */
 const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|allowedCidrs|.*[vV]ersion)$/;
 
-/** Whether a field is folded away at first: it has a default, and few ever change it. */
+/** Whether a field is initially collapsed: it has a default that few users change. */
 export function isAdvanced(name: string, schema: Schema, required: boolean): boolean {
   if (required || COMMON.test(name)) return false;
   const sort = sortOf(schema, required);
@@ -79,8 +76,8 @@ export function isAdvanced(name: string, schema: Schema, required: boolean): boo
 }
 
 /**
- * The order in a form: what must be said, what is often said, groups, the rest; within each as the
- * schema has it.
+ * The order of fields in a form: required fields, common fields, groups, other fields. Fields of
+ * equal rank keep the order of the schema.
  */
 export function orderOf(schema: Schema): string[] {
   const required = new Set(schema.required);
@@ -107,8 +104,8 @@ export function orderOf(schema: Schema): string[] {
 }
 
 /**
- * What a form begins with: the schema's defaults, and what is known of the person. Optional groups
- * begin without anything.
+ * The initial data of a form: the schema's defaults and the hints about the user. Optional groups
+ * start empty.
  */
 export function beginning(schema: Schema, hints: Hints = NOBODY): Data {
   const data: Data = {};
@@ -144,7 +141,10 @@ function rule(schema: Schema, text: string): string | undefined {
   return found && (found.message ?? 'Cannot be changed.');
 }
 
-/** The schema for a change of what there is: what may only grow begins where it is. */
+/**
+ * The schema for a change of `current`: a value that may only grow has its current value as
+ * minimum.
+ */
 export function growing(schema: Schema, current: unknown): Schema {
   if (typeof current === 'number' && rule(schema, 'self >= oldSelf'))
     return { ...schema, minimum: Math.max(current, schema.minimum ?? current) };
@@ -165,8 +165,8 @@ const FIELDS: Partial<Record<Sort, string>> = {
 };
 
 /**
- * How the form shows a schema. A change of what is there, `current`, freezes what cannot be changed
- * of it; what is not there may still be chosen.
+ * The form's configuration for a schema. A change of `current` disables the fields that cannot be
+ * changed. Fields without a current value can still be set.
  */
 export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   const ui: UiSchema<Data, Schema> = { 'ui:order': orderOf(schema) };
@@ -185,7 +185,7 @@ export function uiOf(schema: Schema, current?: Data): UiSchema<Data, Schema> {
   return ui;
 }
 
-/** What the form calls the field at a path; what people have named themselves is called so. */
+/** The form's title of the field at a path. Names that users chose stay as they are. */
 export function fieldTitle(schema: Schema, path: readonly string[]): string {
   let of: Schema | undefined = schema;
   const titles = path.map((name) => {
@@ -198,10 +198,10 @@ export function fieldTitle(schema: Schema, path: readonly string[]): string {
 
 /** A name in words, without its unit: the description has the unit. */
 function titleOf(name: string): string {
-  return humane(name.replace(/GB$/, ''));
+  return toLabel(name.replace(/GB$/, ''));
 }
 
-/** Data without what says nothing: empty texts, and groups that are empty and need not be there. */
+/** Returns the data without empty texts and without optional groups that are empty. */
 export function pruned(schema: Schema, data: Data): Data {
   const kept = Object.entries(data).flatMap(([name, value]): [string, unknown][] => {
     if (value === undefined || value === null || value === '') return [];

@@ -1,32 +1,31 @@
 import type { Part } from '../api/schema';
-import { humane } from './words';
+import { toLabel } from './format';
 
-/** A part and what belongs to it, or parts that share a first word. */
+/** A composed resource with the resources below it, or a group with a common first word. */
 export interface Node {
   name: string;
   part?: Part;
   children: Node[];
-  /** Whether it holds what is there for the others' sake only. */
+  /** Whether the group has only helper resources. */
   helpers?: true;
 }
 
-/** What only orders and connects the others: shown last, and not counted. */
+/** Kinds that only order or connect other resources. They are shown last and not counted. */
 const HELPERS = ['Usage', 'ProviderConfig', 'ClusterProviderConfig'];
 
-/** Whether a part is there for the others' sake only. */
+/** Whether a resource only serves other resources. */
 export function isHelper({ kind }: Part): boolean {
   return HELPERS.includes(kind);
 }
 
-/** What a part is called. */
+/** The displayed name of a resource. */
 export function nameOf({ slot }: Pick<Part, 'slot'>): string {
-  return humane(slot);
+  return toLabel(slot);
 }
 
 /**
- * Parts as a tree, by their slots: `role-ssm` belongs to `role`; `frontend-bucket` and
- * `frontend-site` share `frontend`.
- * Slots never change, so neither does a part's place.
+ * Resources as a tree, by their slots: `role-ssm` belongs to `role`; `frontend-bucket` and
+ * `frontend-site` share `frontend`. Slots never change, so a resource never moves in the tree.
  */
 export function treeOf(parts: readonly Part[]): Node[] {
   const slots = new Map(parts.map((part) => [part.slot, part]));
@@ -49,7 +48,7 @@ function longestPrefix(slot: string, slots: ReadonlyMap<string, Part>): string |
   return undefined;
 }
 
-/** Puts nodes that share a first word under it; helpers go last. */
+/** Groups nodes by their first word. Helpers are last. */
 function gathered(roots: readonly Node[]): Node[] {
   const groups = new Map<string, Node[]>();
   for (const node of roots) {

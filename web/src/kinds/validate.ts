@@ -3,16 +3,15 @@ import type { ErrorSchema, ValidatorType } from '@rjsf/utils';
 import type { FieldError } from '../api/problem';
 import type { Data, Schema } from './schema';
 
-/** What is wrong where in a spec. */
+/** An error in a spec: the field's path and a message. */
 export interface Fault {
   path: string[];
   message: string;
 }
 
 /**
- * What the API server would refuse by the schema. The validator interprets schemas: those that
- * compile them to code need `eval`,
- * which the portal forbids to pages.
+ * Errors that the API server would report by the schema. The validator interprets schemas:
+ * validators that compile schemas need `eval`, which the portal forbids.
  */
 export function faultsIn(schema: Schema, data: unknown): Fault[] {
   const errors = errorsIn(schema, data);
@@ -32,7 +31,7 @@ function errorsIn(schema: Schema, data: unknown): OutputUnit[] {
   }
 }
 
-/** A schema is looked through once, and not with every key that is pressed. */
+/** A schema is prepared once, not after every key press. */
 const validators = new WeakMap<Schema, Validator>();
 
 function validatorOf(schema: Schema): Validator {
@@ -41,7 +40,7 @@ function validatorOf(schema: Schema): Validator {
   return known;
 }
 
-/** A schema without the patterns that browsers do not read: the server reads those. */
+/** A schema without patterns that browsers cannot parse. The server checks those patterns. */
 function readable(schema: Schema): Schema {
   const reads = (pattern: string) => {
     try {
@@ -59,7 +58,7 @@ function same(a: string[], b: string[]): boolean {
   return a.length === b.length && a.every((step, index) => step === b[index]);
 }
 
-/** Errors that only say that something below is wrong. */
+/** Keywords whose errors only report that a value below them has an error. */
 const ABOVE = ['properties', 'items', 'additionalProperties', 'allOf', 'anyOf', '$ref'];
 
 function faultsBy(
@@ -84,7 +83,7 @@ function at(schema: Schema, path: string[]): Schema {
   return path.reduce<Schema>((one, step) => one.properties?.[step] ?? one.items ?? {}, schema);
 }
 
-/** What to enter in a field of a type. */
+/** The instruction for a field of each type. */
 const TYPES: Record<string, string> = {
   integer: 'Enter a whole number',
   number: 'Enter a number',
@@ -112,7 +111,7 @@ function told(keyword: string, schema: Schema, error: string): string {
   return texts[keyword] ?? error;
 }
 
-/** Faults as the form wants them. */
+/** Converts faults to the form's representation. */
 export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
   const root: ErrorSchema = {};
   for (const { path, message } of faults) {
@@ -126,7 +125,8 @@ export function errorSchema(faults: readonly Fault[]): ErrorSchema<Data> {
 }
 
 /**
- * All messages in what the form keeps of a field, which may be empty: of a list each entry's own.
+ * All messages of a field, which may be none. A message of a list's entry starts with its line
+ * number.
  */
 export function messagesIn(errors: ErrorSchema | undefined, prefix = ''): string[] {
   if (!errors) return [];
@@ -138,8 +138,8 @@ export function messagesIn(errors: ErrorSchema | undefined, prefix = ''): string
 }
 
 /**
- * The server's words on the spec and on its fields; the rest belongs elsewhere.
- * `spec.backend.env[0]` is env's first.
+ * Splits the server's errors into errors of the spec's fields and others. `spec.backend.env[0]` is
+ * the first entry of `env`.
  */
 export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; others: FieldError[] } {
   const faults: Fault[] = [];
@@ -155,7 +155,7 @@ export function faultsOf(errors: readonly FieldError[]): { faults: Fault[]; othe
   return { faults, others };
 }
 
-/** What react-jsonschema-form asks for; faults themselves are given to it from outside. */
+/** The validator that react-jsonschema-form requires. The form gets its errors from outside. */
 export const validator: ValidatorType<Data, Schema> = {
   validateFormData: () => ({ errors: [], errorSchema: {} }),
   isValid: (schema, data) => faultsIn(schema, data).length === 0,

@@ -1,10 +1,9 @@
 import { Document, isScalar, parseDocument, visit, type Scalar, type YAMLMap } from 'yaml';
 
 /**
- * YAML as kubectl reads and prints it. kubectl has rules of its own for scalars: `0755` is 493,
- * `no` is false. They are written
- * down in paved/tests/yaml-scalars.tsv, which both this reader and the one of `paved` are held
- * against.
+ * YAML as kubectl reads and prints it. kubectl has its own rules for scalars: `0755` is 493, `no`
+ * is false. paved/tests/yaml-scalars.tsv lists them. Tests compare this reader and the one of
+ * `paved` with that list.
  */
 
 const WORDS = new Map<string, null | boolean | number>([
@@ -24,7 +23,7 @@ const INTEGERS: [RegExp, string][] = [
   [/^([-+]?)0x([0-9a-f]+)$/i, '0x'],
   [/^([-+]?)0o([0-7]+)$/i, '0o'],
   [/^([-+]?)0b([01]+)$/i, '0b'],
-  // go-yaml takes a sign after 0b, too.
+  // go-yaml also accepts a sign after 0b.
   [/^0b([-+])([01]+)$/, '0b'],
   [/^([-+]?)0([0-7]+)$/, '0o'],
   [/^([-+]?)(0|[1-9]\d*)$/, ''],
@@ -32,7 +31,7 @@ const INTEGERS: [RegExp, string][] = [
 
 const FLOAT = /^[-+]?(\.\d+|\d+(\.\d*)?)(e[-+]?\d+)?$/i;
 
-/** What a text without quotes and tag is. */
+/** The value of a text without quotes or tag. */
 function plain(text: string): string | null | boolean | number | bigint {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
@@ -42,7 +41,7 @@ function plain(text: string): string | null | boolean | number | bigint {
     const [, sign, number] = pattern.exec(digits) ?? [];
     if (number === undefined) continue;
     const integer = BigInt(prefix + number) * (sign === '-' ? -1n : 1n);
-    // 64 bits, with or without a sign; beyond them it is a float if it looks like one.
+    // 64 bits, with or without a sign. A larger number is a float if it has the form of one.
     const most = /^\d/.test(text) ? 2n ** 64n : 2n ** 63n;
     if (integer >= -(2n ** 63n) && integer < most) return integer;
   }
@@ -86,7 +85,7 @@ function keyOf(text: string): string {
   return typeof found === 'number' ? short(found) : String(found);
 }
 
-/** Go's shortest form of a float of 32 bits: keys are written so. */
+/** Go's shortest form of a 32-bit float, which keys use. */
 function short(value: number): string {
   const number = Math.fround(value);
   if (Number.isNaN(number)) return '.nan';
@@ -103,7 +102,7 @@ function short(value: number): string {
 const isPlain = (node: Scalar) => node.type === 'PLAIN' && node.tag === undefined;
 const sourceOf = (node: Scalar) => node.source ?? String(node.value);
 
-/** Gives the keys of an object the names that kubectl gives them. */
+/** Renames the keys of an object to the names that kubectl gives them. */
 function nameKeys({ items }: YAMLMap): void {
   const names = new Set<string>();
   items.forEach(({ key }, index) => {
@@ -111,7 +110,7 @@ function nameKeys({ items }: YAMLMap): void {
     if (!isScalar(key)) throw new Error('A name before a colon must be one word or a quoted text');
     const source = sourceOf(key);
     if (isPlain(key) && source === '<<') {
-      // kubectl lets what is merged replace the fields before it, the library does not.
+      // In kubectl, merged fields replace the fields before them; in the library they do not.
       if (index > 0) throw new Error('Write << before the other names');
       return;
     }
@@ -123,8 +122,8 @@ function nameKeys({ items }: YAMLMap): void {
 }
 
 /**
- * Reads a document. Throws an error for people where the text is not one document that kubectl
- * would read.
+ * Parses a document. Throws an error with a message for users unless the text is one document that
+ * kubectl can read.
  */
 export function readYaml(text: string): unknown {
   const document = parseDocument(text, { schema: 'failsafe', merge: true });
@@ -152,7 +151,7 @@ function needsQuotes(text: string, isKey: boolean): boolean {
   }
 }
 
-/** Writes a value as a document from which kubectl reads the same value. */
+/** Writes a value as a document that kubectl reads as the same value. */
 export function writeYaml(value: unknown): string {
   const document = new Document(value, { aliasDuplicateObjects: false });
   visit(document, {

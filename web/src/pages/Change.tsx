@@ -5,21 +5,21 @@ import { answer, api } from '../api/client';
 import { Refused, mayBeDone } from '../api/problem';
 import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
-import { kindPath } from '../kinds/known';
+import { kindPath } from '../kinds/metadata';
 import { placeOf } from '../kinds/paths';
 import { asked, fieldTitle, type Data, type Schema } from '../kinds/schema';
 import { holdsPrivateKey } from '../kinds/secrets';
-import { AllowAddress } from '../parts/AllowAddress';
-import { KindsAlert } from '../parts/KindsAlert';
-import { ChangePreview, usePreview } from '../parts/Preview';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { SchemaForm } from '../parts/SchemaForm';
-import { goToFirstError, useSpec } from '../parts/useSpec';
-import { useAsked } from '../state/asked';
-import { forget, useKeeping, useKept } from '../state/kept';
+import { AllowAddress } from '../components/AllowAddress';
+import { KindsAlert } from '../components/KindsAlert';
+import { ChangePreview, usePreview } from '../components/Preview';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { SchemaForm } from '../components/SchemaForm';
+import { goToFirstError, useSpec } from '../components/useSpec';
+import { useRequest } from '../state/useRequest';
+import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 import { kindsAtom, kindsErrorAtom } from '../state/session';
-import { useKnown } from '../state/useKnown';
+import { useKindMetadata } from '../state/useKindMetadata';
 
 interface Props {
   environment: Environment;
@@ -33,12 +33,12 @@ const get = (environment: Environment) =>
     }),
   );
 
-/** A change of what there is, in the same form that it was asked for in. */
+/** The form that changes an environment. It is the same form as for its creation. */
 export default function Change({ environment, done }: Props) {
   const kinds = useAtomValue(kindsAtom);
   const unread = useAtomValue(kindsErrorAtom);
-  const { data, error, again } = useAsked(environment.uid, () => get(environment));
-  const { title } = useKnown(environment);
+  const { data, error, again } = useRequest(environment.uid, () => get(environment));
+  const { title } = useKindMetadata(environment);
   const kind = kinds?.find((one) => kindPath(one) === kindPath(environment));
   const schema = useMemo(() => (kind?.schema ? asked(kind) : undefined), [kind]);
   if (error !== undefined)
@@ -58,8 +58,8 @@ export default function Change({ environment, done }: Props) {
 }
 
 /**
- * What was changed here, and of what: somebody else may change it before whoever has left the form
- * is back.
+ * A draft: the user's changes and the spec before them. Another user may change that spec while the
+ * form is closed.
  */
 interface Draft {
   before: Data;
@@ -72,16 +72,19 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
   const before = useMemo(() => own(schema, base), [schema, base]);
-  const kept = useKept(environment.uid) as Draft | undefined;
-  const [begun] = useState(() => changed(before, kept?.mine ?? []));
+  const saved = useDraft(environment.uid) as Draft | undefined;
+  const [begun] = useState(() => changed(before, saved?.mine ?? []));
   const form = useSpec(schema, begun);
   const mine = useMemo(() => differences(before, form.spec), [before, form.spec]);
-  /** What one's own changes began with; `others` is what has changed since. */
-  const [since, setSince] = useState(kept?.before);
+  /**
+   * The spec at the start of the user's changes. `others` has the changes by other users since
+   * then.
+   */
+  const [since, setSince] = useState(saved?.before);
   const others = useMemo(() => since && meanwhile(since, before, mine), [since, before, mine]);
-  // A private key that was pasted by mistake is not kept; everything else is.
+  // A private key that was pasted by mistake is not stored. All other input is.
   const safe = useMemo(() => mine.filter(({ value }) => !holdsPrivateKey(value)), [mine]);
-  useKeeping(
+  useSaveDraft(
     environment.uid,
     useMemo<Draft | undefined>(
       () => (safe.length > 0 ? { before: since ?? before, mine: safe } : undefined),
@@ -93,7 +96,8 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
   const { preview, refused } = usePreview(ready ? wanted : undefined, (body: Document, signal) =>
     previewed(environment, body, signal),
   );
-  // The document that the preview rejects: the cluster would take it, and then reject it.
+  // The document that the preview rejects: the cluster would accept it, and the function would
+  // reject it.
   const [doubted, setDoubted] = useState<{ of: Document; error: Refused }>();
   const doubt = doubted?.of === wanted ? doubted.error : undefined;
   const [filled, setFilled] = useState(0);
@@ -102,7 +106,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
     setFilled((one) => one + 1);
   };
   const leave = () => {
-    forget(environment.uid);
+    discardDraft(environment.uid);
     done();
   };
   const save = async (anyway = false) => {
@@ -125,7 +129,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       const fresh = await send(environment, base, schema, form.spec);
       if (fresh) catchUp(fresh);
       else {
-        tell({ mood: 'good', title: `${environment.name} is being changed` });
+        tell({ tone: 'good', title: `${environment.name} is being changed` });
         leave();
       }
     } catch (refused) {
@@ -136,7 +140,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
       setSaving(false);
     }
   };
-  /** Somebody was faster: what they have changed is taken in, and what was changed here stays. */
+  /** Another user saved first. The form takes in their changes and keeps this user's changes. */
   const catchUp = (fresh: Whole) => {
     const now = own(schema, fresh);
     setBase(fresh);
@@ -171,7 +175,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
             error={doubt}
           />
         )}
-        {/* Fields that hold a text of their own begin anew with what was taken in. */}
+        {/* Text fields keep their own text, so they are created again after a merge. */}
         <SchemaForm
           key={`${base.resourceVersion} ${filled}`}
           schema={schema}
@@ -231,15 +235,12 @@ const previewed = (environment: Environment, body: Document, signal?: AbortSigna
     }),
   );
 
-/**
- * How often a change is sent anew because the object was written meanwhile, although nobody has
- * changed its spec.
- */
+/** The number of retries after a conflict in which only the object's status or metadata changed. */
 const ANEW = 5;
 
 /**
- * Sends a change of what was read; answers what there is now where somebody else was faster. Status
- * is written all the time: that is no reason to ask whoever saves it.
+ * Sends a change. Returns the current object if another user changed its spec first. Controllers
+ * write the status all the time, so such a conflict is retried without asking the user.
  */
 async function send(
   environment: Environment,
@@ -265,13 +266,13 @@ async function send(
   }
 }
 
-/** Of an object's spec what the schema is about; the rest is Crossplane's. */
+/** The fields of an object's spec that the schema defines. Crossplane owns the others. */
 function own(schema: Schema, { object }: Whole): Data {
   const spec = (object['spec'] ?? {}) as Data;
   return Object.fromEntries(Object.entries(spec).filter(([name]) => schema.properties?.[name]));
 }
 
-/** The whole object with another spec, as a PUT takes it. */
+/** The whole object with another spec, in the form that a PUT requires. */
 function document({ object, resourceVersion }: Whole, schema: Schema, spec: Data): Document {
   const { apiVersion, kind, metadata } = object as {
     apiVersion: string;

@@ -4,31 +4,29 @@ import { useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import type { Kind } from '../api/schema';
-import { kindPath, Picture } from '../kinds/known';
+import { kindPath, Picture } from '../kinds/metadata';
 import { asked, takesKeys } from '../kinds/schema';
-import { Icon } from '../parts/Icon';
-import { KindsAlert } from '../parts/KindsAlert';
-import { Loaded, onDemand } from '../parts/onDemand';
-import { Page } from '../parts/Page';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked, type Asked } from '../state/asked';
-import { kindsAtom, kindsErrorAtom, knownAtom } from '../state/session';
-import { Opening } from './States';
+import { Icon } from '../components/Icon';
+import { KindsAlert } from '../components/KindsAlert';
+import { Loaded, onDemand } from '../components/onDemand';
+import { Page } from '../components/Page';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useRequest, type RequestState } from '../state/useRequest';
+import { kindsAtom, kindsErrorAtom, kindMetadataAtom } from '../state/session';
+import { Opening } from './StatusPages';
 
-/** The form's machinery is as large as everything else: only whoever makes something loads it. */
-const Fill = onDemand(() => import('./Fill'));
+/** The form's libraries are as large as the rest of the portal, so they are loaded on demand. */
+const CreateForm = onDemand(() => import('./CreateForm'));
 
-/**
- * Choose a kind, then say what it is to be like. What there is to read is there before the form is.
- */
+/** The user chooses a kind, then fills in its form. The description is visible before the form. */
 export function CreatePage() {
   const kinds = useAtomValue(kindsAtom);
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const [search] = useSearchParams();
   const chosen = search.get('kind');
-  // Together with everything else: whatever kind it is, none waits for it longer than for the rest.
-  const keys = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
-  useEffect(() => void Fill.load(), []);
+  // The keys are requested in parallel with the kinds, before the kind is known.
+  const keys = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
+  useEffect(() => void CreateForm.load(), []);
   if (!kinds) return <Unknown />;
   const kind =
     chosen === null
@@ -52,7 +50,7 @@ export function CreatePage() {
         ) : takesKeys(asked(kind)) ? (
           <WithKeys kind={kind} asked={keys} />
         ) : (
-          <Fill kind={kind} keys={[]} />
+          <CreateForm kind={kind} keys={[]} />
         )}
       </Loaded>
     </Page>
@@ -60,18 +58,18 @@ export function CreatePage() {
 }
 
 /**
- * A form that begins with the person's keys: a machine that was made without them lets nobody in,
- * and has to be made anew.
+ * A form that starts with the user's keys. A machine that was created without keys gives no access,
+ * and must be created again.
  */
 function WithKeys({
   kind,
   asked: { data, error, again },
 }: {
   kind: Kind;
-  asked: Asked<{ keys: string[] }>;
+  asked: RequestState<{ keys: string[] }>;
 }) {
   const [without, setWithout] = useState(false);
-  if (data || without) return <Fill kind={kind} keys={data?.keys ?? []} />;
+  if (data || without) return <CreateForm kind={kind} keys={data?.keys ?? []} />;
   if (error === undefined) return <Coming />;
   return (
     <div className="stack">
@@ -85,7 +83,7 @@ function WithKeys({
   );
 }
 
-/** Where the kind is known and what it is described by is not. */
+/** The kind is known, but its schema is not. */
 function Undescribed() {
   return (
     <p className="quiet" role="status">
@@ -94,7 +92,7 @@ function Undescribed() {
   );
 }
 
-/** Until it is known what can be made. */
+/** Shown until the kinds are known. */
 function Unknown() {
   const error = useAtomValue(kindsErrorAtom);
   if (error === undefined) return <Opening says="Loading templates…" />;
@@ -105,7 +103,7 @@ function Unknown() {
   );
 }
 
-/** Where the form will be. */
+/** The placeholder for the form. */
 function Coming() {
   return (
     <div className="two" role="status">
@@ -117,7 +115,7 @@ function Coming() {
 }
 
 function Choose({ kinds, unknown }: { kinds: readonly Kind[]; unknown: string | null }) {
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const isTwice = (kind: Kind) =>
     kinds.some((other) => other !== kind && known(other).title === known(kind).title);
   const lead = [unknown !== null && `This cluster has no kind ${unknown}.`, 'What do you need?'];

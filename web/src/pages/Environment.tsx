@@ -5,28 +5,28 @@ import { Link, useSearchParams } from 'wouter';
 import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
 import type { Environment, OnDeletion } from '../api/schema';
-import { kindPath, Picture } from '../kinds/known';
-import { moodOf } from '../kinds/mood';
-import { compare } from '../kinds/words';
-import { Ago } from '../parts/Ago';
-import { Connection } from '../parts/Connection';
-import { DeleteDialog } from '../parts/DeleteDialog';
-import { KeptResources } from '../parts/DeletionPlan';
-import { History } from '../parts/History';
-import { Icon } from '../parts/Icon';
-import { KindName } from '../parts/KindName';
-import { Loaded, onDemand } from '../parts/onDemand';
-import { focusTitle, Page } from '../parts/Page';
-import { Pill } from '../parts/Pill';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { Progress } from '../parts/Progress';
-import { Tree } from '../parts/Tree';
-import { useAsked } from '../state/asked';
+import { kindPath, Picture } from '../kinds/metadata';
+import { toneOf } from '../kinds/tone';
+import { compare } from '../kinds/format';
+import { Ago } from '../components/Ago';
+import { Connection } from '../components/Connection';
+import { DeleteDialog } from '../components/DeleteDialog';
+import { KeptResources } from '../components/DeletionPlan';
+import { History } from '../components/History';
+import { Icon } from '../components/Icon';
+import { KindName } from '../components/KindName';
+import { Loaded, onDemand } from '../components/onDemand';
+import { focusTitle, Page } from '../components/Page';
+import { Pill } from '../components/Pill';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { Progress } from '../components/Progress';
+import { Tree } from '../components/Tree';
+import { useRequest } from '../state/useRequest';
 import { environmentAtom, rowsAtom, syncedAtom } from '../state/environments';
-import { useLater } from '../state/later';
+import { useElapsed } from '../state/useElapsed';
 import { usePortal } from '../state/portal';
 import { useFault } from '../state/useFault';
-import { useKnown } from '../state/useKnown';
+import { useKindMetadata } from '../state/useKindMetadata';
 
 const Yaml = onDemand(() => import('./Yaml'));
 const Change = onDemand(() => import('./Change'));
@@ -38,15 +38,16 @@ interface Place {
 }
 
 /**
- * One environment, wherever it is known from: the stream, or where that does not have it the API
- * server.
+ * One environment, from the stream. If the stream does not have it, it is read from the API server.
  */
 export default function EnvironmentPage({ params }: { params: Place }) {
   const place = `${params.namespace}/${params.kind}/${params.name}`;
   return <Found key={place} {...params} />;
 }
 
-/** How often what no change is told of is read again, in milliseconds. */
+/**
+ * The interval between reads of an environment that the stream does not report, in milliseconds.
+ */
 const AGAIN = 5_000;
 
 function Found({ namespace, kind, name }: Place) {
@@ -60,9 +61,9 @@ function Found({ namespace, kind, name }: Place) {
       (kindPath(one) === kind || one.plural === kind),
   );
   const line = useAtomValue(environmentAtom(row?.key ?? ''));
-  // What the line does not tell of may have come a moment ago, may not be listed, or is gone.
+  // The stream may not have reported it yet, the user may not list it, or it is deleted.
   const untold = synced && !row?.told;
-  const { error, failed, pending, again } = useAsked(
+  const { error, failed, pending, again } = useRequest(
     untold ? `${namespace}/${kind}/${name}` : undefined,
     async () => {
       try {
@@ -82,27 +83,27 @@ function Found({ namespace, kind, name }: Place) {
   const key = row?.key;
   useEffect(() => {
     if (key === undefined) return;
-    // What was only read is read by nobody once this page is left.
+    // Without this page, the copy that was only read would become outdated.
     return () => portal.environments.retract(key);
   }, [portal, key]);
   const [seen, setSeen] = useState(false);
   if (row && !seen) setSeen(true);
-  // What a deletion keeps is told once the environment is deleted, when nothing can be read any
-  // more.
+  // The message after the deletion lists kept resources. The plan is stored now, because it cannot
+  // be read after the deletion.
   const [plan, setPlan] = useState(line?.onDeletion);
   if (line?.onDeletion && line.onDeletion !== plan) setPlan(line.onDeletion);
   const environment = untold && isRefused(error) ? undefined : line;
   const read = untold && environment !== undefined;
   const reads = untold && seen && !isRefused(error);
-  // What is read by itself blinks at nobody.
+  // A periodic read must not make the error message flicker.
   const trouble = reads ? failed : error;
   useEffect(() => {
-    // The next one only after the answer: a slow one counts as well.
+    // The delay starts after the response, because a response may be slow.
     if (!reads || pending) return;
     const timer = setTimeout(again, AGAIN);
     return () => clearTimeout(timer);
   }, [reads, pending, again]);
-  // A line that begins anew forgets what was only read.
+  // A new snapshot of the stream removes environments that were only read.
   const forgotten = untold && !pending && seen && row === undefined && error === undefined;
   useEffect(() => {
     if (forgotten) again();
@@ -134,17 +135,17 @@ function isMissing(error: unknown): boolean {
   return error instanceof Refused && error.status === 404;
 }
 
-/** Whether the answer was no; where there is none, what was known before stays. */
+/** Whether the portal denied the request. Without a response, the known state stays. */
 function isRefused(error: unknown): boolean {
   return error instanceof Refused && [403, 404].includes(error.status);
 }
 
 /**
- * Says that this page is a picture that is taken now and then. Of what was just made the line tells
- * sooner.
+ * States that this page is refreshed periodically. For a new environment, the stream usually takes
+ * over before this message appears.
  */
 function Untold() {
-  const later = useLater(3_000);
+  const later = useElapsed(3_000);
   return (
     <div role="status">
       {later && (
@@ -168,7 +169,7 @@ function Back() {
 function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefined }) {
   return (
     <Page title={`${name} was deleted`} above={<Back />}>
-      {!plan && <p>Its resources were deleted. See its template for what is kept.</p>}
+      {!plan && <p>Its resources were deleted. Its template lists the kept resources.</p>}
       {plan && plan.keeps.length === 0 && <p>All of its resources were deleted.</p>}
       {plan && plan.keeps.length > 0 && <KeptResources plan={plan} />}
       <Button component={Link} href="/">
@@ -200,7 +201,7 @@ function Facts({ environment }: { environment: Environment }) {
   const { namespace, phase, owner, createdAt } = environment;
   return (
     <span className="facts-line">
-      <Pill mood={moodOf(environment)} word={phase} />
+      <Pill tone={toneOf(environment)} word={phase} />
       <span>
         <KindName of={environment} />
       </span>
@@ -211,20 +212,21 @@ function Facts({ environment }: { environment: Environment }) {
   );
 }
 
-/** How far it is, and why it is not ready: the cause and what helps, with the message beneath. */
+/** The progress and the reason why the environment is not ready: cause, remediation and message. */
 function Says({ environment }: { environment: Environment }) {
   const { progress, message } = environment;
-  const mood = moodOf(environment);
-  const { api } = useKnown(environment);
+  const tone = toneOf(environment);
+  const { api } = useKindMetadata(environment);
   const fault = useFault(environment);
-  // The message of a part is shown at the part, the message of the whole only here.
+  // The message of a resource is shown at the resource. Only this place shows the message of the
+  // whole.
   const isWhole = fault !== undefined && !fault.slot;
-  const needsHelp = fault !== undefined && (isWhole || mood === 'bad');
+  const needsHelp = fault !== undefined && (isWhole || tone === 'bad');
   return (
-    <div className="state" data-mood={mood} role="status">
+    <div className="state" data-tone={tone} role="status">
       <Picture api={api} size={56} />
       <div className="grow">
-        <Progress text={progress} mood={mood} />
+        <Progress text={progress} tone={tone} />
         {fault && <p className="state-cause">{fault.cause.headline}</p>}
         {needsHelp && <p className="state-helps">{fault.cause.remediation}</p>}
         {(!fault || isWhole) && (
@@ -243,13 +245,13 @@ function Sections({ environment }: { environment: Environment }) {
   const [search, setSearch] = useSearchParams();
   const gone = Boolean(environment.deletedAt);
   const asked = search.get('tab') ?? '';
-  // Of what goes nothing can be changed: what is left of it is to be seen.
+  // An environment that is being deleted cannot be changed. Its remaining resources are shown.
   const tab = TABS.includes(asked) && !(gone && asked === 'change') ? asked : 'overview';
   const choose = (next: string | null) =>
     setSearch(next && next !== 'overview' ? { tab: next } : {}, { replace: true });
   const done = () => {
     choose('overview');
-    // The button from which they came is gone with its view.
+    // The button that had the focus is removed with its view.
     focusTitle();
   };
   return (

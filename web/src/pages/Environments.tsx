@@ -2,22 +2,22 @@ import { Button, NativeSelect, SegmentedControl, Skeleton, TextInput } from '@ma
 import { useAtomValue } from 'jotai';
 import { useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Link, useSearchParams } from 'wouter';
-import { groupOf, kindPath, type Known, type OfKind } from '../kinds/known';
-import { count, humane } from '../kinds/words';
-import { EnvironmentCard, EnvironmentRow } from '../parts/EnvironmentCard';
-import { Icon } from '../parts/Icon';
-import { Page } from '../parts/Page';
+import { groupOf, kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
+import { count, toLabel } from '../kinds/format';
+import { EnvironmentCard, EnvironmentRow } from '../components/EnvironmentCard';
+import { Icon } from '../components/Icon';
+import { Page } from '../components/Page';
 import { rowsAtom, syncedAtom, type Row } from '../state/environments';
 import { filtersOf, isMine, listed, withFilter, type Filters } from '../state/filters';
-import type { Key } from '../state/ledger';
-import { knownAtom, meAtom } from '../state/session';
+import type { Key } from '../state/eventStore';
+import { kindMetadataAtom, meAtom } from '../state/session';
 
-/** My environments, or whatever the filters in the URL say. */
+/** The user's environments, or those that match the filters in the URL. */
 export function EnvironmentsPage() {
   const rows = useAtomValue(rowsAtom);
   const synced = useAtomValue(syncedAtom);
   const me = useAtomValue(meAtom);
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const [search, setSearch] = useSearchParams();
   const filters = filtersOf(search);
   const deferred = useDeferredValue(search);
@@ -71,7 +71,7 @@ interface BarProps {
 
 function FilterBar({ rows, filters, change }: BarProps) {
   const me = useAtomValue(meAtom);
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const values = (of: (row: Row) => string, chosen: string) =>
     [...new Set([...rows.map(of), chosen])].filter((value) => value && value !== '*').sort();
   const select = (
@@ -95,7 +95,7 @@ function FilterBar({ rows, filters, change }: BarProps) {
   );
   const phases = values(({ phase }) => phase, filters.phase).map((value) => ({
     value,
-    label: humane(value),
+    label: toLabel(value),
   }));
   return (
     <div role="search" className="filters">
@@ -133,8 +133,8 @@ function FilterBar({ rows, filters, change }: BarProps) {
   );
 }
 
-/** What people call a kind; where another one is called so too, with its group. */
-function titleOf(path: string, rows: readonly Row[], known: (of: OfKind) => Known): string {
+/** The title of a kind, with its group if another kind has the same title. */
+function titleOf(path: string, rows: readonly Row[], known: (of: OfKind) => KindMetadata): string {
   const row = rows.find((one) => kindPath(one) === path);
   if (!row) return path;
   const { title } = known(row);
@@ -204,7 +204,7 @@ interface EmptyProps {
   all: () => void;
 }
 
-/** Says why there is nothing, and what one can do about it. */
+/** Explains why the list is empty, and offers an action. */
 function Empty({ rows, filters, clear, all }: EmptyProps) {
   const filtered = Boolean(
     filters.q || filters.kind || filters.phase || (filters.owner && filters.owner !== '*'),

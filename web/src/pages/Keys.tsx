@@ -4,16 +4,16 @@ import { useState } from 'react';
 import { answer, api } from '../api/client';
 import { Refused, mayBeDone, words } from '../api/problem';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
-import { Icon } from '../parts/Icon';
-import { focusTitle, Page } from '../parts/Page';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked } from '../state/asked';
-import { forget, useKeeping, useKept } from '../state/kept';
+import { Icon } from '../components/Icon';
+import { focusTitle, Page } from '../components/Page';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useRequest } from '../state/useRequest';
+import { discardDraft, useSaveDraft, useDraft } from '../state/drafts';
 import { tellAtom } from '../state/notices';
 
-/** My SSH public keys. */
+/** The user's SSH public keys. */
 export default function KeysPage() {
-  const { data, error, again } = useAsked('keys', () => answer(api.GET('/api/v1/keys')));
+  const { data, error, again } = useRequest('keys', () => answer(api.GET('/api/v1/keys')));
   return (
     <Page
       title="SSH keys"
@@ -31,16 +31,16 @@ export default function KeysPage() {
 const PATH = '/api/v1/keys';
 
 function Keys({ first }: { first: string[] }) {
-  const kept = useKept('keys');
+  const saved = useDraft('keys');
   const [stored, setStored] = useState(first);
-  const [draft, setDraft] = useState(typeof kept === 'string' ? kept : '');
-  // A private key, pasted by mistake, is neither kept nor sent.
+  const [draft, setDraft] = useState(typeof saved === 'string' ? saved : '');
+  // A private key that was pasted by mistake is neither stored nor sent.
   const secret = holdsPrivateKey(draft);
-  useKeeping('keys', draft === '' || secret ? undefined : draft);
+  useSaveDraft('keys', draft === '' || secret ? undefined : draft);
   const [refused, setRefused] = useState<string>();
   const [saving, setSaving] = useState(false);
   const tell = useSetAtom(tellAtom);
-  /** Changes the list as it is now: another page may have changed it since this one read it. */
+  /** Changes the current list, because another page may have changed it since this page read it. */
   const save = async (
     change: (keys: string[]) => string[],
     done: (before: number, after: number) => string,
@@ -51,7 +51,7 @@ function Keys({ first }: { first: string[] }) {
       const now = await answer(api.GET(PATH));
       const { keys } = await answer(api.PUT(PATH, { body: { keys: change(now.keys) } }));
       setStored(keys);
-      tell({ mood: 'good', title: done(now.keys.length, keys.length) });
+      tell({ tone: 'good', title: done(now.keys.length, keys.length) });
     } finally {
       setSaving(false);
     }
@@ -72,7 +72,7 @@ function Keys({ first }: { first: string[] }) {
         (before, after) =>
           after > before ? 'Your key was added' : 'This key is already in your list',
       );
-      forget('keys');
+      discardDraft('keys');
       setDraft('');
     } catch (error) {
       setRefused(
@@ -81,13 +81,13 @@ function Keys({ first }: { first: string[] }) {
     }
   };
   const remove = (line: string) => {
-    // The button from which they came goes with its key.
+    // The button that had the focus is removed with its key.
     save(
       (keys) => keys.filter((key) => key !== line),
       () => 'The key was removed',
     ).then(focusTitle, (error: unknown) =>
       tell({
-        mood: 'bad',
+        tone: 'bad',
         title: mayBeDone(error)
           ? 'We could not confirm that the key was removed. Check the list before you try again.'
           : 'Could not remove the key',

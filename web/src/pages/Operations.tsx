@@ -3,21 +3,21 @@ import { useDeferredValue, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
 import { causesOf, slowOf, underWaySince, type Group } from '../kinds/causes';
-import { kindPath, type Known, type OfKind } from '../kinds/known';
-import { moodOf, type Mood } from '../kinds/mood';
+import { kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
+import { toneOf, type Tone } from '../kinds/tone';
 import { pageOf } from '../kinds/paths';
-import { count } from '../kinds/words';
-import { Ago } from '../parts/Ago';
-import { CauseWords } from '../parts/CauseWords';
-import { Icon } from '../parts/Icon';
-import { Page } from '../parts/Page';
-import { Pill } from '../parts/Pill';
+import { count } from '../kinds/format';
+import { Ago } from '../components/Ago';
+import { CauseWords } from '../components/CauseWords';
+import { Icon } from '../components/Icon';
+import { Page } from '../components/Page';
+import { Pill } from '../components/Pill';
 import { allAtom, syncedAtom } from '../state/environments';
 import { nowAtom } from '../state/now';
-import { knownAtom } from '../state/session';
-import { Opening } from './States';
+import { kindMetadataAtom } from '../state/session';
+import { Opening } from './StatusPages';
 
-/** For those who run the platform: every tenant that they may see, what fails now, and why. */
+/** For operators: all tenants that the user may see, current failures and their causes. */
 export default function OperationsPage() {
   const all = useDeferredValue(useAtomValue(allAtom));
   const synced = useAtomValue(syncedAtom);
@@ -57,7 +57,7 @@ export default function OperationsPage() {
   );
 }
 
-const MOODS: [Mood, string][] = [
+const TONES: [Tone, string][] = [
   ['bad', 'failing'],
   ['busy', 'in progress'],
   ['good', 'ready'],
@@ -65,17 +65,17 @@ const MOODS: [Mood, string][] = [
   ['leaving', 'being deleted'],
 ];
 
-function sum(all: readonly Environment[], mood: Mood): number {
-  return all.filter((environment) => moodOf(environment) === mood).length;
+function sum(all: readonly Environment[], tone: Tone): number {
+  return all.filter((environment) => toneOf(environment) === tone).length;
 }
 
 function Sums({ all }: { all: readonly Environment[] }) {
   return (
     <dl className="sums">
-      {MOODS.map(([mood, word]) => (
-        <div key={mood} data-mood={mood} data-none={sum(all, mood) === 0 || undefined}>
+      {TONES.map(([tone, word]) => (
+        <div key={tone} data-tone={tone} data-none={sum(all, tone) === 0 || undefined}>
           <dt>{word}</dt>
-          <dd>{sum(all, mood)}</dd>
+          <dd>{sum(all, tone)}</dd>
         </div>
       ))}
     </dl>
@@ -120,7 +120,7 @@ function Slow({ all }: { all: readonly Environment[] }) {
     <ul className="lines">
       {all.map((environment) => (
         <li key={environment.uid}>
-          <Pill mood={moodOf(environment)} word={environment.phase} />
+          <Pill tone={toneOf(environment)} word={environment.phase} />
           <Link href={pageOf(environment)}>
             {environment.namespace}/{environment.name}
           </Link>
@@ -135,7 +135,7 @@ function Slow({ all }: { all: readonly Environment[] }) {
 }
 
 function Tenants({ all }: { all: readonly Environment[] }) {
-  const known = useAtomValue(knownAtom);
+  const known = useAtomValue(kindMetadataAtom);
   const tenants = [...new Set(all.map(({ namespace }) => namespace))].sort();
   return (
     // A region that scrolls must be reachable by keyboard.
@@ -146,8 +146,8 @@ function Tenants({ all }: { all: readonly Environment[] }) {
           <tr>
             <th scope="col">Namespace</th>
             <th scope="col">Environments</th>
-            {MOODS.map(([mood, word]) => (
-              <th key={mood} scope="col" className="number">
+            {TONES.map(([tone, word]) => (
+              <th key={tone} scope="col" className="number">
                 {word}
               </th>
             ))}
@@ -162,9 +162,9 @@ function Tenants({ all }: { all: readonly Environment[] }) {
                   <Link href={`/?owner=*&q=${encodeURIComponent(tenant)}`}>{tenant}</Link>
                 </th>
                 <td className="list">{sumOf(own, known)}</td>
-                {MOODS.map(([mood]) => (
-                  <td key={mood} className="number" data-mood={mood}>
-                    {sum(own, mood) || <span className="quiet">0</span>}
+                {TONES.map(([tone]) => (
+                  <td key={tone} className="number" data-tone={tone}>
+                    {sum(own, tone) || <span className="quiet">0</span>}
                   </td>
                 ))}
               </tr>
@@ -176,8 +176,8 @@ function Tenants({ all }: { all: readonly Environment[] }) {
   );
 }
 
-/** How many of each kind there are: `2 × GPU workspace, 1 × GPU stock pool`. */
-function sumOf(all: readonly Environment[], known: (of: OfKind) => Known): string {
+/** The number of environments of each kind: `2 × GPU workspace, 1 × GPU stock pool`. */
+function sumOf(all: readonly Environment[], known: (of: OfKind) => KindMetadata): string {
   const one = new Map(all.map((environment) => [kindPath(environment), environment]));
   return [...one]
     .map(

@@ -1,7 +1,7 @@
 import { Button, Modal } from '@mantine/core';
 import { signIn } from './SignIn';
 
-/** Over the page on which a session ran out: what was typed there is still to be seen. */
+/** A dialog over the page after the session expired. The user's input stays visible. */
 export default function SessionEnded() {
   return (
     <Modal

@@ -1,18 +1,18 @@
 import { Button } from '@mantine/core';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { Brand } from '../parts/Frame';
-import { Picture, PICTURED } from '../kinds/known';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { Brand } from '../components/Frame';
+import { Picture, PICTURED } from '../kinds/metadata';
 import type { Told } from '../state/session';
 
-/** Where signing in begins; it comes back to where one was. */
+/** The URL that starts signing in. It returns to the current page. */
 export function signIn(): string {
   const here = window.location.pathname + window.location.search;
   return `/auth/sign-in?return=${encodeURIComponent(here)}`;
 }
 
 /**
- * For whoever is not signed in; `told` is what did not work of signing in, or out, and `elsewhere`
- * whether they have just signed out in another place.
+ * The page for signing in. `told` is an error of signing in or out. `elsewhere` means that the user
+ * has just signed out in another place.
  */
 export function SignInPage({ told, elsewhere }: { told?: Told; elsewhere?: true }) {
   return (

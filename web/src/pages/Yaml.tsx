@@ -4,18 +4,20 @@ import { answer, api } from '../api/client';
 import type { Environment } from '../api/schema';
 import { placeOf } from '../kinds/paths';
 import { writeYaml } from '../kinds/yaml';
-import { Copy } from '../parts/Copy';
-import { ProblemAlert } from '../parts/ProblemAlert';
-import { useAsked } from '../state/asked';
+import { Copy } from '../components/Copy';
+import { ProblemAlert } from '../components/ProblemAlert';
+import { useRequest } from '../state/useRequest';
 
-/** The object as the API server has it, as YAML; read again whenever it changes. */
+/** The object from the API server as YAML. It is read again after every change. */
 export default function Yaml({ environment }: { environment: Environment }) {
-  const { data, error, again } = useAsked(`${environment.uid} ${environment.resourceVersion}`, () =>
-    answer(
-      api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
-        params: { path: placeOf(environment) },
-      }),
-    ),
+  const { data, error, again } = useRequest(
+    `${environment.uid} ${environment.resourceVersion}`,
+    () =>
+      answer(
+        api.GET('/api/v1/environments/{namespace}/{kind}/{name}', {
+          params: { path: placeOf(environment) },
+        }),
+      ),
   );
   const text = useMemo(() => data && writeYaml(data.object), [data]);
   if (error !== undefined)
@@ -24,7 +26,7 @@ export default function Yaml({ environment }: { environment: Environment }) {
   return (
     <div className="yaml">
       <Copy text={text} what="the YAML" />
-      {/* A text that scrolls must be reachable by keyboard. */}
+      {/* Scrollable text must be reachable by keyboard. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
       <pre tabIndex={0} aria-label="YAML">
         {text}

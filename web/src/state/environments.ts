@@ -2,14 +2,11 @@ import { atom, type Atom, type PrimitiveAtom } from 'jotai';
 import type { createStore } from 'jotai';
 import type { Message } from '../api/live';
 import type { Environment } from '../api/schema';
-import { Ledger, keyOf, type Key } from './ledger';
+import { EventStore, keyOf, type Key } from './eventStore';
 
 type Store = ReturnType<typeof createStore>;
 
-/**
- * What lists sort and filter by. It changes seldom: most changes of an environment leave lists as
- * they are.
- */
+/** The fields by which lists sort and filter. Most changes of an environment do not change them. */
 export interface Row {
   key: Key;
   kind: string;
@@ -22,15 +19,15 @@ export interface Row {
   phase: string;
   failed: boolean;
   createdAt: string;
-  /** Whether changes of it are told; else it was only read, or made. */
+  /** Whether the stream reports its changes. If not, it was only read or created by this page. */
   told: boolean;
 }
 
 const atoms = new Map<Key, PrimitiveAtom<Environment | undefined>>();
 
 /**
- * An environment's own atom: whoever reads it is drawn again when this one changes, and for no
- * other.
+ * An environment's own atom. A component that reads it renders again only when this environment
+ * changes.
  */
 export function environmentAtom(key: Key): PrimitiveAtom<Environment | undefined> {
   const known = atoms.get(key) ?? atom<Environment | undefined>(undefined);
@@ -41,35 +38,35 @@ export function environmentAtom(key: Key): PrimitiveAtom<Environment | undefined
 /** A row for each environment, sorted by kind, namespace and name. */
 export const rowsAtom = atom<readonly Row[]>([]);
 
-/** Whether it is known what there is: a first snapshot is complete, or was read. */
+/** Whether the list is complete: the first snapshot is complete, or a list was read. */
 export const syncedAtom = atom(false);
 
-/** Every environment; drawn again with every change, so for pages that sum up everything. */
+/** All environments. It changes with every change of one, so it is for summary pages only. */
 export const allAtom: Atom<readonly Environment[]> = atom((get) =>
   get(rowsAtom).flatMap(({ key }) => get(environmentAtom(key)) ?? []),
 );
 
-/** How long an accepted deletion is believed before the cluster shows it, in milliseconds. */
+/** How long an accepted deletion is shown before the cluster shows it, in milliseconds. */
 const BELIEF = 30_000;
 
-/** Brings what comes down the line into the atoms. */
+/** Applies messages of the stream to the atoms. */
 export class Environments {
-  private readonly ledger = new Ledger();
+  private readonly eventStore = new EventStore();
   private readonly rows = new Map<Key, Row>();
-  /** Whose deletion was asked for and is not seen yet, by uid. */
+  /** The requested deletions that the cluster does not show yet: the time of the request by uid. */
   private readonly leaving = new Map<string, string>();
 
-  /** How many lines were opened until now. */
+  /** The number of connections opened until now. */
   lines = 0;
 
   constructor(private readonly store: Store) {}
 
-  /** Takes messages in. */
+  /** Applies messages. */
   receive(messages: readonly Message[]): void {
     const changed = new Set<Key>();
     let synced = false;
     for (const message of messages) {
-      this.ledger.apply(message).forEach((key) => changed.add(key));
+      this.eventStore.apply(message).forEach((key) => changed.add(key));
       synced ||= message.type === 'synced';
       if (message.type === 'opened') this.lines += 1;
     }
@@ -78,29 +75,28 @@ export class Environments {
   }
 
   /**
-   * Takes in everything that there is, read while the line is down; `lines` were opened when it was
-   * asked for. Says whether it did.
+   * Applies a list that was read without the stream. `lines` is the number of connections opened
+   * before that request. Returns whether the list was used.
    */
   read(all: readonly Environment[], lines: number): boolean {
-    // A line that stands again knows better; until the first has told everything, whatever there is
-    // is news.
+    // A new connection has newer data. Before the first complete snapshot, any list is newer.
     if (lines !== this.lines && this.store.get(syncedAtom)) return false;
-    this.show(this.ledger.read(all));
+    this.show(this.eventStore.read(all));
     this.store.set(syncedAtom, true);
     return true;
   }
 
-  /** Shows at once what was just made or read, until the line knows it better. */
+  /** Shows an environment that was just created or read, until the stream reports it. */
   offer(environment: Environment): void {
-    this.show(this.ledger.offer(environment));
+    this.show(this.eventStore.offer(environment));
   }
 
-  /** Takes back what was offered and is not there any more. */
+  /** Removes an environment that was offered and does not exist any more. */
   retract(key: Key): void {
-    this.show(this.ledger.retract(key));
+    this.show(this.eventStore.retract(key));
   }
 
-  /** Shows an environment as going before the server has answered; the answer takes that back. */
+  /** Shows an environment as being deleted before the server responds. A rejection reverts this. */
   leave(environment: Environment): { refused: () => void; accepted: () => void } {
     const { uid } = environment;
     const key = keyOf(environment);
@@ -115,9 +111,9 @@ export class Environments {
   private show(keys: Iterable<Key>): void {
     let moved = false;
     for (const key of keys) {
-      const environment = this.shown(this.ledger.entries.get(key));
+      const environment = this.shown(this.eventStore.entries.get(key));
       this.store.set(environmentAtom(key), environment);
-      const row = environment && rowOf(key, environment, this.ledger.tells(key));
+      const row = environment && rowOf(key, environment, this.eventStore.tells(key));
       if (sameRow(this.rows.get(key), row)) continue;
       moved = true;
       if (row) this.rows.set(key, row);
@@ -129,7 +125,7 @@ export class Environments {
   private shown(environment: Environment | undefined): Environment | undefined {
     const since = environment && this.leaving.get(environment.uid);
     if (!since || environment.deletedAt) return environment;
-    // While it goes, progress counts what is gone.
+    // During a deletion, the progress counts deleted resources.
     const progress = environment.progress.replace(/^\d+/, '0');
     return {
       ...environment,

@@ -1,16 +1,14 @@
 import type { Me } from '../api/schema';
-import { kindPath, type Known, type OfKind } from '../kinds/known';
-import { compare } from '../kinds/words';
+import { kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
+import { compare } from '../kinds/format';
 import type { Row } from './environments';
 
-/**
- * Which environments are listed, and how; it stands in the URL, so that it can be sent to somebody.
- */
+/** The filters and the order of the list. They are in the URL, so that users can share it. */
 export interface Filters {
   q: string;
-  /** As it stands in paths: two groups may serve one kind. */
+  /** The kind in the form of URL paths: two groups may have a kind of the same name. */
   kind: string;
-  /** Empty: mine; `*`: everybody's; `-`: those without an owner; else an owner. */
+  /** Empty: the user's own; `*`: of all users; `-`: without an owner; otherwise an owner. */
   owner: string;
   phase: string;
   sort: string;
@@ -29,7 +27,7 @@ export function filtersOf(search: URLSearchParams): Filters {
   };
 }
 
-/** The same search with another value; what is as usual is left out. */
+/** The same search with another value. A default value is left out. */
 export function withFilter(
   search: URLSearchParams,
   name: keyof Filters,
@@ -41,7 +39,7 @@ export function withFilter(
   return next;
 }
 
-/** Whether an environment is this person's. */
+/** Whether an environment belongs to this user. */
 export function isMine(
   { owner, ownerLabel }: Pick<Row, 'owner' | 'ownerLabel'>,
   me: Pick<Me, 'login' | 'owner' | 'username'> | undefined,
@@ -50,12 +48,12 @@ export function isMine(
   return Boolean(me) && (ownerLabel === me!.owner || owner === me!.login || owner === me!.username);
 }
 
-/** The rows that fit, in order. */
+/** The rows that match the filters, sorted. */
 export function listed(
   rows: readonly Row[],
   { q, kind, owner, phase, sort }: Filters,
   me: Me | undefined,
-  known: (of: OfKind) => Known,
+  known: (of: OfKind) => KindMetadata,
 ): Row[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (row: Row) => {
@@ -79,7 +77,7 @@ const newest: Order = (a, b) => compare(b.createdAt, a.createdAt) || byName(a, b
 const ORDERS: Record<string, Order> = {
   newest,
   name: byName,
-  // What needs somebody comes first.
+  // Environments that need attention are first.
   state: (a, b) =>
     Number(b.failed) - Number(a.failed) ||
     Number(a.phase === 'Ready') - Number(b.phase === 'Ready') ||

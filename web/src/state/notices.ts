@@ -1,9 +1,9 @@
 import { atom } from 'jotai';
 
-/** Something that happened, and stays shown until it is read. */
+/** A message about an event. It stays visible until the user closes it. */
 export interface Notice {
   id: number;
-  mood: 'good' | 'bad';
+  tone: 'good' | 'bad';
   title: string;
   detail?: string;
 }
@@ -12,13 +12,13 @@ let next = 0;
 
 export const noticesAtom = atom<readonly Notice[]>([]);
 
-/** Shows a notice; at most four are shown at once. */
+/** Shows a notice. At most four are shown at once. */
 export const tellAtom = atom(null, (_get, set, notice: Omit<Notice, 'id'>) => {
   const id = ++next;
   set(noticesAtom, (before) => [...before.slice(-3), { ...notice, id }]);
 });
 
-/** Takes a notice away. */
+/** Removes a notice. */
 export const readAtom = atom(null, (_get, set, id: number) => {
   set(noticesAtom, (before) => before.filter((notice) => notice.id !== id));
 });

@@ -2,7 +2,7 @@ import { atom } from 'jotai';
 
 const tick = atom(Date.now());
 
-/** The time, a few seconds old at most: all relative times move together. */
+/** The time, at most a few seconds old. All relative times change together. */
 export const nowAtom = atom((get) => get(tick));
 
 tick.onMount = (set) => {

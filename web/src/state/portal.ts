@@ -5,22 +5,22 @@ import { backoff } from '../api/backoff';
 import { follow, type Following } from '../api/live';
 import { Refused, words } from '../api/problem';
 import type { Environment, Kind, Page } from '../api/schema';
-import { kindPath } from '../kinds/known';
+import { kindPath } from '../kinds/metadata';
 import { Environments } from './environments';
-import { forgetOthers } from './kept';
+import { discardOtherDrafts } from './drafts';
 import { tellAtom } from './notices';
 import { kindsAtom, kindsErrorAtom, lineAtom, meAtom, sessionAtom, type Told } from './session';
 
 type Store = ReturnType<typeof createStore>;
 
-/** What the pages hang on: who is signed in, the kinds, and the environments as they change. */
+/** The state that all pages share: the session, the kinds and the environments. */
 export class Portal {
   readonly environments: Environments;
   private line: Following | undefined;
   private reading: AbortController | undefined;
   private learning: ReturnType<typeof setTimeout> | undefined;
 
-  /** `refused` is why somebody who was to be signed in by now is not. */
+  /** `refused` is the reason why a sign-in failed. */
   constructor(
     private readonly store: Store,
     private readonly refused?: Refused,
@@ -28,12 +28,12 @@ export class Portal {
     this.environments = new Environments(store);
   }
 
-  /** Begins; the answer ends it. */
+  /** Starts the session. The returned function ends it. */
   begin(): () => void {
     let ended = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const off = onSignedOut(() => this.lose('expired'));
-    // Also where nobody looks: no line stands there that would tell.
+    // Also for hidden pages, which have no connection that could report it.
     const told = new BroadcastChannel(SIGNED_OUT);
     told.onmessage = () => this.lose('signed-out');
     window.addEventListener('pageshow', renew);
@@ -64,15 +64,15 @@ export class Portal {
 
   private async recognise(isOver: () => boolean): Promise<void> {
     const asked = answer(api.GET('/api/v1/me'));
-    // They are taken in once it is known for whom.
+    // The kinds are applied after the user is known.
     const kinds = kindsThere();
     const me = await asked;
     if (isOver()) return;
-    forgetOthers(me.owner);
+    discardOtherDrafts(me.owner);
     startTransition(() => this.store.set(sessionAtom, { state: 'in', me }));
     if (this.refused)
       this.store.set(tellAtom, {
-        mood: 'bad',
+        tone: 'bad',
         title: 'Sign-in failed. You are still signed in as before.',
         detail: words(this.refused),
       });
@@ -80,23 +80,21 @@ export class Portal {
     void this.learn(kinds);
   }
 
-  /** Follows what changes, from now on. */
+  /** Follows changes from now on. */
   private follow(): void {
     this.hangUp();
     let again = false;
     this.line = follow({
-      // Drawn piece by piece, however much it is.
+      // Rendered in a transition, because there may be many messages.
       onMessages: (messages) => startTransition(() => this.environments.receive(messages)),
       onLine: (line) => {
         this.store.set(lineAtom, line);
         if (line.state === 'signed-out') this.lose(line.why);
-        // A line that is asked for at once goes on where it stopped: a list would only be in its
-        // way.
+        // A reconnect without delay resumes where the stream stopped. A list would only delay it.
         if (line.state === 'down' && line.retryAt > Date.now()) void this.read();
-        // What is still being read is older than what the line has told by now.
+        // A list that is still being read is older than the stream's state.
         if (line.state === 'live') this.reading?.abort();
-        // With every line after the first: what can be made may be something else than before, and
-        // so may be who is signed in.
+        // After each reconnect, the available kinds or the signed-in user may be different.
         if (line.state === 'live' && again) {
           void this.learn();
           void this.identify();
@@ -107,8 +105,8 @@ export class Portal {
   }
 
   /**
-   * Another page may have signed in as somebody else since: nothing of one person's stays before
-   * another.
+   * Reloads the page if another user signed in meanwhile, for example in another tab. No user may
+   * see data of another.
    */
   private async identify(): Promise<void> {
     const me = await answer(api.GET('/api/v1/me')).catch(() => undefined);
@@ -126,8 +124,7 @@ export class Portal {
   }
 
   /**
-   * Reads what there is, page by page, while no changes come: whoever reads it knows by the banner
-   * how old it is.
+   * Reads all environments, page by page, while no changes arrive. A banner shows how old they are.
    */
   private async read(): Promise<void> {
     const { lines } = this.environments;
@@ -146,32 +143,32 @@ export class Portal {
         all.push(...page.items);
         next = page.continue ?? undefined;
       } while (next !== undefined);
-      // Another process may have answered, which was behind the one whose line goes on: that one
-      // tells everything anew.
+      // Another replica may have answered, with older data than the one with the stream. A new
+      // snapshot corrects this.
       if (!signal.aborted && this.environments.read(all, lines)) this.line?.forget();
     } catch {
-      // The banner says already that the portal does not answer; the next attempt reads again.
+      // The banner already reports the error. The next attempt reads again.
     }
   }
 
   /**
-   * Asks for the kinds, until there are some, and each is described: a portal that has just begun
-   * knows none yet. Why they do not come is kept for whoever waits for them.
+   * Requests the kinds until there are some and each has a schema. A portal that has just started
+   * has none yet. The error is stored for pages that wait for the kinds.
    */
   private async learn(asked = kindsThere(), attempt = 0): Promise<void> {
     const { kinds: told, error } = await asked;
     const known = this.store.get(kindsAtom);
-    // What a kind was described by is not forgotten where the portal does not know it just now.
+    // A known schema stays if the portal cannot return it at the moment.
     const kinds = told?.map((kind) =>
       kind.schema
         ? kind
         : { ...kind, schema: known?.find((one) => kindPath(one) === kindPath(kind))?.schema },
     );
-    // Said once, and not with every attempt.
+    // An equal error is reported once, not with every attempt.
     this.store.set(kindsErrorAtom, (before: unknown) =>
       error && before && words(error) === words(before) ? before : error,
     );
-    // The same again is no news for forms that are being filled in.
+    // Equal kinds must not reset forms that the user is editing.
     if (kinds && JSON.stringify(kinds) !== JSON.stringify(known))
       startTransition(() => this.store.set(kindsAtom, kinds));
     const undescribed = told?.some(({ schema }) => !schema) && attempt < ATTEMPTS;
@@ -182,7 +179,7 @@ export class Portal {
 
   private lose(why: 'signed-out' | 'expired'): void {
     if (why === 'signed-out') {
-      // Whoever has signed out here hears of it as well, and knows it better.
+      // The page in which the user signed out also receives this message, and has handled it.
       if (this.store.get(meAtom)) this.leave({ elsewhere: true });
       return;
     }
@@ -194,10 +191,10 @@ export class Portal {
     });
   }
 
-  /** Signs out, everywhere. */
+  /** Signs out, in all pages of this user. */
   async signOut(): Promise<void> {
-    // The portal tells every page of this person that the session has ended, before it answers:
-    // here that is no news.
+    // Before it responds, the portal ends the streams of all pages of this user. This page does not
+    // need that message.
     this.hangUp();
     try {
       await answer(api.POST('/auth/sign-out'));
@@ -218,23 +215,20 @@ export class Portal {
   }
 
   /**
-   * Takes away what was shown of whoever has signed out: browsers keep a page as it was left, for
-   * whoever goes back to it.
+   * Removes the data of the user who signed out. Browsers keep a page in memory, and show it again
+   * when the next user goes back.
    */
   private leave(says: { told?: Told; elsewhere?: true } = {}): void {
     this.hangUp();
     this.store.set(sessionAtom, { state: 'out', ...says });
-    forgetOthers();
+    discardOtherDrafts();
   }
 }
 
-/**
- * How often kinds that are there are asked for again because something describes them not: perhaps
- * nothing ever does.
- */
+/** The number of attempts to get missing schemas. Some kinds may never have one. */
 const ATTEMPTS = 4;
 
-/** The kinds, or why the portal does not say them. */
+/** The kinds, or the error of the request for them. */
 function kindsThere(): Promise<{ kinds?: Kind[]; error?: unknown }> {
   return answer(api.GET('/api/v1/kinds')).then(
     (kinds) => ({ kinds }),
@@ -242,7 +236,7 @@ function kindsThere(): Promise<{ kinds?: Kind[]; error?: unknown }> {
   );
 }
 
-/** Where the pages of one browser tell each other that somebody has signed out. */
+/** The channel on which the pages of one browser report a sign-out. */
 const SIGNED_OUT = 'paved-signed-out';
 
 function tellSignedOut(): void {
@@ -252,8 +246,8 @@ function tellSignedOut(): void {
 }
 
 /**
- * Whether the session has ended, although signing out was refused: the portal takes it from this
- * browser even where it cannot tell the others.
+ * Whether the session has ended although sign-out failed. The portal deletes the cookie even if it
+ * cannot notify its other replicas.
  */
 async function isOut(): Promise<boolean> {
   const asked = await api.GET('/api/v1/me').catch(() => undefined);
@@ -261,8 +255,7 @@ async function isOut(): Promise<boolean> {
 }
 
 /**
- * A page that a browser had kept as it was left is loaded anew: somebody else may be signed in by
- * now, or nobody.
+ * Reloads a page that the browser kept in memory. The session may have changed or ended meanwhile.
  */
 function renew({ persisted }: PageTransitionEvent): void {
   if (persisted) window.location.reload();
@@ -272,7 +265,7 @@ const PortalContext = createContext<Portal | undefined>(undefined);
 
 export const PortalProvider = PortalContext.Provider;
 
-/** The portal around. */
+/** The portal of the surrounding provider. */
 export function usePortal(): Portal {
   const portal = useContext(PortalContext);
   if (!portal) throw new Error('usePortal needs a PortalProvider');

@@ -1,23 +1,23 @@
 import { atom } from 'jotai';
 import type { Kind, Me } from '../api/schema';
 import type { Line } from '../api/live';
-import { knowledgeOf } from '../kinds/known';
+import { metadataOf } from '../kinds/metadata';
 
-/** Who sits before the page. */
+/** The session of the user. */
 export type Session =
   | { state: 'unknown' }
-  /** The portal does not answer. */
+  /** The portal does not respond. */
   | { state: 'unreachable'; why: string }
-  /** The portal answers, and lets this person do nothing; asking again changes nothing. */
+  /** The portal responds, and forbids all actions. A retry would not change this. */
   | { state: 'refused'; error: unknown }
   | { state: 'in'; me: Me }
   /**
-   * Nobody is signed in; `me` is whose session has run out, `elsewhere` that they have signed out
-   * in another place, and `told` what did not work of signing in or out.
+   * There is no session. `me` is the user of the expired session. `elsewhere` means that the user
+   * signed out in another place. `told` is an error of signing in or out.
    */
   | { state: 'out'; me?: Me; elsewhere?: true; told?: Told };
 
-/** What did not work, and why. */
+/** A failed action and its error. */
 export interface Told {
   title: string;
   error: unknown;
@@ -25,27 +25,27 @@ export interface Told {
 
 export const sessionAtom = atom<Session>({ state: 'unknown' });
 
-/** Whoever is signed in, or was until a moment ago. */
+/** The signed-in user, or the user of the expired session. */
 export const meAtom = atom((get) => {
   const session = get(sessionAtom);
   return 'me' in session ? session.me : undefined;
 });
 
-/** How the stream of changes stands. */
+/** The state of the connection to the event stream. */
 export const lineAtom = atom<Line>({ state: 'connecting' });
 
-/** The kinds that can be made here, once they are known. */
+/** The kinds that can be created, once they are known. */
 export const kindsAtom = atom<readonly Kind[] | undefined>(undefined);
 
-/** Why the last attempt to learn them did not work. */
+/** The error of the last request for the kinds. */
 export const kindsErrorAtom = atom<unknown>(undefined);
 
-/** What is known of each kind. */
-export const knownAtom = atom((get) => knowledgeOf(get(kindsAtom) ?? []));
+/** The facts about each kind. */
+export const kindMetadataAtom = atom((get) => metadataOf(get(kindsAtom) ?? []));
 
-/** What people call those kinds that more than one group serves. */
+/** The titles of kinds that more than one group serves. */
 export const twinsAtom = atom((get) => {
-  const known = get(knownAtom);
+  const known = get(kindMetadataAtom);
   const titles = (get(kindsAtom) ?? []).map((kind) => known(kind).title);
   return new Set(titles.filter((title, index) => titles.indexOf(title) !== index));
 });

@@ -2,9 +2,8 @@ import { useStore, type Atom } from 'jotai';
 import { useCallback, useSyncExternalStore } from 'react';
 
 /**
- * What follows from an atom that every card reads and that seldom makes a difference to one: it is
- * drawn again only when what follows, a
- * primitive, has changed. That is drawn at once, and not in a transition.
+ * A primitive value derived from an atom. A component renders again only when the derived value
+ * changes. It suits an atom that all cards read. The render is immediate, not in a transition.
  */
 export function useValue<T, F extends string | number | boolean>(
   atom: Atom<T>,

@@ -1,5 +1,4 @@
-//! The load: calls whose message is bytes that all of them share, so that the client costs as
-//! little as it can.
+//! The load. All calls share the bytes of one message, so that the client uses little CPU.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +15,17 @@ use tower::{Service as _, ServiceExt as _};
 const RUN_FUNCTION: &str =
     "http://function/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
 
-/// What a load did.
+/// The results of a load.
 pub(super) struct Figures {
-    /// Answers per second.
+    /// Responses per second.
     pub(super) per_second: f64,
-    /// Time of an answer that half are faster than.
+    /// The median time of a response.
     pub(super) p50: Duration,
-    /// Time of an answer that 99 of 100 are faster than.
+    /// The 99th percentile of the time of a response.
     pub(super) p99: Duration,
 }
 
-/// Keeps `in_flight` calls going for a while.
+/// Keeps `in_flight` calls running for the given time.
 pub(super) async fn load(
     channel: &Channel,
     message: &Bytes,
@@ -63,7 +62,7 @@ pub(super) async fn load(
     })
 }
 
-/// Sends so many calls at once and waits for all answers.
+/// Sends this many calls at once, and waits for all responses.
 pub(super) async fn burst(channel: &Channel, message: &Bytes, calls: usize) -> Result<Duration> {
     let frame = framed(message)?;
     let (started, mut callers) = (Instant::now(), JoinSet::new());
@@ -76,7 +75,7 @@ pub(super) async fn burst(channel: &Channel, message: &Bytes, calls: usize) -> R
     Ok(started.elapsed())
 }
 
-/// One call; anything but OK is an error.
+/// Makes one call. Any status except OK is an error.
 async fn call(mut channel: Channel, frame: Bytes) -> Result<()> {
     let request = Request::post(RUN_FUNCTION)
         .header("content-type", "application/grpc")

@@ -1,4 +1,4 @@
-//! Which cores: one for the server, another for the client.
+//! The choice of cores: one for the server, another one for the client.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 pub(super) fn two() -> Result<(usize, usize)> {
     let all = allowed(&std::fs::read_to_string("/proc/self/status")?)
         .context("reading Cpus_allowed_list")?;
-    // Pinned to one core already, as the client is: the server's is the machine's first.
+    // If only one core is allowed, as for the client, the server gets the machine's first core.
     let (first, last) = (*all.first().context("no core")?, *all.last().context("no core")?);
     Ok(if first == last { (usize::from(last == 0), last) } else { (first, last) })
 }
@@ -21,14 +21,14 @@ pub(super) fn pinned(cpu: usize, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A command that runs on every core, though we are pinned to one.
+/// A command that runs on all cores, although this process has only one.
 pub(super) fn everywhere(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("taskset");
     command.args(["--cpu-list", "0-4095"]).arg(program);
     command
 }
 
-/// Reads a list such as `0-3,8`.
+/// Parses a list, for example `0-3,8`.
 fn allowed(status: &str) -> Option<Vec<usize>> {
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
     let range = |part: &str| {

@@ -1,4 +1,4 @@
-//! The function to compare with: the SDK's server and helper, and nothing else.
+//! The no-op function for the comparison. It uses only the SDK's server and helper.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,7 @@ impl FunctionRunnerService for NoOp {
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until the process ends.
 pub(super) fn serve(address: SocketAddr) -> Result<()> {
     let flags = ["no-op", "--insecure", "--address", &address.to_string(), "--metrics-address", ""];
     let args = function_sdk_rust::Args::parse_from(flags);

@@ -54,7 +54,7 @@ pub(super) fn memory(rows: &[(String, usize, Memory, Memory)]) {
     }
 }
 
-/// What a hundred large requests cost.
+/// The memory and time of a hundred large requests.
 pub(super) fn hundred(rows: &[(&str, Memory, Duration)]) {
     println!("\n| 100 requests of nearly 4 MiB at once | RSS peak MiB | seconds |");
     println!("|---|---|---|");

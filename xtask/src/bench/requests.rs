@@ -1,5 +1,5 @@
-//! What is sent: a running environment of each API, a GPU workspace of any size, and a request that
-//! is nearly too large.
+//! The requests: a running environment of each API, a GPU workspace of any size, and a request
+//! close to the size limit.
 
 use std::path::Path;
 
@@ -17,21 +17,22 @@ use simulator::core::World;
 
 use crate::{workspace, yaml};
 
-/// Resources of a GPU workspace that do not depend on its CIDRs, its three Usages included.
+/// The number of resources of a GPU workspace that do not depend on its CIDRs, including its three
+/// Usages.
 const FIXED: usize = 9;
 
 /// Largest request that a function accepts by default.
 const LIMIT: usize = 4 * 1024 * 1024;
 
-/// A request and what belongs to it.
+/// A request and its properties.
 pub(super) struct Case {
     /// The API's name.
     pub(super) environment: String,
-    /// Composed resources.
+    /// The number of composed resources.
     pub(super) resources: usize,
     /// The request, as the first step of a pipeline gets it.
     pub(super) request: Bytes,
-    /// The same with the function's answer as desired state, as a later step gets it.
+    /// The same with the function's resources as desired state, as in a later step.
     pub(super) carrying: Bytes,
     /// Bytes of the function's answer.
     pub(super) answer: usize,
@@ -52,7 +53,7 @@ pub(super) fn every_api() -> Result<Vec<Case>> {
         .collect()
 }
 
-/// A GPU workspace that is ready, with so many composed resources: each open CIDR is one.
+/// A ready GPU workspace with this many composed resources. Each open CIDR adds one.
 pub(super) fn gpu_workspace(resources: usize) -> Result<Case> {
     let (world, input) = example(resources)?;
     let case = case("gpu-workspace", world, &input)?;
@@ -60,7 +61,7 @@ pub(super) fn gpu_workspace(resources: usize) -> Result<Case> {
     Ok(case)
 }
 
-/// A world that has settled, as a request.
+/// The request for a settled world.
 fn case(environment: &str, mut world: World, input: &Value) -> Result<Case> {
     for _ in 0..3 {
         let response = world.run(Some(input), server::paved_road)?;
@@ -91,7 +92,7 @@ fn input(composition: &Value) -> Value {
     composition["spec"]["pipeline"][0]["input"].clone()
 }
 
-/// The smallest workspace among resources of another step, until the request is nearly 4 MiB.
+/// A small workspace among resources of another step, so that the request is nearly 4 MiB.
 pub(super) fn large() -> Result<Bytes> {
     let (world, input) = example(FIXED + 1)?;
     let mut request = world.request(Some(&input));
@@ -113,8 +114,7 @@ pub(super) fn large() -> Result<Bytes> {
     Ok(message.into())
 }
 
-/// The example's XR with as many open CIDRs as make so many resources, and its composed resources
-/// when ready.
+/// The example's XR, with open CIDRs for this many resources, and its ready composed resources.
 fn example(resources: usize) -> Result<(World, Value)> {
     let folder = workspace::root().join("examples/gpu-workspace");
     let (mut xr, composition) =
@@ -134,7 +134,7 @@ fn example(resources: usize) -> Result<(World, Value)> {
     Ok((World::from_documents(xr, observed).select(&composition), input))
 }
 
-/// A provider that is done with a resource.
+/// Sets the status of a ready resource.
 fn answer_for(resource: &mut Value) {
     if !resource["status"]["conditions"].is_array() {
         resource["status"] = json!({"atProvider": {"id": "sgr-0a1b2c3d4e5f60718", "arn": "arn:aws:ec2:us-east-1:1:x"}, "conditions": [
@@ -149,7 +149,7 @@ fn accepted(response: &RunFunctionResponse) -> Result<()> {
     fatal.map_or(Ok(()), |fatal| anyhow::bail!("{}", fatal.message))
 }
 
-/// A resource without our label is another step's.
+/// Removes our label, so that the resource belongs to another step.
 fn unmarked(mut resource: Resource) -> Resource {
     let mut object = function_paved_road::value::take_object(&mut resource);
     if let Some(labels) = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("labels"))

@@ -1,4 +1,4 @@
-//! The servers under load, as processes of their own.
+//! The servers under load, as separate processes.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -10,37 +10,37 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::cpus;
 
-/// Which server.
+/// The kind of a server.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
-    /// Ours.
+    /// The function.
     Function,
     /// The no-op on the SDK's server.
     NoOp,
 }
 
-/// A running server; killed when dropped.
+/// A running server. It is killed when dropped.
 pub(super) struct Server {
     process: Child,
     address: SocketAddr,
 }
 
-/// Memory of a process, in KiB: now, and the most it ever had.
+/// Memory of a process in KiB: its current value and its maximum.
 #[derive(Clone, Copy)]
 pub(super) struct Memory {
     pub(super) now: u64,
     pub(super) peak: u64,
 }
 
-/// Where the release binaries are.
+/// The folder of the release binaries.
 pub(super) fn folder() -> PathBuf {
     crate::workspace::target().join("release")
 }
 
 impl Server {
-    /// Starts a server, on one core only if one is given, and waits until it listens.
+    /// Starts a server, optionally on one core, and waits until it listens.
     pub(super) async fn start(kind: Kind, cpu: Option<usize>, flags: &[&str]) -> Result<Self> {
-        // Whoever takes the port in between makes the start fail, not the figures wrong.
+        // If another process takes the port before the server does, the start fails.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let program = folder().join(match kind {
             Kind::Function => "function",
@@ -66,7 +66,7 @@ impl Server {
         Ok(server)
     }
 
-    /// A connection of one's own, with windows that do not hold the client back.
+    /// A new connection, with windows that do not slow down the client.
     pub(super) async fn connect(&self) -> Result<Channel> {
         let endpoint = Endpoint::new(format!("http://{}", self.address))?
             .initial_stream_window_size(8 * 1024 * 1024)
@@ -80,14 +80,14 @@ impl Server {
         bail!("nothing listens on {}", self.address)
     }
 
-    /// How much memory it has.
+    /// The memory of the server.
     pub(super) fn memory(&self) -> Result<Memory> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let field = |name: &str| {
             let line = status
                 .lines()
                 .find_map(|line| line.strip_prefix(name))
-                .context("the process has gone")?;
+                .context("the process has ended")?;
             Ok::<u64, anyhow::Error>(line.trim().trim_end_matches(" kB").parse()?)
         };
         Ok(Memory { now: field("VmRSS:")?, peak: field("VmHWM:")? })
@@ -96,7 +96,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail when it has ended already.
+        // Both fail if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

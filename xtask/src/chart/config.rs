@@ -1,5 +1,5 @@
-//! The portal's own configuration: flags that it has, files that are mounted, and no secret but in
-//! a Secret that is there already.
+//! The portal's configuration. All its flags exist, all its files are mounted, and all its secrets
+//! are in existing Secrets.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Case, same};
 use crate::yaml;
 
-/// Where volumes are mounted.
+/// The folder of the mounted volumes.
 const FOLDER: &str = "/etc/paved-portal";
 
-/// What stands in the configuration, and the value that it follows.
+/// The fields of the configuration, and their values in the chart.
 const FOLLOWS: [(&str, &str); 12] = [
     ("public-url", "/publicUrl"),
     ("trusted-proxy", "/trustedProxies"),
@@ -31,9 +31,9 @@ const FOLLOWS: [(&str, &str); 12] = [
 pub fn check(case: &Case) -> Result<()> {
     let map = case.objects.one("ConfigMap")?["data"].as_object().context("no data")?;
     let names: Vec<_> = map.keys().collect();
-    ensure!(names == ["portal.yaml"], "it holds {names:?}");
+    ensure!(names == ["portal.yaml"], "the ConfigMap has the keys {names:?}");
     let text = map["portal.yaml"].as_str().context("no text")?;
-    let config = yaml::documents(text)?.pop().context("it is empty")?;
+    let config = yaml::documents(text)?.pop().context("the configuration is empty")?;
     for (flag, path) in FOLLOWS {
         let value = case.value(path);
         let is_said = value != "" && *value != json!([]);
@@ -68,7 +68,7 @@ pub fn check(case: &Case) -> Result<()> {
     secrets(case, pod)
 }
 
-/// Every name in the file is a flag of `paved portal`.
+/// Fails unless every name in the file is a flag of `paved portal`.
 fn known(config: &Value) -> Result<()> {
     let command = paved::command();
     let portal = command.find_subcommand("portal").context("paved has no command portal")?;
@@ -95,7 +95,7 @@ fn named(config: &Value) -> Vec<(String, String)> {
     files.filter(|(_, text)| is_file(text)).collect()
 }
 
-/// The files that are mounted one by one.
+/// The mounted files.
 fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
     let volumes = pod["volumes"].as_array().context("no volumes")?;
     let mounts = &pod["containers"][0]["volumeMounts"];
@@ -106,7 +106,7 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
             json!({"name": name, "mountPath": format!("{FOLDER}/{name}"), "readOnly": true})
         })
         .collect();
-    same("what is mounted", mounts, &json!(expected))?;
+    same("the mounts", mounts, &json!(expected))?;
     let files = volumes.iter().flat_map(|volume| {
         let name = volume["name"].as_str().unwrap_or_default();
         let sources = [&volume["secret"]["items"], &volume["configMap"]["items"]];
@@ -118,13 +118,16 @@ fn mounted(pod: &Value) -> Result<BTreeSet<String>> {
     Ok(files.collect())
 }
 
-/// Secrets are named and never held, and they come as files: no variable shows in a description of
-/// the pod.
+/// Secrets must be referenced by name and mounted as files. Environment variables would be visible
+/// in a description of the pod.
 fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let container = &pod["containers"][0];
-    ensure!(container["env"].is_null() && container["envFrom"].is_null(), "it has variables");
+    ensure!(
+        container["env"].is_null() && container["envFrom"].is_null(),
+        "the container has environment variables"
+    );
     same(
-        "its arguments",
+        "the arguments",
         &container["args"],
         &json!(["--config", format!("{FOLDER}/config/portal.yaml")]),
     )?;
@@ -134,6 +137,9 @@ fn secrets(case: &Case, pod: &Value) -> Result<()> {
     let named = ["/sessions/secretName", "/oidc/clientSecret/secretName", "/tls/secretName"];
     let expected: BTreeSet<_> =
         named.iter().map(|path| case.text(path)).filter(|name| !name.is_empty()).collect();
-    ensure!(found == expected, "it mounts the Secrets {found:?}, and the values name {expected:?}");
+    ensure!(
+        found == expected,
+        "the pod mounts the Secrets {found:?}, but the values name {expected:?}"
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Helm, and what it renders.
+//! Helm, and the objects that it renders.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::package::chart;
 use crate::tools;
 
-/// The oldest Kubernetes that the chart is for.
+/// The oldest Kubernetes that the chart supports.
 pub const KUBERNETES: &str = "1.30.0";
 
 /// The release and its namespace.
@@ -23,16 +23,16 @@ pub struct Helm {
     chart: PathBuf,
 }
 
-/// What a chart became.
+/// The objects of a rendered chart.
 pub struct Objects(pub Vec<Value>);
 
 impl Helm {
-    /// For a packed chart; Helm is built where it is not there.
+    /// Uses a packed chart. Builds Helm if it does not exist.
     pub fn new(chart: PathBuf) -> Result<Self> {
         Ok(Self { program: tools::path(&tools::HELM)?, chart })
     }
 
-    /// What Helm finds wrong with the sources.
+    /// Fails if Helm finds an error in the chart's sources.
     pub fn lint(&self, values: &Path) -> Result<()> {
         let mut command = Command::new(&self.program);
         command.args(["lint", "--strict", "--quiet", "--kube-version", KUBERNETES, "--values"]);
@@ -41,18 +41,18 @@ impl Helm {
         Ok(())
     }
 
-    /// The objects, as text.
+    /// Renders the objects as text.
     pub fn template(&self, values: &Path, set: &[&str]) -> Result<String> {
         let answer = self.run(Some(values), set)?;
         ensure!(answer.status.success(), "helm template: {}", told(&answer));
         Ok(String::from_utf8(answer.stdout)?)
     }
 
-    /// Why values are refused.
+    /// The error of Helm for rejected values. Fails if Helm accepts them.
     pub fn refusal(&self, values: Option<&Path>, set: &[&str]) -> Result<String> {
         let answer = self.run(values, set)?;
         if answer.status.success() {
-            bail!("helm took {}", set.join(" "));
+            bail!("helm accepted {}", set.join(" "));
         }
         Ok(String::from_utf8_lossy(&answer.stderr).into_owned())
     }
@@ -83,16 +83,16 @@ fn told(answer: &Output) -> String {
 }
 
 impl Objects {
-    /// All of a kind.
+    /// All objects of a kind.
     pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.0.iter().filter(move |object| object["kind"] == kind)
     }
 
-    /// The only one of a kind.
+    /// The only object of a kind.
     pub fn one<'a>(&'a self, kind: &'a str) -> Result<&'a Value> {
         let mut all = self.all(kind);
-        let one = all.next().with_context(|| format!("there is no {kind}"))?;
-        ensure!(all.next().is_none(), "there is more than one {kind}");
+        let one = all.next().with_context(|| format!("found no {kind}"))?;
+        ensure!(all.next().is_none(), "found more than one {kind}");
         Ok(one)
     }
 }

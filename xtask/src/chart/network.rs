@@ -1,4 +1,4 @@
-//! Who reaches the portal, and whom it reaches.
+//! Connections to and from the portal.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -19,13 +19,16 @@ pub fn check(case: &Case) -> Result<()> {
     for monitor in case.objects.all("ServiceMonitor") {
         let spec = &monitor["spec"];
         let [endpoint] = spec["endpoints"].as_array().context("no endpoints")?.as_slice() else {
-            anyhow::bail!("not one endpoint: {spec}");
+            anyhow::bail!("expected one endpoint: {spec}");
         };
-        same("what is asked", &endpoint["path"], &json!("/metrics"))?;
-        same("where it is asked", &endpoint["port"], &json!(case.port()))?;
+        same("the path of the metrics", &endpoint["path"], &json!("/metrics"))?;
+        same("the port of the metrics", &endpoint["port"], &json!(case.port()))?;
         let service = &case.objects.one("Service")?["metadata"]["labels"];
         let wanted = spec["selector"]["matchLabels"].as_object().context("no labels")?;
-        ensure!(wanted.iter().all(|(key, value)| service[key] == *value), "it finds no Service");
+        ensure!(
+            wanted.iter().all(|(key, value)| service[key] == *value),
+            "the ServiceMonitor does not select the Service"
+        );
     }
     Ok(())
 }
@@ -33,10 +36,10 @@ pub fn check(case: &Case) -> Result<()> {
 fn policy(case: &Case) -> Result<()> {
     let policy = &case.objects.one("NetworkPolicy")?["spec"];
     selects(case, &policy["podSelector"])?;
-    same("both directions", &policy["policyTypes"], &json!(["Ingress", "Egress"]))?;
+    same("the types of the policy", &policy["policyTypes"], &json!(["Ingress", "Egress"]))?;
     let from = case.value("/networkPolicy/ingress/from");
     let ingress = json!([{"ports": [{"port": case.port(), "protocol": "TCP"}], "from": from}]);
-    same("who reaches it", &policy["ingress"], &ingress)?;
+    same("the allowed ingress", &policy["ingress"], &ingress)?;
     let egress = case.value("/networkPolicy/egress");
     let dns = &egress["dns"]["port"];
     let dns = rule(&[(dns, "UDP"), (dns, "TCP")], &egress["dns"]["to"]);
@@ -48,14 +51,14 @@ fn policy(case: &Case) -> Result<()> {
         rule(&[(&issuer(case), "TCP")], &egress["issuer"]["to"]),
     ];
     expected.extend(egress["extra"].as_array().into_iter().flatten().cloned());
-    same("whom it reaches", &policy["egress"], &json!(expected))
+    same("the allowed egress", &policy["egress"], &json!(expected))
 }
 
 fn rule(ports: &[(&Value, &str)], to: &Value) -> Value {
     let ports: Vec<_> =
         ports.iter().map(|(port, protocol)| json!({"port": port, "protocol": protocol})).collect();
     let mut rule = json!({"ports": ports});
-    // Nobody named is everybody.
+    // An empty list allows all peers.
     if to.as_array().is_some_and(|to| !to.is_empty()) {
         rule["to"] = to.clone();
     }

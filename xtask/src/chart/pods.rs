@@ -1,12 +1,12 @@
-//! The pods: restricted, as Kubernetes' Pod Security Standards have it, probed, spread, and
-//! replaced without a gap.
+//! The pods. They are restricted by Kubernetes' Pod Security Standards, have probes, are spread
+//! over nodes, and are replaced without a gap.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{Case, same};
 
-/// What the portal needs to let requests end, and the pause before.
+/// The time for the portal to finish requests, and the pause before it, in seconds.
 const GRACE: u64 = 20 + 5;
 
 pub fn check(case: &Case) -> Result<()> {
@@ -15,7 +15,7 @@ pub fn check(case: &Case) -> Result<()> {
     let [container] = pod["containers"].as_array().context("no containers")?.as_slice() else {
         anyhow::bail!("more than one container");
     };
-    ensure!(pod["initContainers"].is_null(), "it begins with other containers");
+    ensure!(pod["initContainers"].is_null(), "the pod has init containers");
     replaced(case, deployment, pod)?;
     restricted(pod, container)?;
     probes(case, container)?;
@@ -27,31 +27,32 @@ pub fn check(case: &Case) -> Result<()> {
     } else {
         format!("{image_of}@{digest}")
     };
-    same("its image", &json!(image), &json!(expected))?;
-    same("its resources", &container["resources"], case.value("/resources"))?;
+    same("the image", &json!(image), &json!(expected))?;
+    same("the resources", &container["resources"], case.value("/resources"))?;
     ensure!(container["resources"]["limits"]["memory"].is_string(), "memory has no limit");
     disruptions(case)
 }
 
 fn replaced(case: &Case, deployment: &Value, pod: &Value) -> Result<()> {
     same("replicas", &deployment["replicas"], case.value("/replicas"))?;
-    ensure!(deployment["replicas"].as_u64() >= Some(2), "one replica alone");
+    ensure!(deployment["replicas"].as_u64() >= Some(2), "fewer than two replicas");
     let rolling =
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
-    same("its strategy", &deployment["strategy"], &rolling)?;
+    same("the strategy", &deployment["strategy"], &rolling)?;
     let spread = pod["topologySpreadConstraints"].as_array().context("replicas are not spread")?;
     let keys: Vec<_> = spread.iter().map(|one| one["topologyKey"].clone()).collect();
-    same("what replicas are spread over", &json!(keys), case.value("/topologyKeys"))?;
+    same("the topology keys", &json!(keys), case.value("/topologyKeys"))?;
     for one in spread {
         selects(case, &one["labelSelector"])?;
     }
     selects(case, &deployment["selector"])?;
     let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or_default();
-    ensure!(grace > GRACE, "{grace} s are too short to end in");
+    ensure!(grace > GRACE, "a grace period of {grace} s is too short");
     Ok(())
 }
 
-/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, restricted, and a root that nobody writes to.
+/// Restricted by <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, with a
+/// read-only root.
 fn restricted(pod: &Value, container: &Value) -> Result<()> {
     let expected = json!({"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
         "seccompProfile": {"type": "RuntimeDefault"}});
@@ -60,15 +61,15 @@ fn restricted(pod: &Value, container: &Value) -> Result<()> {
         "capabilities": {"drop": ["ALL"]}});
     same("the container's security context", &container["securityContext"], &expected)?;
     for host in ["hostNetwork", "hostPID", "hostIPC"] {
-        ensure!(pod[host].is_null(), "{host} is said");
+        ensure!(pod[host].is_null(), "{host} is set");
     }
     for volume in pod["volumes"].as_array().into_iter().flatten() {
         let kinds = volume.as_object().context("a volume")?.keys();
         let allowed = |kind: &String| ["name", "configMap", "secret"].contains(&kind.as_str());
-        ensure!(kinds.clone().all(allowed), "another kind of volume: {volume}");
+        ensure!(kinds.clone().all(allowed), "unexpected type of volume: {volume}");
     }
     let mounts = container["volumeMounts"].as_array().context("no mounts")?;
-    ensure!(mounts.iter().all(|mount| mount["readOnly"] == true), "a mount can be written to");
+    ensure!(mounts.iter().all(|mount| mount["readOnly"] == true), "a mount is writable");
     Ok(())
 }
 
@@ -81,17 +82,17 @@ fn probes(case: &Case, container: &Value) -> Result<()> {
         same(probe, &container[probe]["httpGet"], &expected)?;
     }
     let ports = json!([{"name": case.port(), "containerPort": 8080}]);
-    same("its ports", &container["ports"], &ports)
+    same("the ports", &container["ports"], &ports)
 }
 
 fn disruptions(case: &Case) -> Result<()> {
     let budget = &case.objects.one("PodDisruptionBudget")?["spec"];
     let most = case.value("/podDisruptionBudget/maxUnavailable");
-    same("how many may be away", &budget["maxUnavailable"], most)?;
+    same("the maximum of unavailable pods", &budget["maxUnavailable"], most)?;
     selects(case, &budget["selector"])
 }
 
-/// Fails where a selector does not mean the portal's pods.
+/// Fails unless a selector selects the portal's pods.
 pub(super) fn selects(case: &Case, selector: &Value) -> Result<()> {
     let wanted = selector["matchLabels"].as_object().context("a selector without labels")?;
     let labels = &case.pod()?["metadata"]["labels"];

@@ -1,4 +1,4 @@
-//! Values that the chart does not take.
+//! Values that the chart rejects.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::helm::Helm;
 
-/// A value, and the field by which it is refused.
+/// Invalid values, each with the field that the error names.
 const BAD: [(&str, &str); 28] = [
     (r#"publicUrl="http://portal.example.org""#, "/publicUrl"),
     (r#"publicUrl="https://portal.example.org/below""#, "/publicUrl"),
@@ -38,10 +38,10 @@ const BAD: [(&str, &str); 28] = [
     (r#"fullnameOverride="Portal""#, "/fullnameOverride"),
 ];
 
-/// What must be said.
+/// Required values.
 const NEEDED: [&str; 4] = ["/publicUrl", "/oidc/issuer", "/oidc/clientId", "/sessions/secretName"];
 
-/// Gives how many were refused.
+/// Returns the number of rejected values.
 pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     for (set, field) in BAD {
         let told = helm.refusal(Some(values), &[set])?;
@@ -52,9 +52,7 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
         named(&told, field).context("without values")?;
     }
     let told = helm.refusal(Some(values), &["oidc.isuer=\"https://id.example.org\""])?;
-    named(&told, "/oidc")
-        .and_then(|()| says(&told, "'isuer'"))
-        .context("a field that is not there")?;
+    named(&told, "/oidc").and_then(|()| says(&told, "'isuer'")).context("an unknown field")?;
     Ok(BAD.len() + NEEDED.len() + 1)
 }
 
@@ -63,6 +61,6 @@ fn named(told: &str, field: &str) -> Result<()> {
 }
 
 fn says(told: &str, part: &str) -> Result<()> {
-    ensure!(told.contains(part), "it should say {part}: {}", told.trim());
+    ensure!(told.contains(part), "the error lacks {part}: {}", told.trim());
     Ok(())
 }

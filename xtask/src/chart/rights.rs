@@ -1,5 +1,5 @@
-//! The portal's rights: to read what is composed, its own ConfigMaps, and to act for whom the
-//! values list.
+//! The portal's rights: to read composed resources, to use its own ConfigMaps, and to act as the
+//! listed users and groups.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +20,21 @@ pub fn check(case: &Case) -> Result<()> {
         case.objects.all("ClusterRole").find(|role| !is_impersonation(role)).context("no role")?;
     let (found, expected) = (single(&reads["rules"])?, expected(case)?);
     let differing: Vec<_> = found.symmetric_difference(&expected).collect();
-    ensure!(differing.is_empty(), "the role does not say what is composed: {differing:?}");
+    ensure!(
+        differing.is_empty(),
+        "the role differs from the rights for composed resources: {differing:?}"
+    );
     let own = json!([
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "patch"]},
         {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["paved-portal-revoked"], "verbs": ["list", "watch"]},
     ]);
-    same("its own ConfigMaps", &case.objects.one("Role")?["rules"], &own)?;
+    same("the rights to its own ConfigMaps", &case.objects.one("Role")?["rules"], &own)?;
     let acts = case.objects.all("ClusterRole").find(is_impersonation);
     let rules = acts.map_or(&Value::Null, |role| &role["rules"]);
-    same("whom it acts for", rules, &impersonation(case))
+    same("the rules of impersonation", rules, &impersonation(case))
 }
 
-/// Rights one by one: group, resource, verb.
+/// The rights as single entries: group, resource, verb.
 fn single(rules: &Value) -> Result<BTreeSet<[String; 3]>> {
     let list = |rule: &Value, key: &str| {
         let texts = rule[key].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -41,7 +44,7 @@ fn single(rules: &Value) -> Result<BTreeSet<[String; 3]>> {
     for rule in rules.as_array().context("no rules")? {
         ensure!(
             rule["resourceNames"].is_null() && rule["nonResourceURLs"].is_null(),
-            "another rule: {rule}"
+            "unexpected rule: {rule}"
         );
         for group in list(rule, "apiGroups") {
             for resource in list(rule, "resources") {
@@ -62,7 +65,7 @@ fn expected(case: &Case) -> Result<BTreeSet<[String; 3]>> {
     single(&json!(rbac::portal(&groups)?))
 }
 
-/// By name; there is no role where nobody is named.
+/// The expected rules, by name. Without listed names, there is no role.
 fn impersonation(case: &Case) -> Value {
     let rules: Vec<_> = ["users", "groups"]
         .iter()
@@ -75,7 +78,7 @@ fn impersonation(case: &Case) -> Value {
     if rules.is_empty() { Value::Null } else { json!(rules) }
 }
 
-/// Each role is bound to the account that the pods run as, and to nobody else.
+/// Each role is bound only to the service account of the pods.
 fn bound(case: &Case) -> Result<()> {
     let account = &case.objects.one("ServiceAccount")?["metadata"]["name"];
     same("the pods' account", &case.pod()?["spec"]["serviceAccountName"], account)?;
@@ -85,11 +88,11 @@ fn bound(case: &Case) -> Result<()> {
         let bindings: Vec<_> = case.objects.all(&binding).collect();
         ensure!(bindings.len() == case.objects.all(kind).count(), "a {kind} is not bound");
         for (binding, role) in bindings.iter().zip(case.objects.all(kind)) {
-            same("whom it binds", &binding["subjects"], &subjects)?;
+            same("the subjects", &binding["subjects"], &subjects)?;
             let name = &role["metadata"]["name"];
             let reference =
                 json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
-            same("what it binds to", &binding["roleRef"], &reference)?;
+            same("the role reference", &binding["roleRef"], &reference)?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Which objects there are, and that Kubernetes knows every field of them.
+//! The rendered objects, and the check that Kubernetes knows all their fields.
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::helm::NAMESPACE;
 use super::{Case, same};
 
-/// What is always there.
+/// Objects that are always rendered.
 const ALWAYS: [&str; 10] = [
     "ClusterRole",
     "ClusterRoleBinding",
@@ -26,7 +26,7 @@ const ALWAYS: [&str; 10] = [
     "ServiceAccount",
 ];
 
-/// What is there with everything switched on; the ClusterRole is for impersonation.
+/// Additional objects if all options are on. This ClusterRole is for impersonation.
 const SWITCHED: [&str; 4] = ["ClusterRole", "ClusterRoleBinding", "Ingress", "ServiceMonitor"];
 
 pub fn check(case: &Case) -> Result<()> {
@@ -60,27 +60,27 @@ fn known(object: &Value) -> Result<()> {
         "RoleBinding" => round::<RoleBinding>(object),
         "Service" => round::<Service>(object),
         "ServiceAccount" => round::<ServiceAccount>(object),
-        // The Prometheus operator's.
+        // A kind of the Prometheus operator.
         "ServiceMonitor" => {
-            same("its version", &object["apiVersion"], &json!("monitoring.coreos.com/v1"))
+            same("the version", &object["apiVersion"], &json!("monitoring.coreos.com/v1"))
         }
-        other => bail!("{other} is not expected"),
+        other => bail!("unexpected kind {other}"),
     }
 }
 
-/// A field that is not known, or has another type, is lost on the way.
+/// A field that is unknown or has another type is lost in the conversion.
 fn round<T: DeserializeOwned + Serialize>(object: &Value) -> Result<()> {
     let known: T = serde_json::from_value(object.clone())?;
-    same("as Kubernetes knows it", object, &serde_json::to_value(&known)?)
+    same("the fields that Kubernetes knows", object, &serde_json::to_value(&known)?)
 }
 
-/// Everything says whose it is; roles of the cluster have the namespace in their names, so that
-/// several portals get on.
+/// All objects have the labels of the release. Names of ClusterRoles contain the namespace, so that
+/// several portals can be installed.
 fn labels(case: &Case, object: &Value) -> Result<()> {
     let metadata = &object["metadata"];
     let labels = &metadata["labels"];
-    same("its label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
-    same("its label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
+    same("the label", &labels["app.kubernetes.io/name"], &json!("paved-portal"))?;
+    same("the label", &labels["app.kubernetes.io/instance"], &json!(NAMESPACE))?;
     let own =
         Some(case.text("/fullnameOverride")).filter(|name| !name.is_empty()).unwrap_or(NAMESPACE);
     let name = metadata["name"].as_str().unwrap_or_default();
@@ -89,6 +89,6 @@ fn labels(case: &Case, object: &Value) -> Result<()> {
     } else {
         name == own
     };
-    ensure!(fits, "it should be called after {own:?}");
+    ensure!(fits, "the name should start with {own:?}");
     Ok(())
 }

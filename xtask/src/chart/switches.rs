@@ -1,4 +1,5 @@
-//! What is switched off is not there, and what is switched on says so.
+//! Options that are off remove their objects, and options that are on have only their documented
+//! effect.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::helm::{Helm, Objects};
 use super::same;
 use crate::yaml;
 
-/// Values, and the kinds that are not there with them.
+/// Values, and the kinds that they remove.
 const OFF: [(&str, &[&str]); 4] = [
     ("rbac.create=false", &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]),
     ("podDisruptionBudget.enabled=false", &["PodDisruptionBudget"]),
@@ -17,10 +18,10 @@ const OFF: [(&str, &[&str]); 4] = [
         r#"networkPolicy={"ingress": {"enabled": false}, "egress": {"enabled": false}}"#,
         &["NetworkPolicy"],
     ),
-    (r#"serviceAccount={"create": false, "name": "somebody"}"#, &["ServiceAccount"]),
+    (r#"serviceAccount={"create": false, "name": "existing"}"#, &["ServiceAccount"]),
 ];
 
-/// Gives how many switches were tried.
+/// Returns the number of tested options.
 pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     let render = |set: &str| {
         let text = helm.template(values, &[set]).with_context(|| set.to_owned())?;
@@ -29,25 +30,25 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     for (set, kinds) in OFF {
         let objects = render(set)?;
         let left: Vec<_> = kinds.iter().filter(|kind| objects.all(kind).next().is_some()).collect();
-        ensure!(left.is_empty(), "{set}: there is still {left:?}");
+        ensure!(left.is_empty(), "{set}: still found {left:?}");
         objects.one("Deployment").with_context(|| set.to_owned())?;
     }
     for part in ["dns", "apiServer", "issuer"] {
         let objects = render(&format!("networkPolicy.egress.{part}.enabled=false"))?;
         let rules = objects.one("NetworkPolicy")?["spec"]["egress"].as_array().map(Vec::len);
-        ensure!(rules == Some(2), "without {part} two of three ways out are left: {rules:?}");
+        ensure!(rules == Some(2), "without {part}: expected two rules for egress, found {rules:?}");
     }
     let objects = render("networkPolicy.egress.enabled=false")?;
     same(
-        "one direction",
+        "the types of the policy",
         &objects.one("NetworkPolicy")?["spec"]["policyTypes"],
         &json!(["Ingress"]),
     )?;
-    let somebody = render(OFF[3].0)?;
-    let account = &somebody.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
-    same("the pods' account", account, &json!("somebody"))?;
-    anybody(&render("impersonation.anyUser=true")?, "users")?;
-    anybody(&render("impersonation.anyGroup=true")?, "groups")?;
+    let existing = render(OFF[3].0)?;
+    let account = &existing.one("Deployment")?["spec"]["template"]["spec"]["serviceAccountName"];
+    same("the pods' account", account, &json!("existing"))?;
+    impersonates_any(&render("impersonation.anyUser=true")?, "users")?;
+    impersonates_any(&render("impersonation.anyGroup=true")?, "groups")?;
     controller(&render("controller.enabled=true")?)?;
     Ok(OFF.len() + 7)
 }
@@ -79,10 +80,10 @@ fn controller(objects: &Objects) -> Result<()> {
     same("its command", command, &json!(["/paved", "controller"]))
 }
 
-/// The dangerous ones give what they say and nothing besides.
-fn anybody(objects: &Objects, resource: &str) -> Result<()> {
+/// The dangerous options allow only impersonation of all users or groups.
+fn impersonates_any(objects: &Objects, resource: &str) -> Result<()> {
     let is_it = |role: &&Value| role.to_string().contains("impersonate");
-    let role = objects.all("ClusterRole").find(is_it).context("nobody can be impersonated")?;
+    let role = objects.all("ClusterRole").find(is_it).context("no role allows impersonation")?;
     let rules = json!([{"apiGroups": [""], "resources": [resource], "verbs": ["impersonate"]}]);
-    same("whom it acts for", &role["rules"], &rules)
+    same("the rules of impersonation", &role["rules"], &rules)
 }

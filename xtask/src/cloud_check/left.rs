@@ -25,7 +25,7 @@ impl Search {
 
 /// Searches the clouds of the checks. IAM roles of AWS are not part of AWS's search.
 pub(super) fn resources(checks: &[Check], settings: &Value, tag: &str) -> Vec<Search> {
-    let has = |cloud: Cloud| checks.iter().any(|check| check.cloud == cloud);
+    let has = |cloud: Cloud| checks.iter().any(|check| check.cloud == Some(cloud));
     let mut searches = Vec::new();
     for region in regions(settings).into_iter().filter(|_| has(Cloud::Aws)) {
         let filter = format!("Key={TAG},Values={tag}");

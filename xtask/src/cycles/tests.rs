@@ -8,7 +8,7 @@ fn found(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn modules_have_no_circles() {
+fn modules_have_no_cycles() {
     let root = workspace::root();
     let fixed = ["src", "paved/src", "xtask/src", "e2e/src", "demo/src"];
     let entries = fs::read_dir(root.join("crates")).unwrap();
@@ -21,7 +21,7 @@ fn modules_have_no_circles() {
 }
 
 #[test]
-fn siblings_that_import_each_other_are_a_circle() {
+fn siblings_that_import_each_other_are_a_cycle() {
     let tree = "use super::{super::a as x, e::{self, F}}; fn f() { crate::b::g::<u8>(); }";
     let files = [("lib.rs", ""), ("a.rs", "use crate::b::{c, D};"), ("b.rs", ""), ("b/c.rs", tree)];
     assert_eq!(found(&files), ["a imports crate::b::c", "b::c imports super::super::a"]);
@@ -35,7 +35,7 @@ fn siblings_that_import_each_other_are_a_circle() {
 }
 
 #[test]
-fn imports_between_parent_and_child_are_no_circle() {
+fn imports_between_parent_and_child_are_not_a_cycle() {
     let files = [
         ("a.rs", "use self::b::X; use crate::Y;"),
         ("a/b.rs", "use super::Z; use crate::{Y, a::{Z, W}};"),

@@ -1,4 +1,5 @@
-//! The registry and the version of the releases, in documents and in the chart's values.
+//! The registry, the organisation and the version of the releases, in documents, in the chart and in
+//! the metadata of packages. The organisation is the last segment of the registry's path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,15 @@ use regex_lite::{Captures, Regex};
 use crate::workspace;
 
 /// A file or folder with documents, except the reference, which has no registry.
-const PLACES: [&str; 5] =
-    ["README.md", "docs/getting-started", "docs/how-to", "docs/contributing", "deploy/chart"];
+const PLACES: [&str; 7] = [
+    "Cargo.toml",
+    "README.md",
+    "docs/getting-started",
+    "docs/how-to",
+    "docs/contributing",
+    "deploy/chart",
+    "package/crossplane.yaml",
+];
 
 /// The path of one of our packages behind a registry, or the variable of a shell block.
 const MENTION: &str = concat!(
@@ -20,6 +28,9 @@ const MENTION: &str = concat!(
     r"|REGISTRY=(?<value>[a-z0-9][a-z0-9./:_-]*)"
 );
 
+/// The repository of the source, without a scheme. Its name is the project's.
+const REPOSITORY: &str = r"\bgithub\.com/[A-Za-z0-9-]+/paved-road\b";
+
 /// A release version after the name of a package, of an archive or of a variable.
 const VERSION: &str = concat!(
     r"(?<before>function-paved-road:v|configuration-[$a-zA-Z-]+:v|\$name:v|\.xpkg\):v",
@@ -27,22 +38,25 @@ const VERSION: &str = concat!(
     r"[0-9]+\.[0-9]+\.[0-9]+"
 );
 
-/// The documents that name the registry or the version, with today's, by their paths from the root.
+/// The documents that name the registry, the repository or the version, with today's, by their
+/// paths from the root.
 ///
 /// # Errors
 /// A document is unreadable.
 pub(super) fn documents() -> Result<Vec<(String, String)>> {
     let root = workspace::root();
     let mention = Regex::new(MENTION).context("the pattern of a registry")?;
+    let repository = Regex::new(REPOSITORY).context("the pattern of the repository")?;
     let version = Regex::new(VERSION).context("the pattern of a version")?;
     let mut found = Vec::new();
     for place in PLACES {
         for file in documents_below(&root.join(place))? {
             let text =
                 fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-            if mention.is_match(&text) || version.is_match(&text) {
+            if [&mention, &repository, &version].iter().any(|pattern| pattern.is_match(&text)) {
                 let path = file.strip_prefix(root)?.display().to_string();
                 let text = with_registry(&text, &mention, REGISTRY);
+                let text = with_organisation(&text, &repository, REGISTRY);
                 found.push((path, with_version(&text, &version, env!("CARGO_PKG_VERSION"))));
             }
         }
@@ -58,22 +72,33 @@ fn with_registry(text: &str, mention: &Regex, registry: &str) -> String {
     mention.replace_all(text, replacement).into_owned()
 }
 
+fn with_organisation(text: &str, repository: &Regex, registry: &str) -> String {
+    let organisation = registry.rsplit('/').next().unwrap_or_default();
+    repository.replace_all(text, format!("github.com/{organisation}/paved-road")).into_owned()
+}
+
 fn with_version(text: &str, pattern: &Regex, version: &str) -> String {
     pattern
         .replace_all(text, |found: &Captures<'_>| format!("{}{version}", &found["before"]))
         .into_owned()
 }
 
-/// Documents, and the chart's default values. The values of its checks have a mirror on purpose.
+/// Documents, the chart's metadata and its default values. The values of its checks have a mirror
+/// on purpose.
 fn documents_below(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_document = name.ends_with(".md") || name == "values.yaml";
-        return Ok(is_document.then(|| path.to_owned()).into_iter().collect());
+        return Ok(vec![path.to_owned()]);
     }
+    let is_document = |file: &Path| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        file.is_dir() || name.ends_with(".md") || name == "values.yaml" || name == "Chart.yaml"
+    };
     let mut files = Vec::new();
     for entry in fs::read_dir(path).with_context(|| format!("reading {}", path.display()))? {
-        files.extend(documents_below(&entry?.path())?);
+        let file = entry?.path();
+        if is_document(&file) {
+            files.extend(documents_below(&file)?);
+        }
     }
     Ok(files)
 }
@@ -103,6 +128,22 @@ mod tests {
             let found = with_registry(before, &mention, "ghcr.io/x");
             assert!(found.contains(after), "{found}");
             assert!(!found.contains("old."), "{found}");
+        }
+    }
+
+    #[test]
+    fn organisation_follows_the_registry() {
+        let repository = Regex::new(REPOSITORY).unwrap();
+        for (before, after) in [
+            (
+                "git clone https://github.com/old/paved-road\n",
+                "https://github.com/acme/paved-road\n",
+            ),
+            ("source: github.com/old/paved-road", "github.com/acme/paved-road"),
+            ("https://github.com/crossplane/crossplane", "github.com/crossplane/crossplane"),
+        ] {
+            let found = with_organisation(before, &repository, "ghcr.io/acme");
+            assert!(found.ends_with(after), "{found}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `paved` as people download it: a static binary with manual pages and completions.
+//! The archive of `paved` for downloads: a static binary with manual pages and completions.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use clap_complete::Shell;
 
 use super::{Architecture, Args, crates::Graph, image, licenses};
 
-/// What a shell's completions are called where it looks for them.
+/// The file name of each shell's completions, as the shell expects it.
 const COMPLETIONS: [(Shell, &str); 3] =
     [(Shell::Bash, "paved.bash"), (Shell::Zsh, "_paved"), (Shell::Fish, "paved.fish")];
 
@@ -19,7 +19,7 @@ pub fn name(architecture: Architecture) -> String {
     format!("paved-linux-{}", architecture.name())
 }
 
-/// Builds the archive for one architecture; gives its file.
+/// Builds the archive for one architecture, and returns its file.
 pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
     let name = name(architecture);
     let file = output.join(format!("{name}.tar.gz"));
@@ -29,7 +29,7 @@ pub fn write(args: &Args, architecture: Architecture, output: &Path) -> Result<P
     for text in ["LICENSE", "NOTICE", "README.md"] {
         files.push((text.to_owned(), 0o644, read(&root.join(text))?));
     }
-    // Only now: what is in the pages was installed when those were built, before the binary.
+    // After the binary, because its build installs the packages of the pages.
     let licenses = licenses::text(args, &Graph::for_package(root, "paved")?)?;
     files.push((licenses::FILE.to_owned(), 0o644, licenses.into_bytes()));
     files.extend(completions());

@@ -1,4 +1,5 @@
-//! Static binaries for both architectures, from either: cargo with Zig as C compiler and linker.
+//! Static binaries for both architectures, built on either one. cargo uses Zig as C compiler and
+//! linker.
 
 use std::{
     env, fs,
@@ -15,10 +16,10 @@ use object::{
 use super::Architecture;
 use crate::{pages, tools, workspace};
 
-/// Zig and what makes cargo use it; both come as Python packages.
+/// Zig and cargo-zigbuild, which lets cargo use it. Both are Python packages.
 const PINNED: [&str; 2] = ["cargo-zigbuild==0.24.0", "ziglang==0.17.0"];
 
-/// Where sources are, and where cargo builds them.
+/// A folder with sources, and cargo's target folder for them.
 #[derive(Clone, Debug)]
 pub struct Place {
     root: PathBuf,
@@ -31,7 +32,7 @@ impl Place {
         Self { root: workspace::root().to_owned(), target: workspace::target().join("static") }
     }
 
-    /// A copy of the sources in `folder`: what git knows of them.
+    /// A copy of the sources in `folder`: the files in git, and new files that git does not ignore.
     pub fn copy(folder: &Path) -> Result<Self> {
         let root = folder.join("sources");
         let mut git = Command::new("git");
@@ -51,13 +52,13 @@ impl Place {
         Ok(Self { root, target: folder.join("target") })
     }
 
-    /// The sources' folder.
+    /// The folder of the sources.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Builds a binary of one of the workspace's packages for release, and before `paved` the pages
-    /// that are embedded in it; gives its path.
+    /// Builds a release binary of one of the workspace's packages, and returns its path. Before
+    /// `paved`, builds the pages that it embeds.
     pub fn static_binary(
         &self,
         package: &str,
@@ -71,7 +72,7 @@ impl Place {
         let target = architecture.target();
         let rustup =
             run(Command::new("rustup").args(["target", "add", target]).current_dir(&self.root));
-        rustup.with_context(|| format!("static binaries take rustup, which installs {target}"))?;
+        rustup.with_context(|| format!("static binaries need rustup, which installs {target}"))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&path)))?;
         let mut cargo = Command::new(programs.join("cargo-zigbuild"));
@@ -98,14 +99,14 @@ impl Place {
         Ok(file)
     }
 
-    /// Messages of panics name source files: by where they are in the workspace and among the
-    /// crates, wherever those are.
+    /// Panic messages contain paths of source files. These flags replace the folders, so that the
+    /// bytes are the same everywhere.
     fn without_paths(&self) -> Result<Vec<String>> {
         let home = env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cargo")));
         let home = home.context("neither CARGO_HOME nor HOME is set")?;
         let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-        // The last that fits counts.
+        // If several prefixes match, rustc uses the last one.
         Ok(vec![
             remap(&home, "/cargo"),
             remap(&self.root, "/source"),
@@ -114,7 +115,7 @@ impl Place {
     }
 }
 
-/// Fails where a program would not start by itself: images have no loader and no libraries.
+/// Fails unless a program can start without a loader and libraries, which images do not have.
 fn ensure_static(program: &[u8], architecture: Architecture) -> Result<()> {
     let elf = ElfFile64::<Endianness>::parse(program)?;
     let expected = match architecture {
@@ -129,12 +130,13 @@ fn ensure_static(program: &[u8], architecture: Architecture) -> Result<()> {
     for header in elf.elf_program_headers() {
         let loader = header.interpreter(elf.endian(), program)?;
         let loader = loader.map(String::from_utf8_lossy);
-        ensure!(loader.is_none(), "is not static: it wants {}", loader.unwrap_or_default());
+        ensure!(loader.is_none(), "is not static: it needs {}", loader.unwrap_or_default());
     }
     Ok(())
 }
 
-/// The folder with `cargo-zigbuild` and Zig, an environment of Python's; made when it is not there.
+/// The folder with `cargo-zigbuild` and Zig, in a virtual environment of Python. Creates it if it
+/// does not exist.
 fn zig() -> Result<PathBuf> {
     let name = PINNED.join("-").replace("==", "-");
     let folder = tools::folder()?.join(name);
@@ -142,8 +144,8 @@ fn zig() -> Result<PathBuf> {
     if programs.join("cargo-zigbuild").is_file() {
         return Ok(programs);
     }
-    // Python writes an environment's path into its programs: it is made where it stays, and its
-    // program comes last.
+    // Python writes the path of an environment into its programs, so it is created in its final
+    // folder. `cargo-zigbuild` is installed last, and marks a complete environment.
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }
@@ -155,7 +157,7 @@ fn zig() -> Result<PathBuf> {
     Ok(programs)
 }
 
-/// Runs a program whose output is for people.
+/// Runs a program and shows its output.
 fn run(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("starting {program}"))?;

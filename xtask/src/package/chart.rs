@@ -1,5 +1,4 @@
-//! The portal's chart, as Helm packs one: with the release's version, and the image where that will
-//! be.
+//! The portal's chart as a Helm package, with the release's version and the reference of the image.
 
 use std::{
     collections::BTreeMap,
@@ -12,18 +11,18 @@ use anyhow::{Context, Result, ensure};
 use super::{Args, Registry, image, portal};
 use crate::workspace;
 
-/// Values that only checks use.
+/// Files that are not packed. The values in `ci` are only for checks.
 const NOT_PACKED: [&str; 2] = ["ci", ".helmignore"];
 
-/// Where the chart is among the sources.
+/// The path of the chart in the sources.
 const FOLDER: &str = "deploy/chart";
 
-/// The chart's folder.
+/// The folder of the chart.
 pub fn folder() -> PathBuf {
     workspace::root().join(FOLDER)
 }
 
-/// Packs the chart; gives its file.
+/// Packs the chart, and returns its file.
 pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
     let version = version(&args.release);
     let mut files = BTreeMap::new();
@@ -43,7 +42,7 @@ pub fn write(args: &Args, output: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The chart's version: Helm has it without a v.
+/// The version of the chart, without a v, as Helm requires.
 pub fn version(release: &str) -> &str {
     release.trim_start_matches('v')
 }
@@ -66,12 +65,16 @@ fn read(folder: &Path, name: &str, files: &mut BTreeMap<String, Vec<u8>>) -> Res
     Ok(())
 }
 
-/// Says a line otherwise, comments around it kept.
+/// Replaces a line, and keeps the comments around it.
 fn replace(files: &mut BTreeMap<String, Vec<u8>>, path: &str, from: &str, to: &str) -> Result<()> {
     let content = files.get_mut(&format!("{}/{path}", portal::NAME));
     let content = content.with_context(|| format!("the chart has no {path}"))?;
     let text = str::from_utf8(content).with_context(|| format!("reading {path}"))?;
-    ensure!(text.matches(from).count() == 1, "{path} of the chart says {:?} not once", from.trim());
+    ensure!(
+        text.matches(from).count() == 1,
+        "{path} of the chart should have one line {:?}",
+        from.trim()
+    );
     *content = text.replace(from, to).into_bytes();
     Ok(())
 }
@@ -87,7 +90,7 @@ mod tests {
     use super::*;
     use crate::yaml;
 
-    /// A packed chart's files.
+    /// The name and the files of a packed chart.
     fn packed(args: &Args) -> (String, BTreeMap<String, String>) {
         let folder = tempfile::tempdir().unwrap();
         let file = write(args, folder.path()).unwrap();
@@ -128,7 +131,7 @@ mod tests {
         assert_eq!(made(), made());
     }
 
-    /// Every value is one that the schema has, and the other way round; nothing else is taken.
+    /// The values and the schema have the same fields. The schema allows no other field.
     #[test]
     fn the_schema_knows_every_value_and_no_other() {
         let schema = fs::read_to_string(folder().join("values.schema.json")).unwrap();
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_holds_a_secret() {
+    fn values_contain_no_secret() {
         let values = yaml::read(&folder().join("values.yaml")).unwrap().remove(0);
         let names: Vec<_> = ["/oidc/clientSecret", "/sessions", "/tls"]
             .iter()

@@ -1,23 +1,23 @@
-//! Packages of others that are in a program: crates, and packages of npm.
+//! Third-party packages in a program: crates, and packages of npm.
 
 use std::path::PathBuf;
 
-/// A package of others that is in a program.
+/// A third-party package in a program.
 pub struct Component {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version.
+    /// The version.
     pub version: String,
     /// An SPDX expression.
     pub license: String,
     /// The address of its sources.
     pub source: String,
-    /// Where its files are on this machine.
+    /// The folder of its files on this machine.
     pub folder: PathBuf,
 }
 
 impl Component {
-    /// Its name and version: `serde 1.0.228`.
+    /// The name and version: `serde 1.0.228`.
     pub fn called(&self) -> String {
         format!("{} {}", self.name, self.version)
     }

@@ -1,5 +1,5 @@
-//! The Configurations: one for each API and flavour, each with its XRD, its Composition, and what
-//! it depends on. Those of a company's own group come with roles and policies for it.
+//! The Configurations: one for each API and flavour, with its XRD, its Composition and its
+//! dependencies. For a company's own group, roles and policies are added.
 
 use std::{
     fs,
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::{Args, activation, names, rbac, xpkg};
 use crate::{composed, tools, yaml};
 
-/// Builds the packages that the flags ask for, and the roles and policies of a company's own group;
-/// gives their files.
+/// Builds the packages that the flags select, and the roles and policies of a company's own group.
+/// Returns their files.
 pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     let crossplane = tools::path(&tools::CLI)?;
     let mut files = Vec::new();
@@ -40,23 +40,23 @@ pub fn packages(args: &Args, output: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a Configuration holds.
+/// The contents of a Configuration.
 pub struct Contents {
-    /// Its `crossplane.yaml`.
+    /// The `crossplane.yaml`.
     pub meta: Value,
     /// The CompositeResourceDefinition.
     pub xrd: Value,
     /// The Composition.
     pub composition: Value,
-    /// The ManagedResourceActivationPolicy: only in the namespaced flavour, as Crossplane 1.20 takes
-    /// no Configuration that has one. None where no managed resource is composed.
+    /// The ManagedResourceActivationPolicy. `None` for the claims API, because Crossplane 1.20
+    /// rejects a Configuration with a policy. `None` also if no managed resource is composed.
     pub activation: Option<Value>,
-    /// What people apply.
+    /// Examples that users apply.
     pub examples: Vec<Value>,
 }
 
 impl Contents {
-    /// The contents for an API in a flavour.
+    /// The contents for an API, as claims API or namespaced API.
     pub fn new(args: &Args, api: &dyn AnyApi, flavour: Flavour) -> Result<Self> {
         let group = args.group.as_deref().unwrap_or_else(|| flavour.default_group());
         Ok(Self {
@@ -68,7 +68,7 @@ impl Contents {
         })
     }
 
-    /// Packs them into a file.
+    /// Packs the contents into a file.
     pub fn write(&self, crossplane: &Path, file: &Path) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let (root, examples) = (folder.path().join("package"), folder.path().join("examples"));
@@ -129,8 +129,8 @@ pub fn function(args: &Args) -> Value {
     dependency("Function", &args.registry.function(), &since(&args.release))
 }
 
-/// A release and all that come later, pre-releases too, as Crossplane has constraints: one that
-/// names no pre-release takes none.
+/// The release and all later ones, including pre-releases. In Crossplane, a constraint without a
+/// pre-release allows no pre-release.
 fn since(release: &str) -> String {
     let oldest = if release.contains('-') { "" } else { "-0" };
     format!(">={release}{oldest}")
@@ -140,7 +140,7 @@ fn dependency(kind: &str, package: &str, version: &str) -> Value {
     json!({"apiVersion": "pkg.crossplane.io/v1", "kind": kind, "package": package, "version": version})
 }
 
-/// Who keeps it and where: what the Function's own `crossplane.yaml` says.
+/// The maintainer, source and license in the Function's own `crossplane.yaml`.
 fn about(root: &Path) -> Result<Value> {
     let function = yaml::read(&root.join("package/crossplane.yaml"))?;
     let all = function.first().context("package/crossplane.yaml is empty")?;
@@ -176,8 +176,8 @@ fn readme(api: &dyn AnyApi, flavour: Flavour) -> String {
     )
 }
 
-/// The Composition with the name that the Function gets when it is installed as a dependency. Its
-/// revisions are told apart, and can be chosen, by the release that they came with.
+/// The Composition. It refers to the Function by the name that Crossplane gives to a dependency.
+/// The label with the release distinguishes its revisions, and can select one.
 fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Value {
     let function = args.registry.installed_function();
     let mut composition = manifests::installed_composition(api, flavour, group, &function);
@@ -185,7 +185,7 @@ fn composition(args: &Args, api: &dyn AnyApi, flavour: Flavour, group: &str) -> 
     composition
 }
 
-/// What people apply, in the group that the package has.
+/// The examples that users apply, in the group of the package.
 fn examples(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     let file = match flavour {
         Flavour::Claims => "claim.yaml",
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A constraint that names no pre-release, such as `>=v0.1.0`, is for releases only.
+    /// A constraint without a pre-release, for example `>=v0.1.0`, allows releases only.
     #[test]
     fn a_later_pre_release_of_the_function_will_do() {
         for (release, versions) in [("v0.1.0", ">=v0.1.0-0"), ("v0.2.0-rc.1", ">=v0.2.0-rc.1")] {

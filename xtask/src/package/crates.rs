@@ -1,8 +1,8 @@
-//! The crates that a binary is made of.
+//! The crates in a binary.
 //!
-//! `cargo tree` tells exactly which go into one binary of the workspace: `cargo metadata`, from
-//! which other tools read, mixes the features of all of them. The latter tells where their sources
-//! lie.
+//! `cargo tree` lists exactly the crates of one binary of the workspace. `cargo metadata`, which
+//! other tools use, mixes the features of all binaries. It is only used for the folders of the
+//! sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,28 +17,28 @@ use super::component::Component;
 /// A crate, as `cargo tree` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crate {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version, without a letter in front.
+    /// The version, without a leading letter.
     pub version: String,
     /// An SPDX expression.
     pub license: String,
     /// The address of its sources.
     pub repository: String,
-    /// One of the workspace, which no registry has.
+    /// Whether it is a crate of the workspace, which is in no registry.
     pub ours: bool,
 }
 
-/// The crates of one binary or image, and who needs whom.
+/// The crates of a binary or an image, and their dependencies.
 pub struct Graph {
-    /// What the others are in.
+    /// The binary's crate, or the image.
     pub root: Crate,
-    /// Each crate, the root too, with those that it needs itself.
+    /// Each crate, including the root, with its direct dependencies.
     pub needs: BTreeMap<Crate, BTreeSet<Crate>>,
 }
 
 impl Graph {
-    /// The crates of a package's binary, as the sources below a root lock them.
+    /// The crates of a package's binary, by the Cargo.lock below a root.
     pub fn for_package(root: &Path, package: &str) -> Result<Self> {
         let edges = "normal,no-proc-macro";
         let line = " {p}|{l}|{r}";
@@ -47,8 +47,7 @@ impl Graph {
         Self::read(&cargo(root, "tree", &arguments, "--target")?)
     }
 
-    /// Those of an image that is made of some crates: one of ours, whose binary is in it, and
-    /// others whose data are.
+    /// The crates of an image: the crate of its binary, and crates with data in the image.
     pub fn for_image(root: &Path, image: &str, crates: &[&str]) -> Result<Self> {
         let graphs = crates
             .iter()
@@ -57,12 +56,12 @@ impl Graph {
         Self::all(image, graphs)
     }
 
-    /// Whether the portal's pages are in it.
+    /// Whether the portal's pages are embedded.
     pub fn embeds_pages(&self) -> bool {
         self.needs.keys().any(Crate::embeds_pages)
     }
 
-    /// The crates of others, with the folders that their sources lie in.
+    /// The third-party crates, with the folders of their sources.
     pub fn components(&self, root: &Path) -> Result<Vec<Component>> {
         let folders = folders(root)?;
         let component = |found: &Crate| {
@@ -80,9 +79,10 @@ impl Graph {
         self.needs.keys().filter(|found| !found.ours).map(component).collect()
     }
 
-    /// Several under a root of another name, with the version and the licence of the first.
+    /// Combines graphs below a new root, which has the version and the license of the first graph's
+    /// root.
     fn all(name: &str, graphs: Vec<Self>) -> Result<Self> {
-        let first = graphs.first().context("nothing is in it")?.root.clone();
+        let first = graphs.first().context("a program without crates")?.root.clone();
         let root = Crate { name: name.to_owned(), ours: true, ..first };
         let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
         for graph in graphs {
@@ -94,7 +94,8 @@ impl Graph {
         Ok(Self { root, needs })
     }
 
-    /// A line per crate, with its depth in front; who stands one less deep above it needs it.
+    /// Parses the output of `cargo tree`: a line for each crate, after its depth. A crate depends
+    /// on the following crates that are one level deeper.
     pub fn read(tree: &str) -> Result<Self> {
         let mut path: Vec<Crate> = Vec::new();
         let mut needs: BTreeMap<Crate, BTreeSet<Crate>> = BTreeMap::new();
@@ -109,13 +110,13 @@ impl Graph {
             needs.entry(found.clone()).or_default();
             path.push(found);
         }
-        Ok(Self { root: path.into_iter().next().context("cargo tree printed nothing")?, needs })
+        Ok(Self { root: path.into_iter().next().context("cargo tree printed no output")?, needs })
     }
 }
 
 impl Crate {
-    /// `serde v1.0.228|MIT OR Apache-2.0|https://…`; `(…)` after the version is where one of ours
-    /// lies, `(*)` at the end that what it needs was listed above.
+    /// Parses `serde v1.0.228|MIT OR Apache-2.0|https://…`. `(…)` after the version is the folder
+    /// of a crate of ours. `(*)` at the end means that its dependencies were listed before.
     fn read(line: &str) -> Option<Self> {
         let mut parts = line.trim_end_matches(" (*)").splitn(3, '|');
         let (package, license) = (parts.next()?, parts.next()?);
@@ -123,26 +124,26 @@ impl Crate {
         Some(Self {
             name: words.next()?.to_owned(),
             version: words.next()?.strip_prefix('v')?.to_owned(),
-            // The way of old manifests to say OR.
+            // Old manifests separate licenses with a slash instead of OR.
             license: license.replace('/', " OR ").split_whitespace().collect::<Vec<_>>().join(" "),
             repository: parts.next()?.to_owned(),
             ours: words.next().is_some(),
         })
     }
 
-    /// Whether the portal's pages are in it.
+    /// Whether the portal's pages are embedded.
     pub fn embeds_pages(&self) -> bool {
         self.ours && self.name == "paved-portal"
     }
 
-    /// What a bill calls it: a package URL, where a registry has it.
+    /// The reference in an SBOM: a package URL for crates in a registry.
     pub fn reference(&self) -> String {
         let scheme = if self.ours { "" } else { "pkg:cargo/" };
         format!("{scheme}{}@{}", self.name, self.version)
     }
 }
 
-/// Where the sources of crates lie, by name and version.
+/// The folders of the sources of crates, by name and version.
 fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -156,7 +157,7 @@ fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     }
     let metadata = cargo(root, "metadata", &["--format-version", "1"], "--filter-platform")?;
     let metadata: Metadata =
-        serde_json::from_str(&metadata).context("reading what cargo metadata printed")?;
+        serde_json::from_str(&metadata).context("reading the output of cargo metadata")?;
     let folder = |package: Package| {
         let folder = package.manifest_path.parent()?.to_owned();
         Some(((package.name, package.version), folder))
@@ -164,8 +165,8 @@ fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     Ok(metadata.packages.into_iter().filter_map(folder).collect())
 }
 
-/// What a command of cargo's prints of the workspace below a root, for both architectures, which a
-/// flag of its own names.
+/// The output of a cargo command for the workspace below a root. `flag` names both architectures
+/// for this command.
 fn cargo(root: &Path, command: &str, arguments: &[&str], flag: &str) -> Result<String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args([command, "--locked"]).args(arguments).current_dir(root);
@@ -192,7 +193,7 @@ mod tests {
         2 core v2.0.0||\n";
 
     #[test]
-    fn an_image_needs_all_that_is_in_it() {
+    fn image_depends_on_all_its_content() {
         let data = "0 core v2.0.0||\n1 other v3.0.0|MIT|https://example.org/other\n";
         let graphs = vec![Graph::read(TREE).unwrap(), Graph::read(data).unwrap()];
         let graph = Graph::all("image", graphs).unwrap();

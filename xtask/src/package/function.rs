@@ -15,7 +15,7 @@ use super::{
 };
 use crate::tools;
 
-/// The crate that its program comes from.
+/// The crate of the program.
 const CRATE: &str = "function-paved-road";
 
 const DESCRIPTION: &str = "Crossplane composition function for self-service environments";
@@ -23,7 +23,7 @@ const DESCRIPTION: &str = "Crossplane composition function for self-service envi
 /// gRPC, and metrics.
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
-/// What lies beside the package's own files in `package/`, for people.
+/// Files in `package/` that are for users, and not part of the package.
 pub const NOT_PACKAGED: [&str; 6] = [
     "activation/*",
     "observability/*",
@@ -33,14 +33,14 @@ pub const NOT_PACKAGED: [&str; 6] = [
     "runtime-config.yaml",
 ];
 
-/// Builds the package for one architecture; gives its file.
+/// Builds the package for one architecture, and returns its file.
 pub fn package(args: &Args, architecture: Architecture, output: &Path) -> Result<PathBuf> {
     let binary = args.program(CRATE, "function", architecture)?;
     let binary = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     pack(&binary, args, architecture, output)
 }
 
-/// Packs a program as the Function's package for one architecture; gives its file.
+/// Packs a program as the Function's package for one architecture, and returns its file.
 pub fn pack(
     binary: &[u8],
     args: &Args,
@@ -66,8 +66,8 @@ pub fn pack(
     Ok(file)
 }
 
-/// It writes no file and opens no connection: a root that is read-only will do, and there are no
-/// certificates of authorities in it.
+/// The Function writes no file and opens no connection. So its root can be read-only, and it needs
+/// no certificates of authorities.
 fn runtime(
     binary: &[u8],
     licenses: &str,

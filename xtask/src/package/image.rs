@@ -1,4 +1,4 @@
-//! Images: a static binary and what it reads, in one layer.
+//! Images: a static binary and its files, in one layer.
 
 use std::io::Write;
 
@@ -9,34 +9,34 @@ use sha2::{Digest, Sha256};
 
 use super::Architecture;
 
-/// Whom programs run as, where nobody says otherwise.
+/// The default user and group of programs.
 const USER: &str = "65532:65532";
 
-/// No file has a time of its own, or no two images of the same binary would be the same.
+/// All files have the same time, so that equal binaries give equal images.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
-/// What is in an image, and what it starts.
+/// The contents of an image, and its program.
 #[derive(Clone, Copy)]
 pub struct Contents<'a> {
-    /// Its name.
+    /// The name.
     pub title: &'a str,
-    /// A sentence about it.
+    /// A description in one sentence.
     pub description: &'a str,
-    /// Paths without the first slash, modes and contents.
+    /// Paths without the leading slash, modes and contents.
     pub files: &'a [(&'a str, u32, &'a [u8])],
     /// The program, and its first arguments.
     pub entry_point: &'a [&'a str],
-    /// Ports that it listens on, such as `8080/tcp`.
+    /// Ports that the program listens on, for example `8080/tcp`.
     pub ports: &'a [&'a str],
 }
 
-/// An image for one architecture. There is no shell in it.
+/// An image for one architecture, without a shell.
 pub struct Image {
     /// The architecture.
     pub architecture: Architecture,
-    /// Its configuration, as JSON.
+    /// The configuration, as JSON.
     pub config: Vec<u8>,
-    /// Its layer: a tar file, compressed.
+    /// The layer: a compressed tar file.
     pub layer: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ impl Image {
         })
     }
 
-    /// As `docker save` writes it.
+    /// The image in the format of `docker save`.
     pub fn saved(&self) -> Result<Vec<u8>> {
         let config = format!("{}.json", sha256(&self.config));
         let layer = format!("{}.tar.gz", sha256(&self.layer));
@@ -100,7 +100,7 @@ fn config(
     })
 }
 
-/// A tar file of root's, without times.
+/// A tar file whose files belong to root and have no times.
 pub fn tar(files: &[(&str, u32, &[u8])]) -> Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     for (path, mode, content) in files {
@@ -112,16 +112,16 @@ pub fn tar(files: &[(&str, u32, &[u8])]) -> Result<Vec<u8>> {
     Ok(tar.into_inner()?)
 }
 
-/// How hard to compress.
+/// The compression effort.
 #[derive(Clone, Copy, Debug)]
 pub enum Effort {
-    /// For what is downloaded.
+    /// For downloads.
     Best,
-    /// For what stays on this machine.
+    /// For files that stay on this machine.
     Quick,
 }
 
-/// Compressed, without a name and a time.
+/// Compresses without a file name and a time.
 pub fn gzip(content: &[u8], effort: Effort) -> Result<Vec<u8>> {
     let level = match effort {
         Effort::Best => Compression::best(),

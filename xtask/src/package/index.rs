@@ -1,5 +1,5 @@
-//! Images for several architectures under one name: an index in an OCI image layout, in one file
-//! that registries' tools push.
+//! An image for several architectures under one name: an index in an OCI image layout. It is one
+//! file, which tools of registries push.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// The layout, as a tar file. It holds one index, whose tag is `version`.
+/// The layout, as a tar file. It has one index with the tag `version`.
 pub fn layout(images: &[Image], version: &str) -> Result<Vec<u8>> {
     let mut blobs = Blobs::default();
     let manifests = images.iter().map(|image| blobs.image(image)).collect::<Result<Vec<_>>>()?;
@@ -32,12 +32,12 @@ fn list(manifests: &[Value]) -> Value {
     json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests})
 }
 
-/// Everything by its digest: path and content.
+/// The blobs: path, which contains the digest, and content.
 #[derive(Default)]
 struct Blobs(BTreeMap<String, Vec<u8>>);
 
 impl Blobs {
-    /// Keeps a blob; gives its descriptor.
+    /// Adds a blob, and returns its descriptor.
     fn add(&mut self, media_type: &str, content: Vec<u8>) -> Value {
         let (digest, size) = (image::sha256(&content), content.len());
         self.0.insert(format!("blobs/sha256/{digest}"), content);
@@ -95,7 +95,7 @@ mod tests {
         tar::Archive::new(tar).entries().unwrap().map(read).collect()
     }
 
-    /// What a descriptor stands for; its digest and size are right.
+    /// The blob of a descriptor. Fails if its digest or size is wrong.
     fn at<'a>(files: &'a BTreeMap<String, Vec<u8>>, descriptor: &Value) -> &'a [u8] {
         let digest = descriptor["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
         let blob = &files[&format!("blobs/sha256/{digest}")];

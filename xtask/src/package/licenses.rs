@@ -1,4 +1,5 @@
-//! The licences of what others have in a program: their texts go wherever a copy of it goes.
+//! The licenses of third-party packages in a program. Their texts are in each archive and image
+//! with the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,30 +13,29 @@ use super::component::Component;
 use super::crates::Graph;
 use super::npm;
 
-/// The file's name.
+/// The name of the file.
 pub const FILE: &str = "THIRD-PARTY.txt";
 
-/// Where it is in an image.
+/// The path in an image.
 pub const IN_IMAGE: &str = "licenses/THIRD-PARTY.txt";
 
-/// What the names of files with licences and notices begin with, in small letters.
+/// The first letters of the names of license and notice files, in lower case.
 const NAMES: [&str; 6] = ["copying", "copyright", "licence", "license", "notice", "unlicense"];
 
-/// Where all files are licences, as REUSE has it.
+/// A folder in which all files are licenses, by the REUSE specification.
 const FOLDER: &str = "LICENSES";
 
 const ABOUT: &str = "\
-The packages from crates.io and npm that are in this program, each with its licence and its source.
-The texts that came with them are below, each once, after the packages that it came with.";
+The packages from crates.io and npm in this program, each with its license and its source.
+Their license texts are below. Each text is there once, after the packages that include it.";
 
-const WITHOUT: &str = "These came without a text:";
+const WITHOUT: &str = "Packages without a license text:";
 
 const RULE: &str =
     "--------------------------------------------------------------------------------";
 
-/// The file about what is in a program. npm's packages are there once the pages were built, which
-/// goes before the program; a debug program has none of them in it, as it reads the pages when it
-/// is asked for them.
+/// The file for a program. npm's packages exist because the build of the program has installed
+/// them. A debug program has none of them, because it reads the pages at runtime.
 pub fn text(args: &Args, graph: &Graph) -> Result<String> {
     let root = args.place.root();
     let mut components = graph.components(root)?;
@@ -72,8 +72,8 @@ fn lines(all: BTreeSet<String>) -> String {
     all.into_iter().collect::<Vec<_>>().join("\n")
 }
 
-/// The texts in a package: further down too, where parts of it are somebody else's. What npm
-/// installs there is another package.
+/// The license texts in a package. Subfolders may have third-party code with its own license.
+/// `node_modules` has other packages.
 fn texts(package: &Path) -> Result<BTreeSet<String>> {
     let mut texts = BTreeSet::new();
     let mut left = vec![package.to_owned()];
@@ -102,8 +102,8 @@ fn is_license(file: &Path) -> bool {
     NAMES.iter().any(|start| name.starts_with(start)) || among_licenses()
 }
 
-/// Without what tells no two texts apart: other line ends, blanks at the end of lines, and empty
-/// lines around all of it.
+/// Normalizes line endings, trailing blanks and surrounding empty lines, so that equal texts are
+/// recognized.
 fn normal(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<_> = text.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
@@ -184,7 +184,7 @@ mod tests {
         let (root, home) = (workspace::root(), tempfile::tempdir().unwrap());
         let graph = Graph::for_package(root, "paved").unwrap();
         let mut components = graph.components(root).unwrap();
-        // What npm installs is not there wherever tests run.
+        // Tests may run without npm's packages.
         fs::create_dir(home.path().join("web")).unwrap();
         let lock = "web/package-lock.json";
         fs::copy(root.join(lock), home.path().join(lock)).unwrap();
@@ -197,7 +197,7 @@ mod tests {
 
         let bill = fs::read_to_string(sbom::write(root, &graph, home.path()).unwrap()).unwrap();
         let bill: Value = serde_json::from_str(&bill).unwrap();
-        // Those of the workspace have no package URL.
+        // Crates of the workspace have no package URL.
         let others =
             bill["components"].as_array().unwrap().iter().filter(|one| one.get("purl").is_some());
         let others: Vec<_> = others.collect();

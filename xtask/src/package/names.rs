@@ -1,4 +1,4 @@
-//! What packages are called, and what Crossplane calls what it installs from them.
+//! The names of packages, and of the objects that Crossplane installs from them.
 
 use std::{fmt, str::FromStr};
 
@@ -23,8 +23,8 @@ impl Registry {
         format!("{self}/{}", manifests::FUNCTION)
     }
 
-    /// The name of the Function that Crossplane installs when a Configuration depends on it:
-    /// Compositions have to refer to it by this.
+    /// The name of the Function that Crossplane installs as a dependency of a Configuration.
+    /// Compositions must refer to the Function by this name.
     pub fn installed_function(&self) -> String {
         let function = self.function();
         dns_label(function.split_once('/').map_or("", |(_, repository)| repository))
@@ -40,7 +40,7 @@ impl Registry {
         format!("{self}/charts")
     }
 
-    /// The package of an API in a flavour.
+    /// The package of an API, as claims API or namespaced API.
     pub fn configuration(&self, api: &dyn AnyApi, flavour: Flavour) -> String {
         format!("{self}/{}", configuration(api, flavour))
     }
@@ -61,8 +61,8 @@ impl fmt::Display for Registry {
 impl FromStr for Registry {
     type Err = String;
 
-    /// Crossplane 2 takes no reference without a registry, and none to a registry whose name has
-    /// neither dot nor port.
+    /// Crossplane 2 requires a registry in a reference. The registry's name must have a dot or a
+    /// port.
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted =
             || format!("{text:?}: expected a registry and a path, such as {}", Self::DEFAULT);
@@ -85,7 +85,7 @@ pub fn configuration(api: &dyn AnyApi, flavour: Flavour) -> String {
     format!("configuration-{}-{flavour}", api.info().name)
 }
 
-/// Checks a version: Crossplane takes semantic ones only, and compares them.
+/// Checks a version. Crossplane accepts and compares only semantic versions.
 pub(crate) fn release(text: &str) -> Result<String, String> {
     let wanted = || format!("{text:?}: expected a semantic version with a v, such as v1.2.3");
     let number = text.strip_prefix('v').ok_or_else(wanted)?;
@@ -102,8 +102,8 @@ pub(crate) fn release(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// Crossplane's name for a package that it installs as a dependency, made of the repository's path:
-/// what Crossplane 2.3 does in `xpkg.ToDNSLabel`, and 1.20 likewise.
+/// Crossplane's name for a package that it installs as a dependency, derived from the repository's
+/// path. It is the same as `xpkg.ToDNSLabel` in Crossplane 2.3. 1.20 does this too.
 fn dns_label(repository: &str) -> String {
     const MOST: usize = 63;
     let last = repository.len().saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What the portal's pages are made of: npm's packages, of which package-lock.json tells.
+//! The packages of npm in the portal's pages, from package-lock.json.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,23 +12,23 @@ use serde_json::{Value, json};
 
 use super::component::Component;
 
-/// The packages in the pages, as a bill has them.
+/// The packages in the pages, in the form of an SBOM.
 #[derive(Default)]
 pub struct Pages {
     /// Each package.
     pub components: Vec<Value>,
-    /// Who needs whom.
+    /// The dependencies of each package.
     pub dependencies: Vec<Value>,
-    /// What the pages themselves need.
+    /// The direct dependencies of the pages.
     pub needed: Vec<String>,
 }
 
-/// Those that web/package-lock.json locks, but for what builds and tests the pages.
+/// The packages in web/package-lock.json, without those that only build or test the pages.
 pub fn pages(root: &Path) -> Result<Pages> {
     locked(root, Lock::pages)
 }
 
-/// The same packages, with the folders that npm installs them into.
+/// The same packages, with their folders after npm's installation.
 pub fn components(root: &Path) -> Result<Vec<Component>> {
     locked(root, |lock| Ok(lock.components(&root.join("web"))))
 }
@@ -41,7 +41,8 @@ fn locked<T>(root: &Path, what: impl FnOnce(&Lock) -> Result<T>) -> Result<T> {
 
 #[derive(Deserialize)]
 struct Lock {
-    /// By where they are installed: `node_modules/react`. The pages are there too, and are nowhere.
+    /// Packages by their folder, for example `node_modules/react`. The pages themselves have an
+    /// empty folder.
     packages: BTreeMap<String, Package>,
 }
 
@@ -55,8 +56,7 @@ struct Package {
     license: Option<String>,
     #[serde(default)]
     dev: bool,
-    /// Wanted by what is for development only, or by somebody who can do without: nobody installs
-    /// it for that.
+    /// Required only by development tools or as an optional dependency, so it is not in the pages.
     #[serde(default)]
     dev_optional: bool,
     #[serde(default)]
@@ -95,13 +95,13 @@ impl Lock {
         self.included().map(component).collect()
     }
 
-    /// The packages that are in the pages.
+    /// The packages in the pages.
     fn included(&self) -> impl Iterator<Item = (&String, &Package)> {
         self.packages.iter().filter(|(place, package)| !place.is_empty() && package.is_in())
     }
 
-    /// What a package needs, each the nearest one of its name: beside those that the package has
-    /// for itself, or further out.
+    /// The references of a package's dependencies. Like Node.js, this searches the package's own
+    /// `node_modules` first, and then the outer ones.
     fn needed(&self, place: &str, package: &Package) -> Vec<String> {
         let found = package.dependencies.keys().filter_map(|name| {
             let mut around = Some(place);
@@ -121,7 +121,7 @@ impl Lock {
 }
 
 impl Package {
-    /// Whether it is in the pages.
+    /// Whether the package is in the pages.
     fn is_in(&self) -> bool {
         !(self.dev || self.dev_optional || self.optional)
     }
@@ -147,7 +147,7 @@ impl Package {
         Ok(component)
     }
 
-    /// As bills write digests: npm writes `sha512-` and Base64.
+    /// The digest in hexadecimal digits, as in SBOMs. npm writes `sha512-` and Base64.
     fn digest(&self) -> Result<String> {
         let mut digests = self.integrity.iter().flat_map(|all| all.split(' '));
         let digest = digests.find_map(|one| one.strip_prefix("sha512-"));
@@ -159,7 +159,7 @@ impl Package {
     }
 }
 
-/// A package's name, by where it is installed.
+/// The name of a package, from its folder.
 fn name(place: &str) -> &str {
     place.rsplit_once("node_modules/").map_or(place, |(_, name)| name)
 }

@@ -1,4 +1,4 @@
-//! The portal: an image of `paved` for all architectures, and the bill of what is in it.
+//! The portal: an image of `paved` for all architectures, and its SBOM.
 
 use std::{
     fs,
@@ -15,18 +15,18 @@ use super::{
     index, licenses, sbom,
 };
 
-/// The image's name, and its chart's.
+/// The name of the image and of its chart.
 pub const NAME: &str = "paved-portal";
 
 const DESCRIPTION: &str = "The web portal of Paved Road: self-service environments without YAML";
 
-/// Where programs on Linux look for the authorities that they trust.
+/// The file with trusted authorities, where programs on Linux expect it.
 const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";
 
-/// The crate that those come from, of which the bill tells.
+/// The crate with these certificates. The SBOM lists it.
 const AUTHORITIES_FROM: &str = "webpki-root-certs";
 
-/// Builds the image, and its bill; gives their files.
+/// Builds the image and its SBOM, and returns their files.
 pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
     let binaries = args.architectures().into_iter().map(|architecture| {
         let binary = args.program("paved", "paved", architecture)?;
@@ -34,7 +34,7 @@ pub fn image(args: &Args, output: &Path) -> Result<[PathBuf; 2]> {
         Ok((architecture, binary))
     });
     let binaries = binaries.collect::<Result<Vec<_>>>()?;
-    // Only now: what is in the pages was installed when those were built, before the binaries.
+    // After the binaries, because their build installs the packages of the pages.
     let graph = graph(args)?;
     let licenses = licenses::text(args, &graph)?;
     let images = binaries.iter().map(|(architecture, binary)| {
@@ -51,8 +51,8 @@ fn graph(args: &Args) -> Result<Graph> {
     Graph::for_image(args.place.root(), NAME, &["paved", AUTHORITIES_FROM])
 }
 
-/// It writes no file. It asks an OpenID provider who people are, whose certificate is a public
-/// authority's as a rule.
+/// The portal writes no file. It connects to an OpenID provider, usually with a certificate of a
+/// public authority.
 fn image_for_architecture(
     binary: &[u8],
     licenses: &str,

@@ -1,8 +1,8 @@
-//! Roles in the cluster, least rights each: for people, for Crossplane, and for the providers that
+//! Roles in the cluster with minimal rights: for users, for Crossplane, and for the providers that
 //! act in the cluster.
 //!
-//! They follow from what is composed, so that a new kind cannot be forgotten. So do the portal's
-//! rights, which its chart gives it.
+//! The rights are derived from the composed resources, so no kind can be forgotten. This includes
+//! the portal's rights, which are in its chart.
 
 mod controller;
 mod home;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::{composed, workspace, yaml};
 use rule::Plurals;
 
-/// What the templates of the portal's chart make its role of.
+/// The rights from which the portal's chart creates its role.
 const PORTAL: &str = "deploy/chart/files/rights.yaml";
 
 /// The same for the controller.
@@ -29,8 +29,8 @@ const CONTROLLER: &str = "deploy/chart/files/controller-rights.yaml";
 /// The manifest of a controller without the chart.
 const MANIFEST: &str = "package/controller.yaml";
 
-/// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the
-/// rights that the portal's chart takes in.
+/// The generated files by path from the repository's root: the manifests in `package/rbac/`, and
+/// the rights for the portal's chart.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     let composed = composed::all()?;
     Ok(BTreeMap::from([
@@ -48,25 +48,24 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
     ]))
 }
 
-/// Where a provider's rights are: of provider-kubernetes by flavour, and of provider-helm for
-/// virtual environments.
+/// The file with a provider's rights. provider-kubernetes has two, by API.
+/// provider-helm has a file for virtual environments.
 fn provider(name: &str) -> String {
     format!("package/rbac/providers/{name}.yaml")
 }
 
-/// The rules of the portal's own role where the APIs have these groups.
+/// The rules of the portal's own role for APIs in these groups.
 pub fn portal(groups: &[(Flavour, String)]) -> Result<Vec<Value>> {
     Ok(portal::all(groups, composed::all()?)?.rules())
 }
 
-/// The roles for people where a flavour's APIs are installed in a company's own group, for what the
-/// sources below a root compose.
+/// The roles for users of a company's own group, by the sources below a root.
 pub fn people(root: &Path, flavour: Flavour, group: &str) -> Result<Vec<Value>> {
     people::roles_of(flavour, group, composed::for_root(root)?, &plurals(root)?)
 }
 
-/// What the kinds that we compose are called in paths: the CRDs say it of theirs, Kubernetes' own
-/// follow the rule.
+/// The plural names of the kinds that we compose. They come from the CRDs, or from the rule for
+/// Kubernetes' own kinds.
 pub fn plurals(root: &Path) -> Result<Plurals> {
     let mut plurals = Plurals::default();
     let folder = root.join("tests/schemas");
@@ -86,10 +85,10 @@ mod tests {
 
     use super::*;
 
-    /// A group of a company's own.
+    /// A company's own API group.
     const OWN: &str = "platform.example.org";
 
-    /// Everything that is shipped, and roles for a group of one's own.
+    /// All shipped roles, and roles for another group.
     fn all() -> BTreeMap<String, Vec<Value>> {
         let own = people(workspace::root(), Flavour::Namespaced, OWN).unwrap();
         files().unwrap().into_iter().chain([(OWN.to_owned(), own)]).collect()
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn people_do_not_read_secrets_but_by_name() {
+    fn users_read_secrets_only_by_name() {
         let files = all();
         for (role, rule) in rules(&files).filter(|(_, rule)| has(rule, "resources", "secrets")) {
             match role {
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_ones_own_has_roles_of_its_own() {
+    fn custom_group_has_separate_roles() {
         let names = |roles: &[Value]| -> Vec<_> {
             roles.iter().map(|role| role["metadata"]["name"].as_str().unwrap().to_owned()).collect()
         };

@@ -1,5 +1,4 @@
-//! The shipped DeploymentRuntimeConfigs are ones that Kubernetes understands to the last field, and
-//! fit the roles.
+//! Kubernetes knows all fields of the shipped DeploymentRuntimeConfigs, and they match the roles.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,12 +23,13 @@ fn kubernetes_knows_every_field_of_a_deployment() {
         }
         let known: DeploymentSpec = serde_json::from_value(spec.clone()).unwrap();
         assert_eq!(&serde_json::to_value(&known).unwrap(), spec, "{}", config["metadata"]["name"]);
-        // Crossplane merges its own part into the container of this name.
+        // Crossplane merges its own fields into the container of this name.
         assert_eq!(spec["template"]["spec"]["containers"][0]["name"], "package-runtime");
     }
 }
 
-/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, restricted, and a root that nobody writes to.
+/// Restricted by <https://kubernetes.io/docs/concepts/security/pod-security-standards/>, with a
+/// read-only root.
 #[test]
 fn the_function_runs_restricted_and_probed_in_two_replicas() {
     let configs = configs();
@@ -50,7 +50,7 @@ fn the_function_runs_restricted_and_probed_in_two_replicas() {
         json!({"allowPrivilegeEscalation": false, "privileged": false, "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]}})
     );
-    assert_eq!(container["volumeMounts"], Value::Null, "somewhere else to write to");
+    assert_eq!(container["volumeMounts"], Value::Null, "no writable volume");
     for resource in ["/requests/cpu", "/requests/memory", "/limits/memory"] {
         assert!(
             container["resources"].pointer(resource).is_some_and(Value::is_string),

@@ -1,7 +1,7 @@
-//! What a binary is made of, as CycloneDX has it.
+//! The components of a binary, as a CycloneDX SBOM.
 //!
-//! Cargo.lock has the digests of its crates. `paved-portal` embeds its pages, and so npm's packages
-//! too. No serial number and no time: the same sources have the same bill.
+//! Cargo.lock has the digests of crates. `paved-portal` embeds its pages, so npm's packages are
+//! included. The SBOM has no serial number and no time, so the same sources give the same SBOM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,8 +17,7 @@ use super::npm::{self, Pages};
 /// Version of the CycloneDX schema.
 const SPEC: &str = "1.6";
 
-/// Writes the bill of what a graph's root stands for, as the sources below a root lock it; gives
-/// its file.
+/// Writes the SBOM of a graph, by the lock files below a root, and returns its file.
 pub fn write(root: &Path, graph: &Graph, output: &Path) -> Result<PathBuf> {
     let file = output.join(format!("{}.cdx.json", graph.root.name));
     let pages = if graph.embeds_pages() { npm::pages(root)? } else { Pages::default() };

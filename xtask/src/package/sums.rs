@@ -1,4 +1,4 @@
-//! `SHA256SUMS`: the digests of what was built into a folder, as `sha256sum --check` reads them.
+//! `SHA256SUMS`: the digests of the built files in a folder, in the format of `sha256sum --check`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +10,11 @@ use anyhow::{Context, Result};
 
 use super::image;
 
-/// The file's name.
+/// The name of the file.
 pub const FILE: &str = "SHA256SUMS";
 
-/// Removes what an earlier run has listed, and the list: packages of another flavour, or for
-/// another registry, would be taken for those of the next. What is not listed is somebody else's,
-/// and stays.
+/// Removes the files of an earlier run and their list. Packages of another API or registry
+/// would otherwise be mistaken for new ones. Files that are not in the list stay.
 pub fn forget(folder: &Path) -> Result<()> {
     let list = folder.join(FILE);
     if !list.is_file() {
@@ -23,7 +22,7 @@ pub fn forget(folder: &Path) -> Result<()> {
     }
     let text = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
     let names = text.lines().filter_map(|line| line.split_once("  ")).map(|(_, name)| name);
-    // A name, and no path that leads elsewhere.
+    // Only names, so that no file outside of the folder is removed.
     for name in names.filter(|name| !name.contains('/')) {
         remove(&folder.join(name))?;
     }
@@ -37,7 +36,7 @@ fn remove(file: &Path) -> Result<()> {
     }
 }
 
-/// Writes the file about those that were built; gives what is in it.
+/// Writes the list of the built files, and returns its text.
 pub fn write(folder: &Path, built: &[PathBuf]) -> Result<String> {
     let mut text = String::new();
     for (name, digest) in digests(built)? {
@@ -48,7 +47,7 @@ pub fn write(folder: &Path, built: &[PathBuf]) -> Result<String> {
     Ok(text)
 }
 
-/// The files of two builds that are not in the other byte by byte.
+/// The names of files that differ between two builds, or that only one of them has.
 pub fn differing(first: &[PathBuf], second: &[PathBuf]) -> Result<Vec<String>> {
     let (first, second) = (digests(first)?, digests(second)?);
     let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_or_is_there_once_is_named() {
+    fn changed_or_missing_file_is_named() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let first = built(folders[0].path(), &[("same", "x"), ("changed", "y"), ("gone", "x")]);
         let second = built(folders[1].path(), &[("same", "x"), ("changed", "z"), ("new", "x")]);

@@ -1,26 +1,26 @@
-//! Packages as Crossplane's own command line builds them.
+//! Packages, built by Crossplane's own command line.
 
 use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result, ensure};
 
-/// What a package is built from, and with.
+/// The input of a package, and the program that builds it.
 pub struct Build<'a> {
     /// Crossplane's command line.
     pub crossplane: &'a Path,
     /// The folder with `crossplane.yaml` and the objects beside it.
     pub root: &'a Path,
-    /// Files in there that are not part of the package: paths, `*` allowed.
+    /// Files in that folder that are not part of the package: paths, `*` allowed.
     pub ignore: &'a [&'a str],
-    /// A folder of examples; it need not be there.
+    /// A folder of examples, which may be missing.
     pub examples: &'a Path,
     /// A runtime image in docker-save form.
     pub image: Option<&'a Path>,
 }
 
 impl Build<'_> {
-    /// Builds the package. The command line adds neither times nor names of its own: the same input
-    /// gives the same file.
+    /// Builds the package. The command line adds no times and no names, so the same input gives the
+    /// same file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let mut command = Command::new(self.crossplane);
         command.args(["xpkg", "build"]).arg("--package-root").arg(self.root);

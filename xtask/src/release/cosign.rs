@@ -1,8 +1,8 @@
 //! Signatures and attestations by cosign.
 //!
-//! In the registry they have the format before cosign 3: Crossplane's ImageConfigs verify no other
-//! one (`pkg/xpkg/signature` of crossplane-runtime 2.4), and cosign 3 verifies both. Files get the
-//! bundles of cosign 3.
+//! In the registry they have the format before cosign 3. Crossplane's ImageConfigs verify only this
+//! format (`pkg/xpkg/signature` of crossplane-runtime 2.4), and cosign 3 verifies both. Files get
+//! the bundles of cosign 3.
 
 use std::{
     env,

@@ -22,7 +22,7 @@ use crate::{
     tools,
 };
 
-/// The complaints of cosign and sha256sum.
+/// Parts of the error messages of cosign and sha256sum.
 const FOREIGN_SIGNATURE: &str = "no matching ";
 const FOREIGN_BUNDLE: &str = "failed to verify signature";
 const OTHER_DIGEST: &str = "did NOT match";

@@ -1,4 +1,4 @@
-//! The verification that users are told to run.
+//! The documented verification for users.
 
 use std::{
     env,
@@ -63,7 +63,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Fails unless each block with a text fails for a reason, which its complaint contains.
+    /// Fails unless each block with a text fails, and its error contains the reason.
     pub fn rejects(&self, text: &str, reason: &str) -> Result<()> {
         let mut blocks = self.blocks.iter().filter(|block| block.contains(text)).peekable();
         ensure!(blocks.peek().is_some(), "no command in {} has {text}", guide::VERIFICATION);
@@ -75,7 +75,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs a block. Returns its complaint if it fails.
+    /// Runs a block. Returns its error output if it fails.
     fn run(&self, block: &str) -> Result<Option<String>> {
         let script = format!("{}{block}", self.variables);
         let mut bash = Command::new("bash");

@@ -1,4 +1,4 @@
-//! Two renderings, field by field.
+//! Compares two renderings field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,14 @@ use crossplane::names::SLOT;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A field: the document it stands in (a composed resource by its slot), and the path in there.
+/// A field: the title of its document, which is the slot for a composed resource, and the path in
+/// it.
 type Leaf = (String, String);
 
 /// One side of a comparison: its name, and its documents.
 pub type Side<'a> = (&'a str, &'a [Value]);
 
-/// The values of Secrets that two runs of one program fill differently: passwords and the like.
+/// The values of Secrets that differ between two runs of one program, for example passwords.
 pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     let (once, again) = (leaves(once), leaves(again));
     let of_secret = |(_, path): &Leaf| path.starts_with("data.") || path.starts_with("stringData.");
@@ -20,25 +21,25 @@ pub fn generated(once: &[Value], again: &[Value]) -> BTreeSet<Leaf> {
     differing.map(|(leaf, _)| leaf).filter(of_secret).collect()
 }
 
-/// What differs between two renderings: a line per field, one for a document that only one of them
-/// has. Generated fields need only exist; nor does it matter when something happened.
+/// The differences between two renderings: a line for each field, or for a document that only one
+/// of them has. Generated fields only have to exist. Times may differ.
 pub fn differences(one: Side<'_>, other: Side<'_>, generated: &BTreeSet<Leaf>) -> Vec<String> {
     let (left, right) = (leaves(one.1), leaves(other.1));
     let (left_titles, right_titles) = (titles(&left), titles(&right));
     let only = |title: &&String| {
         let name = if left_titles.contains(*title) { one.0 } else { other.0 };
-        format!("{title}: only {name} has it")
+        format!("{title}: only in {name}")
     };
     let in_both = |leaf: &&Leaf| left_titles.contains(&leaf.0) && right_titles.contains(&leaf.0);
     let differs = |leaf: &&Leaf| match (left.get(*leaf), right.get(*leaf)) {
         (Some(this), Some(that)) => !(same(this, that) || generated.contains(*leaf)),
         _ => true,
     };
-    let said =
-        |value: Option<&&Value>| value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let shown =
+        |value: Option<&&Value>| value.map_or_else(|| "missing".to_owned(), ToString::to_string);
     let line = |leaf: &Leaf| {
-        let (this, that) = (said(left.get(leaf)), said(right.get(leaf)));
-        format!("{} {}: {} says {this}, {} says {that}", leaf.0, leaf.1, one.0, other.0)
+        let (this, that) = (shown(left.get(leaf)), shown(right.get(leaf)));
+        format!("{} {}: {this} in {}, {that} in {}", leaf.0, leaf.1, one.0, other.0)
     };
     let fields: BTreeSet<_> = left.keys().chain(right.keys()).filter(in_both).collect();
     let fields = fields.into_iter().filter(differs).map(line);
@@ -62,8 +63,8 @@ fn leaves(documents: &[Value]) -> BTreeMap<Leaf, &Value> {
     found
 }
 
-/// What a document is called: by its slot or its kind; a result by what it says, as core tells them
-/// in any order.
+/// The title of a document: its slot or its kind. A result's title is its message, because
+/// Crossplane returns results in any order.
 fn title(document: &Value) -> String {
     let slot = document["metadata"]["annotations"][SLOT].as_str();
     match (slot, document["kind"].as_str(), document["message"].as_str()) {
@@ -108,9 +109,9 @@ mod tests {
         assert_eq!(
             differences(("core", &core), ("paved", &ours), &BTreeSet::new()),
             [
-                "instance spec.ami: core says \"a\", paved says \"b\"",
-                "instance spec.keys[0]: core says \"k\", paved says nothing",
-                "instance spec.size: core says nothing, paved says 3",
+                "instance spec.ami: \"a\" in core, \"b\" in paved",
+                "instance spec.keys[0]: \"k\" in core, missing in paved",
+                "instance spec.size: missing in core, 3 in paved",
             ]
         );
     }
@@ -126,10 +127,7 @@ mod tests {
         let generated = generated(&run("one"), &run("two"));
         let fields =
             |other: &[Value]| differences(("core", &run("one")), ("paved", other), &generated);
-        assert_eq!(
-            fields(&run("three")),
-            ["connection spec: core says \"one\", paved says \"three\""]
-        );
+        assert_eq!(fields(&run("three")), ["connection spec: \"one\" in core, \"three\" in paved"]);
         let mut without = run("one");
         without[0]["data"] = json!({});
         assert!(fields(&without)[0].starts_with("connection data"), "{:?}", fields(&without));
@@ -150,11 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_resource_is_one_difference() {
+    fn missing_resource_is_a_single_difference() {
         let core = [resource(&json!({}))];
         assert_eq!(
             differences(("core", &core), ("paved", &[]), &BTreeSet::new()),
-            ["instance: only core has it"]
+            ["instance: only in core"]
         );
     }
 }

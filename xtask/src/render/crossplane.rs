@@ -1,4 +1,4 @@
-//! The real Crossplane: its command line, with core's engine behind it.
+//! The real Crossplane: its command line, which starts the engine of Crossplane itself.
 
 use std::{
     net::SocketAddr,
@@ -14,20 +14,20 @@ use tempfile::TempDir;
 use super::example::{Example, is_composed};
 use crate::{tools, workspace, yaml};
 
-/// Long enough for a slow machine; a function that died would otherwise be waited for a minute each
-/// time.
+/// Long enough for a slow machine. Without it, each call would wait a minute for a function that
+/// has ended.
 const TIMEOUT: &str = "--timeout=20s";
 
 /// The annotation of a Function with its address.
 const TARGET: &str = "render.crossplane.io/runtime-development-target";
 
-/// Where an XR says which Secret its connection details go to.
+/// The field of an XR with the Secret for its connection details.
 const CONNECTION: &str = "writeConnectionSecretToRef";
 
-/// Schemas to validate against: the providers' and ours.
+/// The schemas for the validation: the providers' and ours.
 const SCHEMAS: [&str; 3] = ["tests/schemas", "xrd", "namespaced/xrd"];
 
-/// The tools, and the function that they call.
+/// The tools, and the address of the function that they call.
 pub struct Crossplane {
     cli: PathBuf,
     old_cli: PathBuf,
@@ -36,7 +36,7 @@ pub struct Crossplane {
     scratch: TempDir,
 }
 
-/// What `crossplane resource validate -o json` prints.
+/// The output of `crossplane resource validate -o json`.
 #[derive(Deserialize)]
 struct Validation {
     resources: Vec<Validated>,
@@ -57,14 +57,14 @@ struct Invalid {
 }
 
 impl Crossplane {
-    /// Builds the tools where they are missing.
+    /// Builds the tools if they do not exist.
     pub fn new(function: SocketAddr) -> Result<Self> {
         let (cli, old_cli) = (tools::ensure(&tools::CLI)?, tools::ensure(&tools::OLD_CLI)?);
         let core = tools::ensure(&tools::CORE)?;
         Ok(Self { cli, old_cli, core, function, scratch: TempDir::new()? })
     }
 
-    /// Renders an example: the XR, what it is composed of, and the function's results.
+    /// Renders an example: the XR, its composed resources, and the function's results.
     pub fn render(&self, example: &Example) -> Result<Vec<Value>> {
         let mut command = Command::new(&self.cli);
         command.args(["composition", "render", TIMEOUT, "-x", "-r"]);
@@ -92,8 +92,8 @@ impl Crossplane {
         yaml::documents(&String::from_utf8(succeed(&mut command)?.stdout)?)
     }
 
-    /// Observed composed resources are one file; the Secrets with their connection details are
-    /// another, of what else the cluster holds, and so is the EnvironmentConfig.
+    /// Adds the observed state. Composed resources are in one file. Secrets with their connection
+    /// details are in another file, like the EnvironmentConfig.
     fn add_state(&self, command: &mut Command, example: &Example) -> Result<()> {
         let state =
             example.observed.as_ref().map_or_else(|| Ok(Vec::new()), |file| yaml::read(file))?;
@@ -111,10 +111,10 @@ impl Crossplane {
         Ok(())
     }
 
-    /// Holds rendered documents against XRDs and CRDs, unknown fields forbidden; a line per
-    /// violation.
+    /// Validates rendered documents by XRDs and CRDs, and rejects unknown fields. Returns a line
+    /// for each violation.
     ///
-    /// Kubernetes' own kinds have no CRD and are left out, as are results.
+    /// Built-in kinds of Kubernetes have no CRD and are left out, like results.
     pub fn validate(&self, rendered: &[Value]) -> Result<Vec<String>> {
         let has_crd = |document: &&Value| {
             let group = crossplane::api_version::group_of(document);
@@ -133,15 +133,15 @@ impl Crossplane {
         let validation: Validation = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)))?;
         let (all, valid) = (documents.len(), validation.resources.len());
-        ensure!(all == valid, "{all} documents were to be validated, {valid} were");
+        ensure!(all == valid, "validated {valid} of {all} documents");
         Ok(validation.resources.iter().flat_map(Validated::complaints).collect())
     }
 
-    /// The XR that Crossplane makes of a claim, with what the API server and core give it as
-    /// another XR has it: the name, the uid, the connection secret.
+    /// The XR that Crossplane creates from a claim. Its name, uid and connection Secret are those
+    /// of the example's XR, because the API server and Crossplane would set them.
     pub fn xr_of(&self, claim: &Path, like: &Path) -> Result<PathBuf> {
         let [like] = &yaml::read(like)?[..] else {
-            anyhow::bail!("{}: not one document", like.display())
+            anyhow::bail!("{}: expected one document", like.display())
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut command = Command::new(&self.cli);
@@ -157,7 +157,7 @@ impl Crossplane {
         Ok(file)
     }
 
-    /// A folder for files that are made on the way.
+    /// A folder for temporary files.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::{workspace, yaml};
 
-/// An example in one state of the world.
+/// An example in one state.
 #[derive(Clone)]
 pub struct Example {
-    /// Its folder below `examples/`, and the state: `gpu-workspace/namespaced ready`.
+    /// The folder below `examples/`, and the state: `gpu-workspace/namespaced ready`.
     pub name: String,
     /// The XR.
     pub xr: PathBuf,
-    /// The claim it belongs to, in the flavour that has claims.
+    /// The claim of the XR, in the claims API.
     pub claim: Option<PathBuf>,
     /// The Composition.
     pub composition: PathBuf,
@@ -25,20 +25,20 @@ pub struct Example {
     pub functions: PathBuf,
     /// The XRD of the XR.
     pub xrd: PathBuf,
-    /// What is observed: composed resources, and the Secrets with their connection details; nothing
-    /// yet when absent.
+    /// The observed state: composed resources, and Secrets with their connection details. `None`
+    /// before any resource exists.
     pub observed: Option<PathBuf>,
     /// The EnvironmentConfig that the Composition's `settingsFrom` names.
     pub environment: Option<PathBuf>,
 }
 
-/// Whether an observed resource is composed, as core's annotation tells.
+/// Whether a resource is composed, by Crossplane's annotation.
 pub fn is_composed(resource: &Value) -> bool {
     resource.pointer("/metadata/annotations/crossplane.io~1composition-resource-name").is_some()
 }
 
 impl Example {
-    /// Every example of both flavours, in every state.
+    /// Every example, in the claims API and in the namespaced API, in every state.
     pub fn all() -> Result<Vec<Self>> {
         let root = workspace::root();
         let mut all = Vec::new();
@@ -76,7 +76,7 @@ impl Example {
         Ok([nothing.clone()].into_iter().chain(observed).collect())
     }
 
-    /// The same, with the Composition's Settings moved into an EnvironmentConfig that the input
+    /// The same, with the Settings of the Composition in an EnvironmentConfig, which the input
     /// names.
     pub fn with_settings_elsewhere(&self, scratch: &Path) -> Result<Self> {
         const NAME: &str = "paved-road";

@@ -1,4 +1,4 @@
-//! Cutting a CRD's schema down to a shape.
+//! Reduces a CRD's schema to a shape.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use super::shape::Shape;
 
-/// Where a model and a CRD disagree, as paths.
+/// Differences between a model and a CRD, as paths.
 #[derive(Debug, Default, PartialEq)]
 pub struct Gaps {
-    /// Fields of the model that the CRD lacks. Flavours differ here: only one has namespaces in
-    /// references.
+    /// Fields of the model that the CRD lacks. References have namespaces only in one of the two
+    /// CRDs of a kind.
     pub missing: BTreeSet<String>,
-    /// Fields whose types differ, with both.
+    /// Fields with different types in the model and the CRD, with both types.
     pub wrong: Vec<String>,
 }
 
-/// A managed resource's schema: `spec.forProvider` and `status.atProvider` cut, the envelope whole.
-/// `initial` keeps `spec.initProvider` with the fields of `for_provider`.
+/// Reduces the schema of a managed resource: `spec.forProvider` and `status.atProvider`. The rest
+/// stays whole. `initial` keeps `spec.initProvider` with the fields of `for_provider`.
 pub fn managed(
     schema: &Value,
     for_provider: &Shape,
@@ -36,8 +36,8 @@ pub fn managed(
     schema
 }
 
-/// Notes which of the fields that we set in `spec` beside `forProvider` the CRD lacks; those it
-/// has, [`managed`] keeps whole.
+/// Records fields that we set in `spec` beside `forProvider` and that the CRD lacks. [`managed`]
+/// keeps existing ones whole.
 pub fn require(schema: &Value, beside: &[&str], gaps: &mut Gaps) {
     let properties = &schema["properties"]["spec"]["properties"];
     let lacking = beside.iter().filter(|name| properties.get(**name).is_none());
@@ -57,9 +57,9 @@ pub fn without_prose(schema: &Value) -> Value {
     }
 }
 
-/// Providers require fields by rules on the spec ("forProvider or initProvider has it"): what a
-/// rule names stays in both, or the rule would not compile. The rest of initProvider goes, unless
-/// we set it (`whole`).
+/// Providers require fields by rules on the spec, such as "in forProvider or in initProvider". A
+/// field in a rule stays in both, because the rule would not compile without it. The rest of
+/// initProvider is removed, unless we set it (`whole`).
 fn envelope(spec: &mut Value, for_provider: &Shape, whole: bool, gaps: &mut Gaps) {
     let paths: Vec<_> = rules(spec).flat_map(paths).collect();
     let named = |parent: &str| -> BTreeSet<String> {
@@ -102,7 +102,7 @@ fn cut(schema: &mut Value, shape: &Shape, path: &str, gaps: &mut Gaps) {
                 gaps.wrong(path, wanted, schema);
             }
         }
-        // What a provider writes into the entries of a list is asked for again with them: they stay
+        // We send a provider's values in list entries back with the entries. So the entries stay
         // whole.
         Shape::List(item) => match schema.get("items") {
             Some(items) => cut(&mut items.clone(), item, &format!("{path}[]"), gaps),
@@ -133,12 +133,12 @@ fn cut_fields(schema: &mut Value, fields: &BTreeMap<String, Shape>, path: &str, 
 
 impl Gaps {
     fn wrong(&mut self, path: &str, wanted: &str, schema: &Value) {
-        let given = schema["type"].as_str().unwrap_or("something without a type");
-        self.wrong.push(format!("{path}: the model says {wanted}, the CRD {given}"));
+        let given = schema["type"].as_str().unwrap_or("a field without a type");
+        self.wrong.push(format!("{path}: {wanted} in the model, {given} in the CRD"));
     }
 }
 
-/// Drops the rules that speak of fields which are no longer there.
+/// Removes rules about removed fields.
 fn drop_dangling_rules(schema: &mut Value) {
     const RULES: &str = "x-kubernetes-validations";
     if let Some(Value::Array(mut rules)) =
@@ -163,7 +163,7 @@ fn rules(schema: &Value) -> impl Iterator<Item = &str> {
     rules.iter().filter_map(|rule| rule["rule"].as_str())
 }
 
-/// The fields a CEL rule reads: `a.b` of `has(self.a.b)`; calls end a path.
+/// The fields that a CEL rule reads: `a.b` for `has(self.a.b)`. A call ends a path.
 fn paths(rule: &str) -> Vec<Vec<String>> {
     let after_self = rule.match_indices("elf.").map(|(at, found)| &rule[at + found.len()..]);
     let paths = after_self.map(|rest| {
@@ -178,7 +178,7 @@ fn paths(rule: &str) -> Vec<Vec<String>> {
     paths.filter(|path| !path.is_empty()).collect()
 }
 
-/// Whether the schema declares the field, or leaves open which fields there are.
+/// Whether the schema declares the field, or allows any field.
 fn has(schema: &Value, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else { return true };
     match schema.get("properties").and_then(Value::as_object) {
@@ -253,7 +253,7 @@ mod tests {
         let model = model(&[("size", "string"), ("colour", "string")]);
         managed(&schema(), &model, &Shape::Any, false, &mut gaps);
         assert_eq!(gaps.missing, BTreeSet::from(["spec.forProvider.colour".to_owned()]));
-        assert_eq!(gaps.wrong, ["spec.forProvider.size: the model says string, the CRD number"]);
+        assert_eq!(gaps.wrong, ["spec.forProvider.size: string in the model, number in the CRD"]);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_goes_but_fields_called_description_stay() {
+    fn prose_is_removed_and_fields_called_description_are_kept() {
         let schema = json!({ "description": "Words.", "properties": { "description": { "type": "string" } } });
         assert_eq!(
             without_prose(&schema),

@@ -1,4 +1,4 @@
-//! What a model holds, read from its JSON schema.
+//! The fields of a model, from its JSON schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 /// The fields of a model, recursively.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Anything: a free-form value.
+    /// Any value.
     Any,
     /// A scalar, with its JSON type.
     Scalar(String),
     /// A struct.
     Fields(BTreeMap<String, Shape>),
-    /// A list of equal things.
+    /// A list of values with one shape.
     List(Box<Shape>),
-    /// A map from strings to equal things.
+    /// A map from strings to values with one shape.
     Map(Box<Shape>),
 }
 
 impl Shape {
-    /// The shape of what a JSON schema (2020-12, as schemars writes it, without `$ref`) describes.
+    /// The shape of a JSON schema (2020-12, as schemars writes it, without `$ref`).
     pub fn from_schema(schema: &Value) -> Self {
         let Some(object) = schema.as_object() else { return Self::Any };
         if let Some(shape) = alternative(object) {
@@ -36,7 +36,7 @@ impl Shape {
         }
     }
 
-    /// The same fields, and these.
+    /// The same with these additional fields.
     pub fn with(&self, names: &BTreeSet<String>) -> Self {
         let Self::Fields(fields) = self else { return self.clone() };
         let mut fields = fields.clone();
@@ -46,7 +46,7 @@ impl Shape {
         Self::Fields(fields)
     }
 
-    /// Of the fields only these.
+    /// Only those of the fields that are in `names`.
     pub fn only(&self, names: &BTreeSet<String>) -> Self {
         let Self::Fields(fields) = self else { return self.clone() };
         let kept = fields.iter().filter(|(name, _)| names.contains(*name));
@@ -54,7 +54,8 @@ impl Shape {
     }
 }
 
-/// An `Option`, or an enum with documented variants: the first alternative that is not null.
+/// The shape of an `Option` or of an enum with documented variants: the first alternative except
+/// null.
 fn alternative(object: &Map<String, Value>) -> Option<Shape> {
     let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| object.get(*key)?.as_array())?;
     alternatives.iter().find(|one| one["type"] != "null").map(Shape::from_schema)
@@ -75,7 +76,7 @@ fn fields(object: &Map<String, Value>) -> Shape {
     }
 }
 
-/// The JSON type; of `["string", "null"]` the first.
+/// The JSON type. For `["string", "null"]`, the first one.
 fn type_of(object: &Map<String, Value>) -> Option<String> {
     match object.get("type")? {
         Value::String(one) => Some(one.clone()),

@@ -9,26 +9,26 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// CRDs as the providers' repositories had them on one day.
+/// CRDs from the providers' repositories, as of one day.
 pub struct Snapshot {
     folder: PathBuf,
     index: Vec<Entry>,
 }
 
-/// One CRD's line in INDEX.json.
+/// The entry of a CRD in INDEX.json.
 #[derive(Deserialize)]
 pub struct Entry {
-    /// Its file, named `<group>_<plural>.yaml`.
+    /// The file, named `<group>_<plural>.yaml`.
     pub file: String,
-    /// The kind it defines.
+    /// The kind that the CRD defines.
     kind: String,
-    /// Every version it serves.
+    /// All served versions.
     pub all: Vec<String>,
-    /// The newest of them.
+    /// The newest version.
     pub newest: String,
     /// The repository, as `owner+name`.
     src: String,
-    /// The CRD's path in there.
+    /// The path of the CRD in the repository.
     path: String,
 }
 

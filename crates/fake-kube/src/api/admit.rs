@@ -1,4 +1,4 @@
-//! Admission: place, fields, defaults and rules of a written object.
+//! Admission: checks the place, fields, defaults and rules of a written object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_schema::policy::{Write, rejections};
@@ -11,7 +11,7 @@ use crate::json::{remove, text};
 use crate::kinds::{Kind, Kinds};
 use crate::store::Key;
 
-/// The object that the API server stores for a user's write.
+/// The object to store for a user's write.
 pub fn admit(
     cluster: &Cluster,
     request: &Request<'_>,
@@ -57,7 +57,7 @@ pub fn admit(
     }
 }
 
-/// Refuses metadata whose fields have other types than ObjectMeta's.
+/// Rejects metadata fields with other types than in ObjectMeta.
 fn decode(object: &Value) -> Result<(), Refused> {
     let metadata = serde_json::from_value::<ObjectMeta>(object["metadata"].clone());
     metadata.map(drop).map_err(|error| {
@@ -65,8 +65,8 @@ fn decode(object: &Value) -> Result<(), Refused> {
     })
 }
 
-/// The same for an object at a known place: with defaults, checked by its schema, and without the
-/// fields that the API server keeps for itself.
+/// The object to store at a known place: with defaults, validated by its schema, and without the
+/// fields that only the API server sets.
 pub fn admitted(
     kinds: &Kinds,
     kind: &Kind,
@@ -79,7 +79,7 @@ pub fn admitted(
     if kind.namespaced {
         object["metadata"]["namespace"] = json!(key.namespace);
     }
-    // A deletion cannot be taken back.
+    // A deletion cannot be undone.
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
         let kept =
             before.map(|before| before["metadata"][field].clone()).filter(|kept| !kept.is_null());
@@ -102,7 +102,8 @@ pub fn admitted(
     }
 }
 
-/// Drops the fields that the schema does not know, or refuses them where the writer asks for it.
+/// Drops fields that the schema does not define. With strict validation in the request, rejects
+/// them instead.
 pub fn prune(cluster: &Cluster, request: &Request<'_>, object: &mut Value) -> Result<(), Refused> {
     let Some(definition) =
         cluster.kinds.schemas().get(&request.kind.api_version(), &request.kind.name)

@@ -1,4 +1,4 @@
-//! Discovery, in the new shape (all groups at once) and in the old one (a group at a time).
+//! Discovery, in the new format (all groups at once) and in the old one (a group at a time).
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::Cluster;
 use crate::answer::{Refused, respond};
 use crate::kinds::Kind;
 
-/// The media type of the new shape.
+/// The media type of the new format.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// The answer to a path without objects.
+/// The response to a path without objects.
 pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response {
     let accepted =
         headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn answer(cluster: &Cluster, path: &[&str], headers: &HeaderMap) -> Response
     respond(StatusCode::OK, &told)
 }
 
-/// Groups with their versions and kinds; the core alone, or all but the core.
+/// Groups with their versions and kinds: only the core group, or all other groups.
 fn groups(cluster: &Cluster, core: bool) -> BTreeMap<&str, BTreeMap<&str, Vec<&Kind>>> {
     let mut groups: BTreeMap<&str, BTreeMap<&str, Vec<&Kind>>> = BTreeMap::new();
     let listed =
@@ -87,7 +87,7 @@ fn resources(cluster: &Cluster, group: &str, version: &str) -> Value {
     json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": lines})
 }
 
-/// The part that kubectl looks for: the API server itself checks fields. For custom resources,
+/// The parts that kubectl reads, because the API server itself checks fields. For custom resources,
 /// kubectl reads the entry of namespaces.
 fn openapi() -> Value {
     let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});

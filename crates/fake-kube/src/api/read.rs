@@ -19,21 +19,22 @@ use crate::json::text;
 use crate::kinds::Kind;
 use crate::store::{Event, Key, Store};
 
-/// How often a watch sends a bookmark with the version that it has reached.
+/// The interval between the bookmarks of a watch. A bookmark has the newest version that the watch
+/// has seen.
 const BOOKMARK: Duration = Duration::from_secs(30);
 
 /// The default duration of a watch, in seconds.
 const LAST: u64 = 30 * 60;
 
-/// One object.
+/// Returns one object.
 pub fn get(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let key = request.kind.key(request.namespace, request.name);
     let object = store.get(&key).ok_or_else(|| Refused::absent(request.kind, request.name))?;
     Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// All objects that were asked for, in pages of `limit`; with `resourceVersionMatch=Exact`, as they
-/// were at that version.
+/// Returns all requested objects in pages of `limit`. With `resourceVersionMatch=Exact`, returns
+/// their state at that version.
 pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let wanted = Wanted::from_request(request);
     let (version, found) = if request.query.get("resourceVersionMatch") == "Exact" {
@@ -95,7 +96,7 @@ impl Page {
     }
 }
 
-/// The version that a request names.
+/// The version in a request.
 fn version(request: &Request<'_>) -> Result<u64, Refused> {
     let text = request.query.get("resourceVersion");
     text.parse().map_err(|_| {
@@ -107,7 +108,7 @@ fn version(request: &Request<'_>) -> Result<u64, Refused> {
     })
 }
 
-/// Which objects.
+/// The objects that a request selects.
 struct Wanted {
     resource: String,
     namespace: String,
@@ -146,7 +147,7 @@ impl Wanted {
     }
 }
 
-/// A watch, as it goes on.
+/// The state of an open watch.
 struct Watching {
     store: Arc<Store>,
     kind: Kind,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::access::{Access, User};
 use crate::json::text;
 
-/// The answer to a review; `None` if `subject` is not a kind of review.
+/// The response to a review. `None` if `subject` is not a kind of review.
 pub fn answer(access: &Access, user: &User, subject: &str, body: &[u8]) -> Option<Value> {
     let mut review: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = match subject {

@@ -1,5 +1,4 @@
-//! Writing: create, replace, patch, apply, delete. All writes are checked as an API server checks
-//! them.
+//! Writes: create, replace, patch, apply, delete. All writes are validated as in an API server.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -10,14 +9,14 @@ use super::{Request, versioned};
 use crate::Cluster;
 use crate::answer::{Refused, respond};
 use crate::fields::{self, Writer};
-use crate::json::{hold, list, random, remove, seconds, text};
+use crate::json::{add_finalizer, list, random, remove, seconds, text};
 use crate::kinds::Kind;
 use crate::store::{self, Changed, Key};
 
-/// The finalizer that keeps an object until its dependents are gone.
+/// The finalizer that keeps an object until its dependents are deleted.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Makes an object.
+/// Creates an object.
 pub fn create(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let mut object = document(body)?;
     if !text(&object, "/metadata/resourceVersion").is_empty() {
@@ -59,13 +58,13 @@ pub fn create(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     Ok(respond(StatusCode::CREATED, &versioned(&made, request.kind)))
 }
 
-/// Puts an object in place of another that the writer has seen.
+/// Replaces an object that the writer has read.
 pub fn replace(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let object = document(body)?;
     update(cluster, request, |_| Ok(object))
 }
 
-/// Changes some of an object.
+/// Patches an object.
 pub fn patch(
     cluster: &Cluster,
     request: &Request<'_>,
@@ -83,7 +82,7 @@ pub fn patch(
                 Ok(object)
             })
         }
-        // No kind here has lists that a strategic patch would merge.
+        // Our kinds have no lists that a strategic patch would merge.
         "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
             let patch = document(body)?;
             update(cluster, request, |live| {
@@ -106,7 +105,7 @@ fn apply(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Respon
     known_namespace(cluster, &key)?;
     let asked = intent["metadata"]["resourceVersion"].clone();
     let writer = Writer::applying(manager(request));
-    // Unknown fields are refused before defaults add fields that the writer does not own.
+    // Unknown fields are rejected before admission adds defaults that the writer does not own.
     prune(cluster, request, &mut intent)?;
     let mut is_new = false;
     let made = write(cluster, request, &key, |before| {
@@ -148,7 +147,8 @@ fn update(
     Ok(respond(StatusCode::OK, &versioned(&made, request.kind)))
 }
 
-/// Deletes an object, or begins to: it goes with its last finalizer.
+/// Deletes an object. An object with finalizers is only marked, and is removed with its last
+/// finalizer.
 pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<Response, Refused> {
     let options: Value = serde_json::from_slice(body).unwrap_or_default();
     let key = request.kind.key(request.namespace, request.name);
@@ -168,7 +168,7 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
         let mut object = before.clone();
         if text(before, "/metadata/deletionTimestamp").is_empty() && !dry_run {
             if policy.contains(&"Foreground") && request.kind.foreground {
-                hold(&mut object, FOREGROUND);
+                add_finalizer(&mut object, FOREGROUND);
             }
             object["metadata"]["deletionTimestamp"] = json!(seconds(cluster.now()).to_string());
             object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
@@ -181,7 +181,7 @@ pub fn delete(cluster: &Cluster, request: &Request<'_>, body: &[u8]) -> Result<R
     Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// Stores the result of `change`, or only returns it.
+/// Stores the result of `change`. A dry run only returns it.
 fn write(
     cluster: &Cluster,
     request: &Request<'_>,
@@ -216,16 +216,16 @@ fn unreadable(error: &dyn std::fmt::Display) -> Refused {
     Refused::new(400, "BadRequest", format!("the body cannot be read: {error}"))
 }
 
-/// Whether a write is based on the object that is there; a write without a version always is.
-/// Versions are numbers to an API server: `07` and `7` are the same.
+/// Whether a write is based on the stored object. A write without a version always is. An API
+/// server treats versions as numbers: `07` and `7` are equal.
 fn same_version(asked: &Value, live: &Value) -> bool {
     let number = |version: &Value| version.as_str().and_then(|text| text.parse::<u64>().ok());
     let is_given = asked.as_str().is_some_and(|text| !text.is_empty());
     !is_given || number(asked) == number(&live["metadata"]["resourceVersion"])
 }
 
-/// Refuses an object in a namespace that does not exist. A cluster without any Namespace object
-/// accepts all of them.
+/// Rejects an object in a namespace that does not exist. A cluster without any Namespace object
+/// accepts all namespaces.
 fn known_namespace(cluster: &Cluster, key: &Key) -> Result<(), Refused> {
     let namespace = |kind: &&Kind| kind.name == "Namespace";
     let Some(kind) =

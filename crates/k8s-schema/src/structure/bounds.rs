@@ -10,7 +10,7 @@ use super::Violation;
 use crate::formats;
 use crossplane::json::quote;
 
-/// Says in words what a pattern allows; not part of Kubernetes' schemas.
+/// The key of a description of a pattern. Kubernetes' schemas do not have this key.
 pub(super) const WORDS: &str = "x-pattern-in-words";
 
 pub(super) fn number(path: &str, number: &Number, schema: &Value) -> Vec<Violation> {
@@ -90,7 +90,7 @@ fn range(schema: &Value, min: &str, max: &str) -> String {
     }
 }
 
-/// Whether a pattern matches anywhere; one that is no regular expression refuses nothing.
+/// Whether a pattern matches anywhere in a text. An invalid regular expression matches every text.
 fn matches(pattern: &str, text: &str) -> bool {
     thread_local!(static PATTERNS: RefCell<HashMap<String, Option<Regex>>> = RefCell::default());
     PATTERNS.with_borrow_mut(|patterns| {

@@ -1,4 +1,4 @@
-//! The part of an object's metadata that people write.
+//! Validates the fields of an object's metadata that people write.
 
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ const NAME_WORDS: &str = "lower-case letters, digits and '-', with a letter or d
 const LABEL_WORDS: &str = "letters, digits, '-', '_' and '.', with a letter or digit at both ends";
 const LABEL: &str = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 
-/// Keys of labels and annotations, and finalizers, with a DNS name before the last slash at most.
+/// Keys of labels and annotations, and finalizers: a name after an optional DNS name and slash.
 const KEY: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$";
 const KEY_WORDS: &str = "at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends, and before them a domain and '/', if any";
 
-/// ObjectMeta of apimachinery, as far as a user or a controller writes it.
+/// The fields of apimachinery's ObjectMeta that users or controllers write.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let anything = json!({"x-kubernetes-preserve-unknown-fields": true});
     let time = json!({"type": "string", "format": "date-time", "nullable": true});
@@ -44,7 +44,7 @@ pub(super) fn validate(walk: &mut Walk, object: &Value, schema: &Value) {
     let keys = json!({"pattern": KEY, WORDS: KEY_WORDS});
     for place in ["labels", "annotations"] {
         for key in metadata[place].as_object().into_iter().flat_map(Map::keys) {
-            // apimachinery looks at those of annotations in small letters.
+            // apimachinery checks the keys of annotations in lower case.
             let key = if place == "labels" { key.clone() } else { key.to_lowercase() };
             walk.value(&format!("metadata.{place}"), &Value::from(key), &keys, Place::Inside);
         }

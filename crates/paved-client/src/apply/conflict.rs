@@ -1,4 +1,4 @@
-//! Fields that somebody else has set: whose they are, and what to do.
+//! Explains conflicts about fields that other managers own, and their resolution.
 
 use function_paved_road::error::FieldError;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::cluster::one_line;
 use crate::environment::age;
 
-/// Whether fields belong to other managers, rather than that two writes met.
+/// Whether fields belong to other managers. The other type of conflict is a concurrent write.
 pub(super) fn is_one(status: &Status) -> bool {
     status.code == 409 && causes(status).next().is_some()
 }
@@ -19,11 +19,11 @@ fn causes(status: &Status) -> impl Iterator<Item = &kube::core::response::Status
     causes.filter(|cause| cause.reason == "FieldManagerConflict")
 }
 
-/// A line for each field, and what to do.
+/// An error with a line for each field and a line of advice.
 pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>) -> Failure {
     let mut violations: Vec<FieldError> = causes(status)
         .map(|cause| {
-            let manager = cause.message.split('"').nth(1).unwrap_or("somebody else");
+            let manager = cause.message.split('"').nth(1).unwrap_or("another manager");
             let since = live.map(|live| since(live, manager)).unwrap_or_default();
             FieldError {
                 path: one_line(cause.field.trim_start_matches('.')),
@@ -39,7 +39,7 @@ pub(super) fn explain(what: &str, status: &Status, live: Option<&DynamicObject>)
     Failure::Refused { what: what.to_owned(), violations }
 }
 
-/// When the manager wrote last: `, 3h ago`.
+/// The age of the manager's last write: `, 3h ago`.
 fn since(live: &DynamicObject, manager: &str) -> String {
     let entries = live.metadata.managed_fields.iter().flatten();
     let own = entries.filter(|entry| entry.manager.as_deref() == Some(manager));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn two_writes_that_meet_are_no_conflict_of_fields() {
+    fn concurrent_writes_are_not_a_field_conflict() {
         let status = serde_json::from_value(
             json!({"code": 409, "reason": "Conflict", "message": "modified"}),
         )

@@ -1,5 +1,5 @@
-//! The client: it asks again where the API server is only busy, but not for so long that people
-//! think it hangs.
+//! The client. It retries while the API server is busy, but only briefly, so that users do not
+//! think that it hangs.
 
 use std::time::Duration;
 
@@ -9,17 +9,18 @@ use kube::{Client, Config};
 use tower::buffer::BufferLayer;
 use tower::retry::RetryLayer;
 
-/// The pauses between tries, the first and the longest; and how often it is tried again: some
-/// seconds in all. Watches go on after that too, and say so.
-const FIRST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(2);
+/// The first and the longest pause between retries, and the number of retries. They take some
+/// seconds in total. Watches continue afterwards and log that they do.
+const MIN_DELAY: Duration = Duration::from_millis(250);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 const TRIES: u32 = 5;
 
-/// Requests that may wait for their turn.
+/// The maximum number of queued requests.
 const QUEUE: usize = 1024;
 
-/// Answers 429, 503 and 504 are tried again, in the server's own time where it names one, unless
-/// the configuration forbids it. The library's own way would go on for minutes without a word.
+/// A client that retries after responses 429, 503 and 504. It waits as long as the server demands.
+/// Without `default_retry` in the configuration, it does not retry. The library's own retries would
+/// continue silently for minutes.
 pub(super) fn client(mut config: Config) -> kube::Result<Client> {
     let tries = std::mem::replace(&mut config.default_retry, false);
     let builder = ClientBuilder::try_from(config)?;
@@ -30,7 +31,7 @@ pub(super) fn client(mut config: Config) -> kube::Result<Client> {
 }
 
 fn retries() -> RetryLayer<RetryPolicy> {
-    RetryLayer::new(RetryPolicy::new(FIRST, LONGEST, TRIES, true).unwrap_or_default())
+    RetryLayer::new(RetryPolicy::new(MIN_DELAY, MAX_DELAY, TRIES, true).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -56,6 +57,6 @@ mod tests {
         });
         let response = retries().layer(busy).call(Request::new(Body::empty())).await.unwrap();
         assert_eq!((response.status().as_u16(), requests.get()), (503, 1 + TRIES));
-        assert!(begin.elapsed() < LONGEST * TRIES, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < MAX_DELAY * TRIES, "{:?}", begin.elapsed());
     }
 }

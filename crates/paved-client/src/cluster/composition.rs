@@ -1,4 +1,4 @@
-//! The Compositions that environments can ask for.
+//! The Compositions that environments can select.
 
 use kube::api::{DynamicObject, ListParams};
 use kube::core::ApiResource;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Api, Cluster, Kind, is_denied};
 use crate::Failure;
 
-/// A Composition that an environment can ask for.
+/// A Composition that an environment can select.
 pub struct Composition(DynamicObject);
 
 impl Composition {
@@ -21,7 +21,7 @@ impl Composition {
         serde_json::to_value(&self.0).unwrap_or_default()
     }
 
-    /// Whether it composes what this kind, which may be a claim, stands for.
+    /// Whether it composes environments of this kind. The kind may be a claim.
     pub fn serves(&self, kind: &Kind) -> bool {
         let text =
             |path: &str| self.0.data.pointer(path).and_then(Value::as_str).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Composition {
         group == kind.resource.group && is_ours
     }
 
-    /// The labels by which `compositionSelector` chooses; those of a package manager say nothing.
+    /// The labels for `compositionSelector`, without the labels of a package manager.
     pub fn own_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let labels = self.0.metadata.labels.iter().flatten();
         labels
@@ -43,8 +43,8 @@ impl Composition {
             .filter(|(key, _)| !key.contains('/'))
     }
 
-    /// Whether it is what `spec` asks for, of either flavour: by reference, by labels, or by saying
-    /// nothing.
+    /// Whether `spec` selects it: by reference, by labels, or by default. `spec` belongs to a claim
+    /// or a namespaced composite.
     pub fn suits(&self, spec: &Value) -> bool {
         let spec = if spec["crossplane"].is_object() { &spec["crossplane"] } else { spec };
         if let Some(name) = spec["compositionRef"]["name"].as_str() {
@@ -58,7 +58,7 @@ impl Composition {
     }
 }
 
-/// The cluster's Compositions; `None` where the caller may not list them.
+/// The cluster's Compositions. `None` if the caller may not list them.
 pub async fn compositions(cluster: &Cluster) -> Result<Option<Vec<Composition>>, Failure> {
     let resource = ApiResource {
         group: "apiextensions.crossplane.io".to_owned(),
@@ -71,7 +71,7 @@ pub async fn compositions(cluster: &Cluster) -> Result<Option<Vec<Composition>>,
     match api.list(&ListParams::default()).await {
         Ok(list) => Ok(Some(list.items.into_iter().map(Composition).collect())),
         Err(error) if is_denied(&error) => Ok(None),
-        // Kinds without Crossplane: somebody has copied them, as into a cluster for tests.
+        // The cluster has the kinds, but not Crossplane: for example a cluster for tests.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(Vec::new())),
         Err(error) => Err(cluster.explain(&error, "list Compositions")),
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_asks_by_name_or_by_labels_or_takes_any() {
+    fn environment_selects_a_composition_by_name_by_labels_or_any() {
         let aws = composition("a", "aws");
         for (spec, suits) in [
             (json!({}), true),

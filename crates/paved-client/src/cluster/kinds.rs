@@ -1,8 +1,8 @@
-//! The kinds of environment that a cluster makes, found by what the cluster says of itself.
+//! The kinds of environment that a cluster serves, found through API discovery.
 //!
-//! Nothing is compiled in: a company gives the APIs a group of its own, and installs them in either
-//! flavour or in both. What marks a kind that people apply is the category `paved`, which every XRD
-//! of ours gives to its claim, or to its composite where there is no claim.
+//! No kind is compiled in: a company chooses its own API group, and installs the claims API, the
+//! namespaced API or both. The category `paved` marks a kind that users apply. Each of our XRDs
+//! gives it to its claim, or to its composite if it has no claim.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use tokio::time::timeout;
 use super::{Api, Cluster};
 use crate::Failure;
 
-/// The category of the kinds that people apply.
-pub const MARK: &str = "paved";
+/// The category of the kinds that users apply.
+pub const CATEGORY: &str = "paved";
 
 /// The category that Crossplane gives to every claim.
 const CLAIM: &str = "claim";
 
-/// How long the first answer may take.
+/// The timeout of the first response.
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A kind of environment.
@@ -49,7 +49,7 @@ impl Kind {
         })
     }
 
-    /// Its objects in a namespace, or in all of them.
+    /// The API of its objects, in one namespace or in all.
     pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
         Api::for_resource(client, namespace, &self.resource)
     }
@@ -59,22 +59,22 @@ impl Kind {
         &self.resource.kind
     }
 
-    /// The flavour that people apply it in, as the cluster has it.
+    /// The API of this kind in the cluster: claims or namespaced.
     pub fn flavour(&self) -> Flavour {
         if self.is_claim { Flavour::Claims } else { Flavour::Namespaced }
     }
 
-    /// The API that it is, whatever its group.
+    /// The kind's API in this product, for any group.
     pub fn paved_api(&self) -> Option<&'static dyn AnyApi> {
         function_paved_road::apis::for_environment_kind(self.name())
     }
 
-    /// `Kind.group`, which is never ambiguous.
+    /// `Kind.group`. This is never ambiguous.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.resource.kind, self.resource.group)
     }
 
-    /// Whether `text` is one of its names: kind, plural, singular or an abbreviation, alone or with
+    /// Whether `text` is one of its names: kind, plural, singular or short name, alone or with
     /// `.group` or `.version.group`.
     fn is_called(&self, text: &str) -> bool {
         let (name, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -85,30 +85,30 @@ impl Kind {
     }
 }
 
-/// The name of an API group in an answer of the discovery. The core group has an empty name.
+/// The name of an API group in a discovery response. The core group has an empty name.
 pub fn group_name(group: &APIGroupDiscovery) -> &str {
     group.metadata.as_ref().and_then(|metadata| metadata.name.as_deref()).unwrap_or_default()
 }
 
-/// All kinds of environment that a cluster makes, sorted by name and group.
+/// All kinds of environment that a cluster serves, sorted by name and group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kinds(Vec<Kind>);
 
 impl Kinds {
-    /// Asks the cluster. That there is none is a failure that says so.
+    /// Discovers the kinds. Fails with an explanation if there are none.
     pub async fn discover(cluster: &Cluster) -> Result<Self, Failure> {
         let kinds = Self::ask(cluster).await?;
         if kinds.0.is_empty() {
             return Err(Failure::Usage(format!(
-                "{} has no environments: no kind has the category {MARK}. Run `paved doctor` to \
-                 find the missing component",
+                "{} has no environments: no kind has the category {CATEGORY}. Run `paved doctor` \
+                 to find the missing component",
                 cluster.server
             )));
         }
         Ok(kinds)
     }
 
-    /// The same, where none is an answer too.
+    /// Discovers the kinds. The result may be empty.
     pub async fn ask(cluster: &Cluster) -> Result<Self, Failure> {
         let explain = |error: &kube::Error| cluster.explain(error, "list the kinds");
         let asked = timeout(ANSWER, cluster.client.list_api_groups_aggregated()).await;
@@ -124,7 +124,7 @@ impl Kinds {
         };
         match answered {
             Ok(groups) if !groups.items.is_empty() => Ok(Self::from_discovery(&groups)),
-            // An API server before 1.27 answers with something else.
+            // An API server before 1.27 returns another type of response.
             Ok(_) | Err(kube::Error::SerdeError(_)) => {
                 one_by_one(&cluster.client).await.map_err(|error| explain(&error))
             }
@@ -136,14 +136,14 @@ impl Kinds {
         let mut kinds = Vec::new();
         for group in &groups.items {
             let name = group_name(group);
-            // The preferred version comes first: one kind is one, however many versions of it are
-            // served.
+            // The preferred version comes first. Several served versions of a kind count as one
+            // kind.
             let mut known = BTreeSet::new();
             for version in &group.versions {
                 let marked = version
                     .resources
                     .iter()
-                    .filter(|one| one.categories.iter().any(|one| one == MARK));
+                    .filter(|one| one.categories.iter().any(|one| one == CATEGORY));
                 let served = marked
                     .filter_map(|one| Kind::from_discovery(name, version.version.as_deref()?, one));
                 kinds.extend(served.filter(|kind| known.insert(kind.resource.kind.clone())));
@@ -159,19 +159,19 @@ impl Kinds {
         Self(kinds)
     }
 
-    /// All of them.
+    /// All kinds.
     pub fn all(&self) -> &[Kind] {
         &self.0
     }
 
-    /// Those that `text` names, such as `gpuws` or `environment.platform.acme.io`; a failure lists
-    /// what there is.
+    /// The kinds named by `text`, for example `gpuws` or `environment.platform.acme.io`. An error
+    /// lists the available kinds.
     pub fn called(&self, text: &str) -> Result<Vec<Kind>, Failure> {
         let kinds: Vec<Kind> = self.0.iter().filter(|kind| kind.is_called(text)).cloned().collect();
         if !kinds.is_empty() {
             return Ok(kinds);
         }
-        // Its kind may be one of ours, and the group alone another's.
+        // The kind may be ours, with only the group wrong.
         let bare = text.split_once('.').map_or(text, |(bare, _)| bare);
         let elsewhere: Vec<String> =
             self.0.iter().filter(|kind| kind.is_called(bare)).map(Kind::full_name).collect();
@@ -183,8 +183,8 @@ impl Kinds {
         Err(Failure::Usage(known))
     }
 
-    /// Finds the kind of a document. The error names the wrong field, `kind` or `apiVersion`, and
-    /// says what to write.
+    /// Finds the kind of a document. The error has the wrong field, `kind` or `apiVersion`, and its
+    /// allowed values.
     pub fn for_document(
         &self,
         api_version: &str,
@@ -204,8 +204,8 @@ impl Kinds {
         })
     }
 
-    /// Whether a document was meant to be an environment: its kind is one of ours or nearly so, or
-    /// its group is.
+    /// Whether a document is probably an environment: its kind is ours or similar to ours, or its
+    /// group is ours.
     pub fn may_be_meant(&self, api_version: &str, kind: &str) -> bool {
         let group = crossplane::api_version::group(api_version);
         let is_ours = self.0.iter().any(|one| one.name() == kind || one.resource.group == group);
@@ -229,9 +229,9 @@ fn api_resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiReso
     }
 }
 
-/// A group at a time, as every API server answers.
+/// Reads one group at a time, which every API server supports.
 async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
-    const AT_ONCE: usize = 8;
+    const CONCURRENCY: usize = 8;
     let groups = client.list_api_groups().await?.groups;
     let versions: Vec<String> = groups
         .into_iter()
@@ -242,7 +242,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
         .map(|version| async move {
             let resources = client.list_api_group_resources(&version).await?.resources;
             let marked = |resource: &&APIResource| {
-                resource.categories.iter().flatten().any(|one| one == MARK)
+                resource.categories.iter().flatten().any(|one| one == CATEGORY)
                     && !resource.name.contains('/')
             };
             let (group, version) = crossplane::api_version::split(&version);
@@ -254,7 +254,7 @@ async fn one_by_one(client: &Client) -> kube::Result<Kinds> {
             };
             Ok::<_, kube::Error>(resources.iter().filter(marked).map(kind).collect())
         })
-        .buffered(AT_ONCE)
+        .buffered(CONCURRENCY)
         .try_collect()
         .await?;
     Ok(Kinds::sorted(kinds.into_iter().flatten().collect()))
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_goes_by_all_its_names() {
+    fn kind_is_found_by_all_its_names() {
         for (text, count) in [
             ("gpuws", 1),
             ("GPUDevWorkspaceClaims", 1),

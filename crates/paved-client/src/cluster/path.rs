@@ -1,7 +1,7 @@
-//! Paths of the API server. Names come out of objects that users write, and the client puts them
-//! into URLs unescaped: `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So
-//! every path in this crate is built here, from checked segments. A test keeps `kube::Api` out of
-//! all other files.
+//! Paths of the API server. Names are from objects that users write, and the client inserts them
+//! into URLs unescaped. `../../kube-system/secrets/x` or `x?watch=1` would reach another path. So
+//! every path in this crate is built here, from checked segments. A test rejects `kube::Api` in all
+//! other files.
 
 use std::fmt::{self, Debug, Display, Formatter};
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The longest name that Kubernetes allows.
-const LONGEST: usize = 253;
+const MAX_SEGMENT_LEN: usize = 253;
 
 /// How many characters of an invalid name an error quotes.
 const QUOTED: usize = 80;
@@ -37,7 +37,7 @@ impl Segment {
     /// Parses a segment. Fails if the text cannot be one segment of a path.
     pub fn parse(text: &str) -> Result<Self, NotASegment> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
-        let is_one = !text.is_empty() && text.len() <= LONGEST && text.chars().all(fits);
+        let is_one = !text.is_empty() && text.len() <= MAX_SEGMENT_LEN && text.chars().all(fits);
         if is_one && text != "." && text != ".." {
             return Ok(Self(text.to_owned()));
         }
@@ -73,7 +73,7 @@ impl From<NotASegment> for kube::Error {
     }
 }
 
-/// The message of an error that means an invalid name in a path.
+/// The message of an error about an invalid name in a path.
 pub fn invalid_name(error: &kube::Error) -> Option<&str> {
     match error {
         kube::Error::BuildRequest(Invalid::Validation(message)) => Some(message),
@@ -81,8 +81,8 @@ pub fn invalid_name(error: &kube::Error) -> Option<&str> {
     }
 }
 
-/// The objects of one kind, in one namespace or in all. Its methods are those of `kube::Api`, and
-/// fail before anything is sent where a name or the namespace is not one segment.
+/// The objects of one kind, in one namespace or in all. Its methods are those of `kube::Api`. They
+/// send no request if a name or the namespace is not one segment.
 pub struct Api<K>(Result<kube::Api<K>, NotASegment>);
 
 impl<K: Clone> Clone for Api<K> {
@@ -154,7 +154,7 @@ impl<K: Resource + Clone + DeserializeOwned + Debug> Api<K> {
         api.get(name.as_str()).await
     }
 
-    /// Reads an object, if there is one of this name.
+    /// Reads an object. Returns `None` if it does not exist.
     pub async fn get_opt(&self, name: &str) -> kube::Result<Option<K>> {
         let (api, name) = self.object(name)?;
         api.get_opt(name.as_str()).await
@@ -263,7 +263,7 @@ mod tests {
     ];
 
     #[test]
-    fn segment_that_could_leave_its_place_is_rejected() {
+    fn segment_that_could_change_the_path_is_rejected() {
         for text in ["a", "a.b", "system:masters", "v1alpha1", "A_b-1"] {
             assert_eq!(Segment::parse(text).unwrap().to_string(), text);
         }
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// The guard: a new path that is built without this file fails here.
+    /// This test fails if another file builds a path.
     #[test]
     fn paths_are_built_in_this_file_alone() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -322,8 +322,7 @@ mod tests {
         ] {
             sources(&root.join(folder), &mut all);
         }
-        // The file that may use each of them checks its segments itself, or takes them from the
-        // cluster.
+        // Each allowed file checks its segments itself, or takes them from the cluster.
         let forbidden = [
             (r"\bkube(_client)?::(api::)?(\{[^;]*\b)?Api\b", "cluster/path.rs"),
             (r"\bkube(_core)?::(core::)?(\{[^;]*\b)?Request\b", "cluster/path.rs"),

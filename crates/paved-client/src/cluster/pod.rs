@@ -1,4 +1,4 @@
-//! The pod that this runs in, if it does: its cluster, and the service account that it is given.
+//! The pod of this process, if any: its cluster and its service account.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,10 +8,10 @@ use kube::Config;
 
 use crate::Failure;
 
-/// Where Kubernetes puts a service account's files.
+/// The folder of a service account's files in a pod.
 const FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The names of a cluster's API server inside it, besides its address.
+/// The names of the API server inside its cluster, in addition to its address.
 const NAMES: [&str; 4] = [
     "kubernetes",
     "kubernetes.default",
@@ -28,7 +28,8 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    /// Where this runs. The variables alone say nothing: they are inherited, and set by hand.
+    /// The pod of this process. The variables alone are not proof: they may be inherited or set by
+    /// hand.
     pub(super) fn here() -> Option<Self> {
         Self::from_env(|name| std::env::var_os(name), Path::new(FILES))
     }
@@ -39,7 +40,7 @@ impl Pod {
         files.join("token").exists().then(|| Self { host, port, files: files.to_owned() })
     }
 
-    /// Whether this address is that of the cluster around it.
+    /// Whether this is the address of the pod's own cluster.
     pub(super) fn is_in(&self, server: &str) -> bool {
         let Some(rest) = server.strip_prefix("https://") else { return false };
         let place = rest.split('/').next().unwrap_or_default();
@@ -51,8 +52,8 @@ impl Pod {
         (host == self.host && port == self.port) || NAMES.contains(&host)
     }
 
-    /// The cluster around it, in the service account's hands. Token and authority are read anew
-    /// from time to time.
+    /// The configuration for the pod's cluster, with the service account. The client regularly
+    /// rereads the token and the certificate authority.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         let file = |name: &str| self.files.join(name);
         let host =
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cluster_is_not_the_one_around_it() {
+    fn other_cluster_is_not_the_cluster_of_the_pod() {
         let files = files();
         let pod = pod("10.96.0.1", files.path()).unwrap();
         for (server, inside) in [

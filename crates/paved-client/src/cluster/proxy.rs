@@ -1,4 +1,4 @@
-//! The proxy on the way to a cluster, as kubectl finds it.
+//! Finds the proxy to a cluster, as kubectl does.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -13,9 +13,10 @@ pub(super) fn own(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<Stri
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
-/// The proxy to a server: the kubeconfig's own whatever the environment says, else that of
-/// `HTTPS_PROXY` or `HTTP_PROXY`, unless `NO_PROXY` names the server, or it is on this machine. The
-/// library would look for the proxy itself in `NO_PROXY`.
+/// The proxy to a server. The kubeconfig's own proxy takes precedence over the environment.
+/// Otherwise `HTTPS_PROXY` or `HTTP_PROXY` applies, unless `NO_PROXY` lists the server or the
+/// server is on this machine. The library would search `NO_PROXY` for the proxy instead of the
+/// server.
 pub(super) fn to(
     server: &Uri,
     own: Option<&str>,
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfigs_own_proxy_comes_first_and_small_letters_do_too() {
+    fn kubeconfig_proxy_and_lowercase_variables_have_precedence() {
         let server = "https://api.example.org";
         let own = through(
             server,

@@ -1,4 +1,4 @@
-//! References to objects of any kind, as composites keep them of what they compose.
+//! References to objects of any kind, for example from a composite to its composed resources.
 
 use kube::Client;
 use kube::api::DynamicObject;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{Api, Segment};
 
-/// A reference to an object. Users can write one: each part fits into a path of the API server.
+/// A reference to an object. Users can write references, so each field is checked to be a valid
+/// segment of an API path.
 pub struct Reference {
     /// `GROUP/VERSION`, or `VERSION` of the core group.
     pub api_version: String,
@@ -30,7 +31,7 @@ impl Reference {
         is_one.then_some(Self { api_version, kind, name })
     }
 
-    /// The references of a composite, of either flavour.
+    /// The references of a composite, in the claims API and in the namespaced API.
     pub fn all_of(data: &Value) -> Vec<Self> {
         let lists = [&data["spec"]["crossplane"]["resourceRefs"], &data["spec"]["resourceRefs"]];
         lists
@@ -41,12 +42,12 @@ impl Reference {
             .collect()
     }
 
-    /// Group, empty for the core one, and version.
+    /// The group, which is empty for the core group, and the version.
     pub(super) fn group_and_version(&self) -> (&str, &str) {
         crossplane::api_version::split(&self.api_version)
     }
 
-    /// Where its kind is served; in `namespace`, if the kind lives in one.
+    /// The API of its kind. It is limited to `namespace` if the kind is namespaced.
     async fn api(
         &self,
         client: &Client,
@@ -59,7 +60,7 @@ impl Reference {
         Ok(Api::for_resource(client, namespace, &resource))
     }
 
-    /// The object, if there is one.
+    /// Reads the object. Returns `None` if it does not exist.
     pub async fn read(
         &self,
         client: &Client,

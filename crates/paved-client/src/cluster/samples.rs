@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::{Cluster, Kinds};
 
-/// A cluster with both flavours, one of them under a company's own group, and kinds of others.
+/// A cluster with the claims API and the namespaced API, one in a company's own group, and with
+/// foreign kinds.
 pub fn kinds() -> Kinds {
     let resource = |kind: &str, plural: &str, short: &str, categories: &[&str]| {
         json!({"resource": plural, "responseKind": {"group": "", "version": "", "kind": kind},

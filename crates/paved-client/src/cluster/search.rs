@@ -1,4 +1,4 @@
-//! Which environment a name means.
+//! Finds the environment with a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -10,26 +10,27 @@ use super::{Cluster, Kind, Kinds, is_denied};
 use crate::Failure;
 use crate::names::{A_NAME, is_name};
 
-/// How many kinds are asked at once.
-const AT_ONCE: usize = 8;
+/// The maximum number of kinds requested at once.
+const CONCURRENCY: usize = 8;
 
-/// So many names are asked for one by one.
+/// The maximum number of names requested one by one.
 const FEW: usize = 8;
 
-/// An environment, as it stands, or what somebody wants of it.
+/// An environment: its object, or the data that a caller reads from it.
 #[derive(Clone, Debug)]
 pub struct Found<O = DynamicObject> {
     /// The kind of the environment.
     pub kind: Kind,
-    /// The object, or the part of it that was read.
+    /// The object, or the data read from it.
     pub object: O,
-    /// The version of the list that it stands in, if it was listed: a watch can go on from there.
+    /// The version of the list that contained it, if it was listed. A watch can continue from that
+    /// version.
     pub listed: Option<String>,
 }
 
-/// The environments that the names mean, each `NAME` or `KIND/NAME`, or why there is none, and of
-/// each what `read` makes of it: of thousands nobody needs the whole. Few are asked for one by one;
-/// for many each kind is listed once.
+/// Finds the environments with these names, each `NAME` or `KIND/NAME`, or the reason for a
+/// failure. `read` extracts the needed data, because thousands of whole objects take much memory.
+/// Few names are requested one by one. For many names, each kind is listed once.
 pub async fn find_each<O>(
     cluster: &Cluster,
     kinds: &Kinds,
@@ -47,13 +48,13 @@ pub async fn find_each<O>(
 }
 
 impl Found {
-    /// The same with what `read` makes of the object.
+    /// The same environment with the result of `read` as the object.
     pub fn read<O>(self, read: impl Fn(DynamicObject) -> O) -> Found<O> {
         Found { kind: self.kind, object: read(self.object), listed: self.listed }
     }
 }
 
-/// An environment is one however often it is named, as in `ada gpuws/ada`.
+/// Removes duplicates. The same environment may have several names: `ada gpuws/ada`.
 fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
     let mut known = BTreeSet::new();
     each.retain(|one| match one {
@@ -65,14 +66,14 @@ fn once(mut each: Vec<Result<Found, Failure>>) -> Vec<Result<Found, Failure>> {
     each
 }
 
-/// The environment that `NAME` or `KIND/NAME` means: the only one of that name.
+/// The only environment with the name `NAME` or `KIND/NAME`.
 pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found, Failure> {
     let (candidates, name) = candidates(kinds, text)?;
     let asked = stream::iter(candidates).map(|kind| async move {
         let answer = kind.api(&cluster.client, Some(&cluster.namespace)).get_opt(name).await;
         (kind, answer)
     });
-    let answers: Vec<_> = asked.buffered(AT_ONCE).collect().await;
+    let answers: Vec<_> = asked.buffered(CONCURRENCY).collect().await;
     let mut found = Vec::new();
     let mut denied = None;
     for (kind, answer) in answers {
@@ -97,7 +98,7 @@ pub async fn find(cluster: &Cluster, kinds: &Kinds, text: &str) -> Result<Found,
     pick(&cluster.namespace, text, found, denied)
 }
 
-/// The kinds that are meant, and the name.
+/// The possible kinds, and the name.
 fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), Failure> {
     let (candidates, name) = match text.split_once('/') {
         Some((kind, name)) => (kinds.called(kind)?, name),
@@ -111,8 +112,8 @@ fn candidates<'t>(kinds: &Kinds, text: &'t str) -> Result<(Vec<Kind>, &'t str), 
     Ok((candidates, name))
 }
 
-/// Finds many among all that there are: a list for each kind that may be meant, and of it only what
-/// is.
+/// Finds many environments. Lists each possible kind once, and keeps only the requested
+/// environments.
 async fn among<O>(
     cluster: &Cluster,
     kinds: &Kinds,
@@ -129,7 +130,7 @@ async fn among<O>(
     let asked = kinds.all().iter().filter_map(|kind| Some((kind, wanted.get(&kind.full_name())?)));
     let lists = stream::iter(asked)
         .map(|(kind, names)| async move { (kind, named(cluster, kind, names, read).await) });
-    let mut lists = lists.buffered(AT_ONCE);
+    let mut lists = lists.buffered(CONCURRENCY);
     let mut found: BTreeMap<(String, String), Found<O>> = BTreeMap::new();
     let mut denied: BTreeMap<String, kube::Error> = BTreeMap::new();
     while let Some((kind, list)) = lists.next().await {
@@ -155,7 +156,7 @@ async fn among<O>(
         pick(&cluster.namespace, text, there.collect(), refused)
     };
     let picked: Vec<_> = meant.into_iter().map(picked).collect();
-    // What was named before has been taken.
+    // A repeated name is skipped: its first occurrence has taken the environment.
     let taken = picked.into_iter().filter_map(|one| match one {
         Ok(key) => found.remove(&key).map(Ok),
         Err(failure) => Some(Err(failure)),
@@ -163,7 +164,7 @@ async fn among<O>(
     Ok(taken.collect())
 }
 
-/// Those of a kind that have one of these names, under their names.
+/// The environments of a kind with one of these names, by name.
 async fn named<O>(
     cluster: &Cluster,
     kind: &Kind,
@@ -186,8 +187,8 @@ async fn named<O>(
     Ok(found)
 }
 
-/// A kind's environments, a page at a time: a page is held in memory whole. All pages are of one
-/// version. `labels` is a selector as kubectl reads it.
+/// A kind's environments, one page at a time. A whole page is in memory. All pages have the same
+/// version. `labels` is a label selector in kubectl's syntax.
 pub fn pages(
     cluster: &Cluster,
     kind: &Kind,
@@ -209,7 +210,7 @@ pub fn pages(
             let mut page = api.list(&params).await?;
             let next = page.metadata.continue_.take().filter(|token| !token.is_empty());
             let next = next.map(|token| params.continue_token(&token));
-            // A list says once what its items are.
+            // The items of a list lack their type. Only the list has it.
             for object in &mut page.items {
                 object.types = Some(types.clone());
             }
@@ -218,8 +219,8 @@ pub fn pages(
     })
 }
 
-/// The one that is there, of those that are found, each with its kind's full name. What the caller
-/// may not see may be what is meant.
+/// The only found environment. Each has its kind's full name. If there is none, a denied kind is an
+/// error, because it could contain the environment.
 fn pick<T>(
     namespace: &str,
     text: &str,
@@ -274,7 +275,7 @@ mod tests {
         let denied = || Some(Failure::NoAccess { message: "no".into(), check: "x".into() });
         assert!(
             pick("team", "ada", vec![candidate("gpuws")], denied()).is_ok(),
-            "others that are hidden do not matter"
+            "denied kinds do not matter"
         );
         assert!(matches!(pick("team", "ada", none(), denied()), Err(Failure::NoAccess { .. })));
         assert!(matches!(pick("team", "ada", none(), None), Err(Failure::Absent(_))));

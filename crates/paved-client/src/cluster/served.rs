@@ -1,6 +1,5 @@
-//! What the cluster serves, asked once and remembered for a while. References name kinds, and users
-//! write references: who asks about each of them would let users decide how many questions there
-//! are.
+//! The kinds that the cluster serves, cached for a while. References name kinds, and users write
+//! references. Without the cache, users would decide the number of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,11 +14,11 @@ use tokio::sync::Mutex;
 
 use super::{Api, Reference};
 
-/// How long an answer counts: a kind that is installed later is seen within this time.
+/// The lifetime of a cached response. A new kind is found within this time.
 const TTL: Duration = Duration::from_mins(5);
 
-/// The kinds that a cluster serves. There are at most as many questions within five minutes as the
-/// cluster has groups and versions, whatever references name.
+/// The kinds that a cluster serves. Within five minutes, it sends at most one request for each
+/// group and version of the cluster, regardless of the number of references.
 #[derive(Default)]
 pub struct Served(Mutex<Known>);
 
@@ -30,8 +29,8 @@ struct Known {
 }
 
 impl Served {
-    /// Where the kind of a reference is served: in `namespace`, if the kind lives in one. `None` if
-    /// there is no such kind.
+    /// The API of a reference's kind. It is limited to `namespace` if the kind is namespaced.
+    /// `None` if the cluster does not serve the kind.
     pub async fn find(
         &self,
         client: &Client,
@@ -100,7 +99,7 @@ async fn versions(client: &Client) -> kube::Result<BTreeSet<String>> {
             };
             return Ok(groups.items.into_iter().flat_map(of).collect());
         }
-        // An API server before 1.27 answers with something else.
+        // An API server before 1.27 returns another type of response.
         Ok(_) | Err(kube::Error::SerdeError(_)) => {}
         Err(error) => return Err(error),
     }

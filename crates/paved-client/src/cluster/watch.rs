@@ -1,5 +1,5 @@
-//! Watching environments: one watch for each kind and namespace, which outlives restarts of the API
-//! server.
+//! Watches environments: one watch for each kind and namespace. A watch continues after a restart
+//! of the API server.
 
 use std::future::ready;
 use std::time::Duration;
@@ -12,37 +12,37 @@ use tokio::time::sleep;
 
 use super::{Api, Cluster, Kind};
 
-/// Objects of one page of the list that a watch begins with: a page is held in memory whole.
+/// Objects in one page of a watch's initial list. A whole page is in memory.
 const PAGE: u32 = 100;
 
-/// Seconds that a watch stays open: then the API server ends it, and it is opened anew. Where
-/// nothing changes it may say nothing at all before that, so this is less than the longest silence.
+/// Seconds that a watch stays open. Then the API server ends it, and it is reopened. Without
+/// changes, the server may send no data before that. So this is less than the longest silence.
 const OPEN: u32 = 90;
 
-/// What a watch brings.
-pub type Seen = Result<Event<DynamicObject>, Error>;
+/// An event or an error of a watch.
+pub type WatchItem = Result<Event<DynamicObject>, Error>;
 
-/// The environments of a kind, in a namespace or in all, and every change of them. `name` restricts
-/// it to one. A watch that breaks says so, and begins anew with a list: that it is back is seen
-/// although nothing has changed meanwhile.
+/// Watches the environments of a kind, in one namespace or in all. `name` restricts the watch to
+/// one. After an error, the stream returns the error and restarts with a list. So a recovery is
+/// visible even if no object has changed.
 pub fn watch(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
     name: Option<&str>,
-) -> impl Stream<Item = Seen> + Send + use<> {
+) -> impl Stream<Item = WatchItem> + Send + use<> {
     let begin = listing(kind.api(&cluster.client, namespace), name);
     anew(begin(), begin)
 }
 
-/// The same without the list that was read already: every change since that `version` of it.
+/// Like [`watch`], without the initial list: watches changes since a `version` of a list.
 pub fn watch_since(
     cluster: &Cluster,
     kind: &Kind,
     namespace: Option<&str>,
     name: Option<&str>,
     version: &str,
-) -> impl Stream<Item = Seen> + Send + use<> {
+) -> impl Stream<Item = WatchItem> + Send + use<> {
     let api = kind.api(&cluster.client, namespace);
     let begin = listing(api.clone(), name);
     let params = WatchParams::default().timeout(OPEN);
@@ -54,11 +54,11 @@ pub fn watch_since(
     anew(first, begin)
 }
 
-/// Begins watches, each with a list.
+/// Starts watches, each with a list.
 fn listing(
     api: Api<DynamicObject>,
     name: Option<&str>,
-) -> impl Fn() -> BoxStream<'static, Seen> + Send + use<> {
+) -> impl Fn() -> BoxStream<'static, WatchItem> + Send + use<> {
     let config = Config::default().page_size(PAGE).timeout(OPEN);
     let config = match name {
         Some(name) => config.fields(&only(name)),
@@ -67,17 +67,17 @@ fn listing(
     move || api.watcher(config.clone())
 }
 
-/// The objects that have this name.
+/// A field selector for the objects with this name.
 fn only(name: &str) -> String {
     format!("metadata.name={name}")
 }
 
-/// What changes after a version, until the API server ends the watch.
+/// The changes after a version, until the API server ends the watch.
 fn changes(
     api: Api<DynamicObject>,
     params: WatchParams,
     version: String,
-) -> impl Stream<Item = Seen> + Send {
+) -> impl Stream<Item = WatchItem> + Send {
     let opened = async move {
         let events = api.watch(&params, &version).await.map_err(Error::WatchStartFailed)?;
         Ok::<_, Error>(events.map_err(Error::WatchFailed))
@@ -94,7 +94,7 @@ fn changes(
     })
 }
 
-/// A stream that is replaced by another after each error.
+/// Restarts a stream after each error.
 pub fn anew<S, K>(first: S, begin: impl Fn() -> S) -> impl Stream<Item = Result<Event<K>, Error>>
 where
     S: Stream<Item = Result<Event<K>, Error>> + Unpin,
@@ -113,7 +113,7 @@ where
         let event = now.events.next().await?;
         match &event {
             Err(_) => now.pause = Some(now.steps.next()),
-            // Said before anybody was asked.
+            // Sent before any request.
             Ok(Event::Init) => {}
             Ok(_) => now.steps = Steps::default(),
         }
@@ -121,10 +121,10 @@ where
     })
 }
 
-/// A watch that ends where the caller was never allowed to have it, instead of trying for ever.
+/// Ends a watch that the caller may not open, instead of retrying it permanently.
 pub fn while_allowed(
-    events: impl Stream<Item = Seen> + Send + 'static,
-) -> BoxStream<'static, Seen> {
+    events: impl Stream<Item = WatchItem> + Send + 'static,
+) -> BoxStream<'static, WatchItem> {
     let judged = events.scan((false, false), |(listed, over), event| {
         let next = (!*over).then_some(event);
         match &next {
@@ -139,7 +139,7 @@ pub fn while_allowed(
     judged.boxed()
 }
 
-/// The API server's error in a watch's.
+/// The API server's error in a watch error.
 pub fn cause(error: Error) -> kube::Error {
     match error {
         Error::InitialListFailed(error)
@@ -152,7 +152,7 @@ pub fn cause(error: Error) -> kube::Error {
     }
 }
 
-/// How long to wait before the next try: longer and longer, up to some seconds. People wait for it.
+/// The increasing delays between retries. They are at most some seconds, because users wait.
 #[derive(Default)]
 struct Steps {
     tries: u32,
@@ -160,10 +160,10 @@ struct Steps {
 
 impl Steps {
     fn next(&mut self) -> Duration {
-        const LONGEST: Duration = Duration::from_secs(5);
+        const MAX_DELAY: Duration = Duration::from_secs(5);
         let wait = Duration::from_millis(250).saturating_mul(1 << self.tries.min(8));
         self.tries += 1;
-        wait.min(LONGEST)
+        wait.min(MAX_DELAY)
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             };
             stream::iter([Ok(Event::Init), last])
         };
-        let events = anew(watch(), watch).take(8).collect::<Vec<Seen>>().await;
+        let events = anew(watch(), watch).take(8).collect::<Vec<WatchItem>>().await;
         assert_eq!(events.iter().filter(|event| event.is_err()).count(), 3);
         assert_eq!(*begun.borrow(), [0, 250, 750, 1750]);
     }

@@ -1,5 +1,5 @@
-//! The parts of an environment that goes: which are left, and what holds them. They are read
-//! themselves, where the caller may.
+//! The resources of an environment that is being deleted: the remaining ones, and the reasons why
+//! they remain. They are read directly, as far as the caller may read them.
 
 mod state;
 
@@ -17,40 +17,42 @@ use crate::cluster::{Api, Cluster, Found, Reference, Served, is_denied};
 use crate::environment::{Mark, with_causes};
 use state::{Hold, State};
 
-/// How many parts are read at once.
-const AT_ONCE: usize = 8;
+/// The maximum number of resources read at once.
+const CONCURRENCY: usize = 8;
 
-/// How many parts are looked at, more than any environment has: users can write references, too.
-const MOST: usize = 200;
+/// The maximum number of resources that are read. Environments have fewer, but users can write
+/// references too.
+const MAX_RESOURCES: usize = 200;
 
-/// The parts of one environment.
+/// The resources of one environment.
 #[derive(Clone)]
 pub struct Parts {
-    /// UIDs of the composite and of the parts that were seen: whatever one of these owns is a part.
-    /// A Usage belongs to what uses, too, and to that alone once the composite waits for its parts.
+    /// UIDs of the composite and of the seen resources. An object with one of these as owner is
+    /// also a resource of the environment. The using resource also owns its Usage. It is the only
+    /// owner once the composite waits for its resources.
     owners: BTreeSet<String>,
     all: Vec<Part>,
-    /// The composite, until it is known when it was deleted.
+    /// The composite. `None` once its deletion time is known.
     composite: Option<(Api<DynamicObject>, String)>,
-    /// When the composite was deleted.
+    /// The deletion time of the composite.
     deleted: Option<Timestamp>,
-    /// Since when they are looked at.
+    /// The time of the first observation.
     since: Instant,
-    /// Kinds that the caller may not read.
+    /// The kinds that the caller may not read.
     hidden: BTreeSet<String>,
 }
 
-/// A resource that is left of a deleted environment.
-pub struct Left<'a> {
-    /// Its slot; `composite` for the composite.
+/// A remaining resource of a deleted environment.
+pub struct Remaining<'a> {
+    /// The slot of the resource, or `composite` for the composite.
     pub slot: &'a str,
     /// Its kind.
     pub kind: &'a str,
-    /// When it was deleted.
+    /// The deletion time.
     pub deleted: Option<Timestamp>,
     /// Whether its deletion failed.
     pub mark: Mark,
-    /// What holds it; empty if its deletion is in progress.
+    /// The reason why the resource remains. It is empty if its deletion is in progress.
     pub told: String,
 }
 
@@ -64,8 +66,8 @@ struct Part {
 
 impl Parts {
     /// Finds the resources of an environment: its references, or those of its composite if the
-    /// caller may read the composite. Users can add references of their own. The objects that
-    /// these name are not parts, and nothing is shown of them.
+    /// caller may read the composite. Users can add references of their own. The referenced objects
+    /// do not belong to the environment, and are not shown.
     pub async fn find(cluster: &Cluster, served: &Served, found: &Found) -> Result<Self, Failure> {
         let mut hidden = BTreeSet::new();
         let composite;
@@ -87,7 +89,7 @@ impl Parts {
             },
         };
         let mut references = owner.map(|owner| Reference::all_of(&owner.data)).unwrap_or_default();
-        references.truncate(MOST);
+        references.truncate(MAX_RESOURCES);
         references.extend(itself);
         let namespace = found.object.metadata.namespace.as_deref();
         let kinds: BTreeMap<_, _> =
@@ -96,7 +98,7 @@ impl Parts {
             (kind, served.find(&cluster.client, one, namespace).await)
         });
         let apis: Vec<_> = apis.collect();
-        let apis: Vec<_> = stream::iter(apis).buffer_unordered(AT_ONCE).collect().await;
+        let apis: Vec<_> = stream::iter(apis).buffer_unordered(CONCURRENCY).collect().await;
         let apis: BTreeMap<_, _> =
             apis.into_iter().map(|(kind, api)| (kind, api.ok().flatten())).collect();
         let parts = references.iter().map(|reference| Part {
@@ -119,8 +121,8 @@ impl Parts {
         Ok(Self { owners, all: parts, composite, deleted: None, since: Instant::now(), hidden })
     }
 
-    /// Looks at all that were not gone. What cannot be read keeps its state: it is looked at again.
-    /// Whoever gives up waiting has what was read until then.
+    /// Reads all resources that are not known to be deleted. An unreadable resource keeps its
+    /// state, and is read again later. If the caller stops waiting, the results read so far remain.
     pub async fn look(&mut self) {
         if let Some((api, name)) = &self.composite
             && let Ok(Some(composite)) = api.get_opt(name).await
@@ -141,7 +143,7 @@ impl Parts {
             }
         });
         let asked: Vec<_> = asked.collect();
-        let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
+        let mut answers = stream::iter(asked).buffer_unordered(CONCURRENCY);
         let waited = self.since.elapsed();
         let mut others = Vec::new();
         while let Some((index, answer)) = answers.next().await {
@@ -166,7 +168,7 @@ impl Parts {
                 None => drop(self.hidden.insert(part.kind.clone())),
             }
         }
-        // Owners are among them, too, in whatever order.
+        // Owners are among these objects too, in any order.
         while let Some(next) =
             others.iter().position(|(_, one)| is_owned(&one.metadata, &self.owners))
         {
@@ -176,7 +178,7 @@ impl Parts {
             part.state =
                 State::from_object(&object).after(waited, &part.kind, &object, composite_deleted);
         }
-        // Nobody's are those only once nobody is left who might own them.
+        // An object counts as foreign only after all possible owners were read.
         let is_other = |index| others.iter().any(|(other, _)| *other == index);
         let unread =
             |(index, part): (usize, &Part)| part.state == State::Unknown && !is_other(index);
@@ -187,22 +189,22 @@ impl Parts {
         }
     }
 
-    /// How many there were.
+    /// The total number of resources.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// How many are not known to be gone, seen or not.
+    /// The number of resources that are not known to be deleted, whether seen or not.
     pub fn left_count(&self) -> usize {
         self.left().count()
     }
 
-    /// Whether anything of them could be read.
+    /// Whether any resource could be read.
     pub fn is_seen(&self) -> bool {
         self.all.iter().any(|part| part.state != State::Unknown)
     }
 
-    /// A line for each that is left and seen, as an environment's own status has it.
+    /// The status of each remaining and seen resource, in the format of an environment's status.
     pub fn statuses(&self) -> Vec<ResourceStatus> {
         let status = |part: &Part| {
             let State::There { slot, deleted, holds } = &part.state else { return None };
@@ -226,7 +228,7 @@ impl Parts {
         self.all.iter().filter(|part| part.state != State::Gone)
     }
 
-    /// How many are left, and what cannot be seen.
+    /// The number of remaining resources, and the kinds that the caller may not read.
     pub fn head(&self) -> String {
         if !self.is_seen() {
             let hidden = "; you may not read its resources, so paved does not show the rest";
@@ -245,16 +247,16 @@ impl Parts {
         )
     }
 
-    /// The resources that are left and seen.
-    pub fn seen(&self) -> impl Iterator<Item = Left<'_>> {
+    /// The resources that remain and were seen.
+    pub fn seen(&self) -> impl Iterator<Item = Remaining<'_>> {
         self.left().filter_map(|part| {
             let State::There { slot, deleted, holds } = &part.state else { return None };
             let (mark, told) = (holds.mark(), holds.told());
-            Some(Left { slot, kind: &part.kind, deleted: *deleted, mark, told })
+            Some(Remaining { slot, kind: &part.kind, deleted: *deleted, mark, told })
         })
     }
 
-    /// A line for each that something holds.
+    /// A line for each resource that is blocked.
     pub fn lines(&self) -> Vec<String> {
         let line = |part: &Part| match &part.state {
             State::There { slot, holds, .. }
@@ -267,7 +269,7 @@ impl Parts {
         self.all.iter().filter_map(line).collect()
     }
 
-    /// What is left and why, in one line.
+    /// The remaining resources and the reasons, in one line.
     pub fn told(&self) -> String {
         let mut told = vec![self.head()];
         told.extend(self.lines());
@@ -275,7 +277,7 @@ impl Parts {
     }
 }
 
-/// The composite that a claim refers to, if there is one.
+/// The composite that a claim refers to. `None` if it does not exist.
 async fn read(
     cluster: &Cluster,
     served: &Served,
@@ -304,7 +306,7 @@ pub async fn composite(
     Ok(found.filter(|found| is_composite_of(found, claim)))
 }
 
-/// Whether Crossplane made a composite of this very claim; no user can write one.
+/// Whether Crossplane created a composite for this claim. Users cannot create composites.
 fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
     let claimed = &composite.data["spec"]["claimRef"];
     let of = |key: &str| claimed[key].as_str();
@@ -316,7 +318,7 @@ fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
         && of("namespace") == metadata.namespace.as_deref()
 }
 
-/// Whether something is one of the owners, or belongs to one.
+/// Whether an object is one of the owners, or belongs to one.
 fn is_owned(metadata: &ObjectMeta, owners: &BTreeSet<String>) -> bool {
     let by = metadata.owner_references.iter().flatten().map(|owner| &owner.uid);
     metadata.uid.iter().chain(by).any(|uid| owners.contains(uid))
@@ -361,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn reason_that_holds_a_resource_is_reported() {
+    fn reason_that_delays_a_deletion_is_reported() {
         let going = "2026-01-01T10:00:00Z";
         for (metadata, conditions, told) in [
             (

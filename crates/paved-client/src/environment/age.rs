@@ -1,11 +1,11 @@
-//! Times as people read them.
+//! Formats times for people.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// How long ago something was, as kubectl says it: `42s`, `5m`, `3h12m`, `4d`. A clock that runs
-/// ahead shows `0s`.
+/// The age of a time, in kubectl's format: `42s`, `5m`, `3h12m`, `4d`. A time in the future shows
+/// `0s`.
 pub fn age(then: Option<Timestamp>, now: Timestamp) -> String {
     let Some(then) = then else { return String::new() };
     spell(Duration::from_secs(
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longer_ago_the_coarser() {
+    fn age_is_coarser_for_older_times() {
         for (seconds, text) in [
             (0, "0s"),
             (119, "119s"),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_ahead_shows_no_nonsense() {
+    fn age_of_a_future_time_is_zero() {
         let at = |second| Timestamp::from_second(second).unwrap();
         assert_eq!(age(Some(at(100)), at(50)), "0s");
         assert_eq!(age(Some(at(100)), at(142)), "42s");

@@ -1,4 +1,4 @@
-//! Why an environment is not ready: decided here for the command line and the portal.
+//! Why an environment is not ready. The command line and the portal both use this decision.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use jiff::Timestamp;
 
 use super::{Environment, Mark, is_refused};
 
-/// How long Crossplane may leave a spec uncomposed before that counts as a fault: if many
-/// environments are created at once, Crossplane comes to one of them after minutes.
+/// How long Crossplane may take to compose a spec before the delay counts as a fault. If many
+/// environments are created at once, one of them may wait for minutes.
 const COMPOSING: Duration = Duration::from_mins(3);
 
-/// Something that stands in the way of an environment, and may continue to do so.
+/// A problem that blocks an environment, and may persist.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Blocker {
-    /// A part that was refused.
+    /// A rejected resource.
     Part(ResourceStatus),
-    /// Something about the environment as a whole: the cause, and Crossplane's message.
+    /// A problem of the whole environment: the cause, and Crossplane's message.
     Whole(Cause, String),
-    /// The spec has not been composed yet. That takes a while even if nothing is wrong.
+    /// The spec has not been composed yet. That takes some time even without a problem.
     Uncomposed(Cause),
 }
 
@@ -29,17 +29,18 @@ pub enum Blocker {
 pub struct Diagnosis {
     /// The cause.
     pub cause: Cause,
-    /// The slot of the part that the cause is about; `None` if it is about the whole.
+    /// The slot of the resource with the problem. `None` if the cause concerns the whole
+    /// environment.
     pub slot: Option<String>,
-    /// The message that the cause was found in.
+    /// The message that contained the cause.
     pub message: String,
-    /// Since when the cause counts as a fault. Until then the environment may merely be under way.
-    /// `None` if the cause counts at once.
+    /// When the cause counts as a fault. Before that, the environment may only be in progress.
+    /// `None` if the cause counts immediately.
     pub from: Option<Timestamp>,
 }
 
 impl Blocker {
-    /// What it is called as long as it is the same.
+    /// The key of the blocker. It is stable while the blocker remains.
     pub fn key(&self) -> &str {
         match self {
             Self::Part(part) => &part.slot,
@@ -55,7 +56,7 @@ impl Blocker {
         }
     }
 
-    /// How long it has to last, at least, before it counts as a fault.
+    /// The minimum duration until the blocker counts as a fault.
     pub(crate) fn grace(&self) -> Duration {
         match self {
             Self::Part(_) => Duration::ZERO,
@@ -66,19 +67,19 @@ impl Blocker {
 }
 
 impl Diagnosis {
-    /// Whether the cause counts as a fault by now.
+    /// Whether the cause counts as a fault at this time.
     pub fn counts(&self, now: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= now)
     }
 }
 
 impl Environment {
-    /// Everything that stands in the way: the parts that were refused, else Crossplane's own
-    /// trouble with the whole.
+    /// All blockers: the rejected resources, or else Crossplane's problem with the whole
+    /// environment.
     pub fn blockers(&self) -> Vec<Blocker> {
-        // A refusal of an older spec says nothing of the newest one.
+        // A refusal of an older spec is not about the newest one.
         let tried = self.parts.iter().filter(|_| !self.is_overdue);
-        // A part that was ready stays so while a change of it is refused.
+        // A ready resource remains ready while a change of it is rejected.
         let parts: Vec<Blocker> =
             tried.filter(|part| is_refused(part)).cloned().map(Blocker::Part).collect();
         if !parts.is_empty() {
@@ -99,8 +100,8 @@ impl Environment {
         }
     }
 
-    /// Why it is not ready: the rejection of its spec, else the first blocker, else what its parts
-    /// wait for.
+    /// Why it is not ready: the rejection of its spec, or else the first blocker, or else the cause
+    /// of the first waiting resource.
     pub fn diagnosis(&self) -> Option<Diagnosis> {
         let of_whole = |cause, message: &str, from| {
             Some(Diagnosis { cause, slot: None, message: message.to_owned(), from })
@@ -126,7 +127,7 @@ impl Environment {
             Blocker::Part(part) => Some(part),
             _ => None,
         });
-        // As the function's sentence has it.
+        // The same order as in the function's message.
         if let Some(first) = parts.min_by_key(|part| (&part.since, &part.slot)) {
             return of_part(first);
         }
@@ -153,7 +154,7 @@ impl Environment {
         }
     }
 
-    /// What there is to say of it in a few words: the cause, else its own sentence.
+    /// A short summary: the cause, or else its own sentence.
     pub fn summary(&self, now: Timestamp) -> String {
         match self.diagnosis().filter(|diagnosis| diagnosis.counts(now)) {
             Some(diagnosis) => diagnosis.cause.headline(),
@@ -161,14 +162,14 @@ impl Environment {
         }
     }
 
-    /// Whether Crossplane has never called the function for it, as far as its status shows: of a
-    /// claim, only the composite says why.
+    /// Whether Crossplane has never called the function for it, according to its status. For a
+    /// claim, only the composite has the reason.
     fn is_uncomposed(&self) -> bool {
         self.phase.is_empty() && self.parts.is_empty() && self.condition(CONDITION).is_none()
     }
 }
 
-/// The parts with the causes that an older function did not write: the function's own table finds
+/// The resources with causes. If an older function did not write them, the function's own table has
 /// them. `api` is the name of the environment's API.
 pub fn with_causes(mut parts: Vec<ResourceStatus>, api: Option<&str>) -> Vec<ResourceStatus> {
     let lines: Vec<Line<'_>> = parts.iter().map(ResourceStatus::line).collect();

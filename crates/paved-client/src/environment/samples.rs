@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Environment;
 
-/// A GPU workspace, of which two of three parts are ready and one is as given.
+/// A GPU workspace. Two of its three resources are ready, and `leaf` is the other one.
 pub fn half_made(leaf: &Value) -> Value {
     json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim",
@@ -44,7 +44,7 @@ pub fn refused_leaf() -> Value {
         "since": "2026-01-01T10:00:40Z"})
 }
 
-/// The same, with everything ready.
+/// The same workspace with all resources ready.
 pub fn ready() -> Value {
     let mut object = half_made(&json!({"slot": "instance", "kind": "Instance", "name": "ada-x-2",
         "externalName": "i-0abc", "ready": true, "since": "2026-01-01T10:02:00Z"}));
@@ -57,7 +57,7 @@ pub fn ready() -> Value {
     object
 }
 
-/// A claim whose composite Crossplane cannot compose, as for want of a Composition.
+/// A claim with a composite that Crossplane cannot compose, for example without a Composition.
 pub fn uncomposed() -> Value {
     let mut object = half_made(&creating());
     object["status"] = json!({"conditions": [
@@ -68,8 +68,7 @@ pub fn uncomposed() -> Value {
     object
 }
 
-/// The workspace as a composite in a namespace, of which Crossplane itself tells that it cannot
-/// compose it.
+/// The workspace as a namespaced composite, with Crossplane's condition that it cannot be composed.
 pub fn unsynced() -> Value {
     let mut object = half_made(&creating());
     object["apiVersion"] = json!("platform.m.acme.io/v1alpha1");

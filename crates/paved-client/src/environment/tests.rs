@@ -88,7 +88,7 @@ fn a_newer_spec_makes_the_status_old() {
     object["metadata"]["generation"] = json!(3);
     assert!(!environment(&object).is_current());
     object["status"]["conditions"] = json!([]);
-    assert!(!environment(&object).is_current(), "Crossplane has not looked at it at all");
+    assert!(!environment(&object).is_current(), "Crossplane has not observed it yet");
 }
 
 #[test]
@@ -101,14 +101,14 @@ fn environment_ready_for_an_older_spec_is_not_ready() {
     assert!(environment(&object).is_ready(), "Crossplane's own fields are not composed");
     object["spec"]["parameters"]["diskGB"] = json!(200);
     let seen = environment(&object);
-    assert!(!seen.is_ready() && seen.is_current(), "the claim's own Synced is of no help");
+    assert!(!seen.is_ready() && seen.is_current(), "the claim's Synced is not enough");
     assert!(
         matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.code == Code::Overdue)
     );
     object["status"]["resources"] = json!([refused_leaf()]);
     assert_eq!(environment(&object).blockers(), seen.blockers(), "the newest spec was not refused");
     object["status"].as_object_mut().unwrap().remove("specHash");
-    assert!(environment(&object).is_ready(), "an older function says nothing of it");
+    assert!(environment(&object).is_ready(), "an older function writes no hash");
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn recently_edited_environment_may_have_an_older_status() {
     assert!(environment(&object).may_lag(now));
     let mut refused = object.clone();
     set(&mut refused, "Provisioned", "False", "InvalidSpec", "");
-    assert!(environment(&refused).may_lag(now), "it may have been refused before");
+    assert!(environment(&refused).may_lag(now), "the refusal may be of an older spec");
     refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:52Z");
     assert!(environment(&refused).may_lag(now), "the older spec may have been refused again");
     refused["status"]["conditions"][2]["lastTransitionTime"] = json!("2026-01-01T11:59:56Z");
-    assert!(!environment(&refused).may_lag(now), "it was refused since");
+    assert!(!environment(&refused).may_lag(now), "the newest spec was refused");
     let mut new = object.clone();
     new["metadata"]["creationTimestamp"] = json!("2026-01-01T11:59:50Z");
-    assert!(!environment(&new).may_lag(now), "nothing was there before");
+    assert!(!environment(&new).may_lag(now), "a new object has no older status");
     let mut before = new.clone();
     before["metadata"]["generation"] = json!(1);
     let [before, after] =
@@ -144,10 +144,10 @@ fn recently_edited_environment_may_have_an_older_status() {
     let edited = Environment::applied(&after, Some(&before));
     assert!(
         edited.may_lag(now) && edited.now(&after).may_lag(now),
-        "edited within the second in which it was made"
+        "edited in the second of its creation"
     );
-    assert!(!Environment::applied(&after, Some(&after)).may_lag(now), "the same was there");
-    assert!(!Environment::applied(&after, None).may_lag(now), "nothing was there");
+    assert!(!Environment::applied(&after, Some(&after)).may_lag(now), "the spec is unchanged");
+    assert!(!Environment::applied(&after, None).may_lag(now), "the object is new");
     with(
         &mut object,
         &[
@@ -164,7 +164,7 @@ fn rejected_resource_blocks_and_resource_in_creation_does_not() {
     assert!(environment(&half_made(&creating())).blockers().is_empty());
     let blockers = environment(&half_made(&refused_leaf())).blockers();
     assert_eq!(blockers.iter().map(Blocker::key).collect::<Vec<_>>(), ["instance"]);
-    // A change of what is ready leaves it ready.
+    // A rejected change of a ready resource blocks, although the resource remains ready.
     let mut object = half_made(&refused_leaf());
     object["status"]["resources"].as_array_mut().unwrap()[1]["ready"] = json!(true);
     let blockers = environment(&object).blockers();
@@ -179,7 +179,7 @@ fn rejected_resource_blocks_and_resource_in_creation_does_not() {
     assert_eq!(environment(&uncomposed()).blockers(), nothing);
 }
 
-/// Code and slot of what is diagnosed.
+/// Code and slot of the diagnosis.
 fn diagnosed(object: &Value) -> Option<(Code, Option<String>)> {
     environment(object).diagnosis().map(|diagnosis| (diagnosis.cause.code, diagnosis.slot))
 }
@@ -212,7 +212,7 @@ fn waiting_environment_names_its_first_prerequisite() {
         "message": "waits for an image", "since": "2026-01-01T10:00:00Z",
         "cause": {"code": "WaitsFor", "params": {"for": "an image"}}});
     let mut object = half_made(&leaf);
-    assert_eq!(diagnosed(&object), None, "something is being created");
+    assert_eq!(diagnosed(&object), None, "a resource is being created");
     set(&mut object, "Provisioned", "False", "Waiting", "instance (Instance): waits for an image");
     assert_eq!(diagnosed(&object), Some((Code::WaitsFor, Some("instance".to_owned()))));
     let now = "2026-01-01T12:00:00Z".parse().unwrap();

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::environments::{Environments, Place, Whole};
-use super::write::{self, Draft, Writer};
+use super::environments::{EnvironmentDetail, EnvironmentPath, Environments};
+use super::write::{self, WriteRequest, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path, Query, location};
+use crate::identity::Person;
 use crate::owner::{ANNOTATION, LABEL};
-use crate::problem::{Absent, Conflicts, Problem, Refusals, Unfit};
+use crate::problem::{Conflicts, ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// The manifest of an environment.
 #[derive(ToSchema)]
@@ -38,7 +38,7 @@ pub(crate) struct Document {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct How {
+pub(crate) struct DryRunParams {
     /// Only check whether the object would be accepted.
     #[serde(default)]
     #[param(required = false)]
@@ -47,24 +47,24 @@ pub(crate) struct How {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Very {
+pub(crate) struct DeleteParams {
     /// The uid of the object: another object of the same name is not deleted.
     uid: Option<String>,
 }
 
 /// Create an environment.
-#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(How), request_body = Document,
-    responses((status = 201, description = "Created.", body = Whole), (status = 200, description = "The object would be created.", body = Whole), Refusals, Unfit, Conflicts))]
+#[utoipa::path(post, path = "/api/v1/environments", operation_id = "createEnvironment", tag = "environments", params(DryRunParams), request_body = Document,
+    responses((status = 201, description = "Created.", body = EnvironmentDetail), (status = 200, description = "The object would be created.", body = EnvironmentDetail), ErrorResponses, UnprocessableEntity, Conflicts))]
 pub(crate) async fn create(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Query(how): Query<How>,
+    Query(params): Query<DryRunParams>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let draft = Draft::from_document(&writer, &person, document, None).await?;
-    let object = draft.create(&writer.environments, &person, how.dry_run).await?;
+    let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
+    let object = draft.create(&writer.environments, &person, params.dry_run).await?;
     let whole = writer.environments.whole(&draft.kind, object);
-    if how.dry_run {
+    if params.dry_run {
         return Ok(Answer(whole).into_response());
     }
     let kind = format!("{}.{}", draft.kind.resource.plural, draft.kind.resource.group);
@@ -73,29 +73,29 @@ pub(crate) async fn create(
 }
 
 /// Replace an environment.
-#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(Place, How),
-    request_body = Document, responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
+#[utoipa::path(put, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "replaceEnvironment", tag = "environments", params(EnvironmentPath, DryRunParams),
+    request_body = Document, responses((status = 200, description = "Changed.", body = EnvironmentDetail), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
 pub(crate) async fn replace(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
-    Query(how): Query<How>,
+    Path(place): Path<EnvironmentPath>,
+    Query(params): Query<DryRunParams>,
     Json(document): Json<Value>,
-) -> Result<Answer<Whole>, Problem> {
+) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
     let (_, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
-    let object = draft.replace(&writer.environments, &person, how.dry_run).await?;
+    let object = draft.replace(&writer.environments, &person, params.dry_run).await?;
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
-/// What there is at a place, and what a document makes of it.
+/// The object at a place, and the draft of a document for it.
 pub(crate) async fn drafted(
     writer: &Writer,
     person: &Person,
     (kind, namespace, name): (&Kind, &str, &str),
     mut document: Value,
-) -> Result<(DynamicObject, Draft), Problem> {
-    // The path says which one: a body that says another is a mistake.
+) -> Result<(DynamicObject, WriteRequest), Problem> {
+    // The path identifies the object. A different name in the body is a mistake.
     for (field, value) in [("namespace", namespace), ("name", name)] {
         let said = &document["metadata"][field];
         if !(said.is_null() || said == value) {
@@ -112,7 +112,7 @@ pub(crate) async fn drafted(
         .api(&writer.environments.clients.for_person(person)?, Some(namespace))
         .get(name)
         .await?;
-    let draft = Draft::from_document(writer, person, document, Some(&before)).await?;
+    let draft = WriteRequest::from_document(writer, person, document, Some(&before)).await?;
     if draft.kind != *kind {
         return Err(Problem::field(
             "kind",
@@ -123,17 +123,17 @@ pub(crate) async fn drafted(
 }
 
 /// Change fields of an environment (JSON merge patch).
-#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(Place, How),
+#[utoipa::path(patch, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "patchEnvironment", tag = "environments", params(EnvironmentPath, DryRunParams),
     request_body(content = Object, description = "The changed fields of metadata (labels, annotations, resourceVersion) and spec; null removes a field.",
         content_type = "application/merge-patch+json", example = json!({"spec": {"replicas": 3}})),
-    responses((status = 200, description = "Changed.", body = Whole), Refusals, Absent, Unfit, Conflicts))]
+    responses((status = 200, description = "Changed.", body = EnvironmentDetail), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
 pub(crate) async fn patch(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
-    Query(how): Query<How>,
+    Path(place): Path<EnvironmentPath>,
+    Query(params): Query<DryRunParams>,
     Json(mut patch): Json<Value>,
-) -> Result<Answer<Whole>, Problem> {
+) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
     let Some(fields) = patch.as_object() else {
         return Err(Problem::field("body", "allowed: an object"));
@@ -158,12 +158,12 @@ pub(crate) async fn patch(
         }
     }
     let params = PatchParams {
-        dry_run: how.dry_run,
+        dry_run: params.dry_run,
         field_manager: Some("paved-portal".to_owned()),
         ..PatchParams::default()
     };
     let object = api.patch(name, &params, &Patch::Merge(&patch)).await?;
-    if !how.dry_run {
+    if !params.dry_run {
         tracing::info!(
             user = person.username(),
             kind = kind.full_name(),
@@ -175,8 +175,8 @@ pub(crate) async fn patch(
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
-/// Checks a patch's metadata, and takes the owner out of it, who is given back: what it changes
-/// stays whose it is, unless it names another one.
+/// Checks a patch's metadata, and removes and returns the owner in it. Without an owner in the
+/// patch, the environment keeps its owner.
 fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
     let metadata =
         metadata.as_object_mut().ok_or_else(|| Problem::field("metadata", "allowed: an object"))?;
@@ -188,7 +188,7 @@ fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
         ));
     }
     for place in ["labels", "annotations"] {
-        // All of them would be gone, and the owner among them.
+        // A null would remove all labels or annotations, including the owner.
         if metadata.get(place).is_some_and(|entries| !entries.is_object()) {
             let message = "allowed: names with texts, or null to remove a name";
             return Err(Problem::field(&format!("metadata.{place}"), message));
@@ -204,15 +204,15 @@ fn checked(metadata: &mut Value) -> Result<Option<String>, Problem> {
 }
 
 /// Delete an environment and its resources.
-#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(Place, Very),
-    responses((status = 202, description = "The object is being deleted."), Refusals, Absent, Conflicts))]
+#[utoipa::path(delete, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "deleteEnvironment", tag = "environments", params(EnvironmentPath, DeleteParams),
+    responses((status = 202, description = "The object is being deleted."), ErrorResponses, NotFound, Conflicts))]
 pub(crate) async fn delete(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
-    Query(very): Query<Very>,
+    Path(place): Path<EnvironmentPath>,
+    Query(params): Query<DeleteParams>,
 ) -> Result<StatusCode, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
-    write::delete(&environments, &person, &kind, (namespace, name), very.uid).await?;
+    write::delete(&environments, &person, &kind, (namespace, name), params.uid).await?;
     Ok(StatusCode::ACCEPTED)
 }

@@ -1,5 +1,5 @@
-//! `…/connection`: what only those know who may read the Secret. On request only, with a line in
-//! the log, and never kept.
+//! `…/connection`: connection details for users with the right to read the Secret. They are
+//! returned only on request and never cached. Each request is logged.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use paved_client::connection::secret_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::environments::{Environments, Place};
+use super::environments::{EnvironmentPath, Environments};
 use crate::AUDIT;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::Path;
+use crate::identity::Person;
 use crate::live::View;
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// An environment's connection details.
 #[derive(Serialize, ToSchema)]
@@ -33,12 +33,12 @@ pub(crate) struct Connection {
 /// The connection details of an environment.
 ///
 /// A POST, so that a link on another site or a cache cannot request them.
-#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(Place),
-    responses((status = 200, description = "The connection details.", body = Connection), Refusals, Absent))]
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/connection", operation_id = "revealConnection", tag = "environments", params(EnvironmentPath),
+    responses((status = 200, description = "The connection details.", body = Connection), ErrorResponses, NotFound))]
 pub(crate) async fn reveal(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
+    Path(place): Path<EnvironmentPath>,
 ) -> Result<Answer<Connection>, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
     let answer = read(&environments.clients, &person, &kind, namespace, name).await;
@@ -47,7 +47,7 @@ pub(crate) async fn reveal(
         Err(problem) if problem.status() == StatusCode::NOT_FOUND => "absent",
         Err(_) => "refused",
     };
-    // Whatever the log's level is.
+    // Logged at any log level.
     tracing::info!(
         target: AUDIT,
         audit = "connection",
@@ -57,7 +57,7 @@ pub(crate) async fn reveal(
         name,
         secret = answer.as_ref().ok().map(|details| details.secret.as_str()),
         outcome,
-        "connection details were asked for"
+        "connection details were requested"
     );
     answer.map(Answer)
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/environments`: those that I may see.
+//! `/api/v1/environments`: the environments that the user may read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::access::Access;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::{Path, Query, name};
+use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::live::{Entry, Key, Live, View};
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
-/// How many a page holds where nobody says, and at most.
+/// The default and the maximum number of environments in a page.
 const PAGE: (usize, usize) = (100, 500);
 
-/// Which environments.
+/// The filters of a list.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
@@ -64,7 +64,8 @@ pub(crate) struct Page {
 
 /// An environment and its object in the API server.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Whole {
+#[schema(as = Whole)]
+pub(crate) struct EnvironmentDetail {
     #[serde(flatten)]
     pub(crate) view: View,
     /// The object.
@@ -72,10 +73,10 @@ pub(crate) struct Whole {
     pub(crate) object: Value,
 }
 
-/// Where an environment is.
+/// The place of an environment.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
-pub(crate) struct Place {
+pub(crate) struct EnvironmentPath {
     /// The namespace.
     #[param(example = "team-vision")]
     namespace: String,
@@ -87,8 +88,8 @@ pub(crate) struct Place {
     name: String,
 }
 
-impl Place {
-    /// The kind, and namespace and name as Kubernetes takes them.
+impl EnvironmentPath {
+    /// The kind, and the validated namespace and name.
     pub(crate) fn read(&self, catalog: &Catalog) -> Result<(Kind, &str, &str), Problem> {
         let kind = catalog.seen().called(&self.kind)?;
         Ok((kind, name("namespace", &self.namespace)?, name("name", &self.name)?))
@@ -102,13 +103,13 @@ pub(crate) struct Environments {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) access: Arc<Access>,
     pub(crate) live: Arc<Live>,
-    /// The only namespace that is watched, where the rights of the kubeconfig's user end there.
+    /// The only watched namespace, if the kubeconfig's user has no rights in others.
     pub(crate) only: Option<String>,
     pub(crate) limits: Limits,
 }
 
 impl Environments {
-    /// All environments that a person may see, of those that fit.
+    /// All environments that the filter selects and the user may see.
     pub(crate) async fn visible(
         &self,
         person: &Person,
@@ -136,8 +137,8 @@ impl Environments {
         Ok(visible)
     }
 
-    /// Environments of these kinds that a person may see, as the API server has them now: another
-    /// replica may have made one a moment ago. Those that go come last.
+    /// Environments of these kinds that the user may see, read from the API server. Another replica
+    /// may have just created one. Environments that are being deleted come last.
     pub(crate) async fn find(
         &self,
         person: &Person,
@@ -148,8 +149,8 @@ impl Environments {
         let mut found = Vec::new();
         for kind in kinds {
             let listed = match kind.api(&client, self.only.as_deref()).list(which).await {
-                // A group that the portal's role does not know: as in its watches, the others
-                // count.
+                // The portal's role does not cover the kind. As in the watches, other kinds remain
+                // available.
                 Err(error) if is_denied(&error) => continue,
                 listed => listed?,
             };
@@ -164,8 +165,9 @@ impl Environments {
         Ok(found)
     }
 
-    /// An object as clients see it; while it goes, with what is left of it.
-    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> Whole {
+    /// The representation of an object for clients. During its deletion, it has the remaining
+    /// resources.
+    pub(crate) fn whole(&self, kind: &Kind, mut object: DynamicObject) -> EnvironmentDetail {
         let types = || kube::api::TypeMeta {
             api_version: kind.resource.api_version.clone(),
             kind: kind.name().to_owned(),
@@ -189,13 +191,13 @@ impl Environments {
                 view.message.clone_from(&seen.message);
             }
         }
-        Whole { view, object: tidy(&object) }
+        EnvironmentDetail { view, object: tidy(&object) }
     }
 }
 
 /// Environments of all kinds.
 #[utoipa::path(get, path = "/api/v1/environments", operation_id = "listEnvironments", tag = "environments", params(Which),
-    responses((status = 200, description = "A page of the environments that I may read.", body = Page), Refusals, Absent))]
+    responses((status = 200, description = "A page of the environments that I may read.", body = Page), ErrorResponses, NotFound))]
 pub(crate) async fn list(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
@@ -213,7 +215,7 @@ pub(crate) async fn list(
     let same = |wanted: &Option<String>, found: &str| {
         wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(found))
     };
-    // `paved apply` does not know the portal's OpenID provider: it writes the username.
+    // `paved apply` does not know the portal's OpenID provider, so it records the username.
     let is_mine = |owner: &String| *owner == person.owner().label();
     let fits = |entry: &Entry| {
         let owner = which.owner.as_ref().is_none_or(|owner| {
@@ -268,13 +270,13 @@ fn after(token: &str) -> Result<Key, Problem> {
 }
 
 /// The current state of an environment from the API server.
-#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(Place),
-    responses((status = 200, description = "The environment.", body = Whole), Refusals, Absent))]
+#[utoipa::path(get, path = "/api/v1/environments/{namespace}/{kind}/{name}", operation_id = "getEnvironment", tag = "environments", params(EnvironmentPath),
+    responses((status = 200, description = "The environment.", body = EnvironmentDetail), ErrorResponses, NotFound))]
 pub(crate) async fn get(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
-) -> Result<Answer<Whole>, Problem> {
+    Path(place): Path<EnvironmentPath>,
+) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&environments.catalog)?;
     let object =
         kind.api(&environments.clients.for_person(&person)?, Some(namespace)).get(name).await?;

@@ -1,6 +1,6 @@
-//! `/api/v1/keys`: my SSH public keys, which new workspaces let in. A ConfigMap for each owner in
-//! the portal's own namespace, written by the portal's own account for whoever is signed in, and
-//! for nobody else.
+//! `/api/v1/keys`: the user's SSH public keys, which new workspaces accept. Each owner has a
+//! ConfigMap in the portal's own namespace. The portal's own account writes it, and only for the
+//! signed-in owner.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,18 +17,18 @@ use super::write::Writer;
 use crate::answer::Answer;
 use crate::clients::Clients;
 use crate::extract::Json;
+use crate::identity::Person;
 use crate::owner::{ANNOTATION, Owner};
-use crate::problem::{Problem, Refusals, Unfit};
+use crate::problem::{ErrorResponses, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// The key of the ConfigMap's data, in the format of sshd.
 const DATA: &str = "authorized_keys";
 
-/// The longest list, in bytes. A machine takes no more in its user data.
-const LONGEST: usize = 16 * 1024;
+/// The maximum length of the list, in bytes. A machine's user data has no room for more.
+const MAX_LIST_LEN: usize = 16 * 1024;
 
-// What is said below of the description of Keys takes nothing but a literal.
+// The schema attribute of Keys accepts only a literal.
 const _: () = assert!(MOST_KEYS == 20);
 
 /// SSH public keys.
@@ -42,7 +42,7 @@ pub(crate) struct Keys {
 }
 
 /// My keys.
-#[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), Refusals))]
+#[utoipa::path(get, path = "/api/v1/keys", operation_id = "getKeys", tag = "keys", responses((status = 200, description = "My keys.", body = Keys), ErrorResponses))]
 pub(crate) async fn get(
     State(clients): State<Clients>,
     SignedIn(person): SignedIn,
@@ -52,14 +52,14 @@ pub(crate) async fn get(
 
 /// Replace my keys.
 #[utoipa::path(put, path = "/api/v1/keys", operation_id = "replaceKeys", tag = "keys", request_body = Keys,
-    responses((status = 200, description = "My keys.", body = Keys), Refusals, Unfit))]
+    responses((status = 200, description = "My keys.", body = Keys), ErrorResponses, UnprocessableEntity))]
 pub(crate) async fn put(
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
     Json(Keys { keys }): Json<Keys>,
 ) -> Result<Answer<Keys>, Problem> {
     may_use_keys(&writer, &person).await?;
-    // No more than a workspace takes.
+    // A workspace accepts no more keys.
     if keys.len() > MOST_KEYS {
         return Err(Problem::field(
             "keys",
@@ -76,8 +76,8 @@ pub(crate) async fn put(
         }
     }
     let length = lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    if length > LONGEST {
-        let message = format!("found {length} bytes in all; allowed: at most {LONGEST}");
+    if length > MAX_LIST_LEN {
+        let message = format!("found {length} bytes in all; allowed: at most {MAX_LIST_LEN}");
         return Err(Problem::field("keys", message));
     }
     let owner = person.owner();
@@ -90,9 +90,10 @@ pub(crate) async fn put(
     Ok(Answer(Keys { keys: lines }))
 }
 
-/// Keys are stored in the portal's own namespace, outside every quota, so only for people who may
-/// make what takes them. Where nothing says where somebody's environments go, that cannot be asked:
-/// then for everybody but service accounts, which others make as many of as they like.
+/// Checks that the user may create an environment that uses keys, because keys are stored in the
+/// portal's namespace without a quota. If the user has no configured namespace, this check is
+/// impossible. Then all users are allowed except service accounts, because users can create any
+/// number of those.
 async fn may_use_keys(writer: &Writer, person: &Person) -> Result<(), Problem> {
     if writer.namespaces.leads_nowhere(person) {
         return if person.username().starts_with("system:serviceaccount:") {

@@ -1,4 +1,4 @@
-//! `/api/v1/kinds`: what can be made here.
+//! `/api/v1/kinds`: the kinds of environment in this cluster.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use utoipa::{IntoParams, ToSchema};
 use crate::access::Access;
 use crate::answer::Answer;
 use crate::extract::{Path, Query, name};
+use crate::identity::Person;
 use crate::kinds::{Catalog, SECRET, connection_keys, is_claim};
 use crate::namespace::Namespaces;
-use crate::problem::{Absent, Problem, Refusals};
+use crate::problem::{ErrorResponses, NotFound, Problem};
 use crate::signed_in::SignedIn;
-use crate::who::Person;
 
 /// A kind of environment.
-// The field is what Kubernetes calls it.
+// The field has the name of Kubernetes' own field.
 #[allow(clippy::struct_field_names)]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -32,10 +32,10 @@ pub(crate) struct Kind {
     /// this portal does not know, as are the title, the suffix and the endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<&'static str>,
-    /// What people call it.
+    /// The title for users.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// What suggested names of new environments end in.
+    /// The suffix of suggested names for new environments.
     #[serde(skip_serializing_if = "Option::is_none")]
     suffix: Option<&'static str>,
     /// The status fields with the address of an environment, the best one first. Empty: no
@@ -68,7 +68,7 @@ pub(crate) struct Kind {
     schema: Option<Value>,
 }
 
-/// The kinds, and what people may make of them.
+/// The kinds, and the users' rights to create them.
 #[derive(Clone)]
 pub(crate) struct Kinds {
     pub(crate) catalog: Arc<Catalog>,
@@ -83,9 +83,9 @@ pub(crate) struct Where {
     namespace: Option<String>,
 }
 
-/// All kinds, those of one API side by side.
+/// All kinds, grouped by API.
 #[utoipa::path(get, path = "/api/v1/kinds", operation_id = "listKinds", tag = "kinds", params(Where),
-    responses((status = 200, description = "All kinds.", body = Vec<Kind>), Refusals))]
+    responses((status = 200, description = "All kinds.", body = Vec<Kind>), ErrorResponses))]
 pub(crate) async fn list(
     State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,
@@ -104,7 +104,7 @@ pub(crate) async fn list(
 /// A kind.
 #[utoipa::path(get, path = "/api/v1/kinds/{kind}", operation_id = "getKind", tag = "kinds",
     params(("kind" = String, Path, example = "stockpools", description = "A name of the kind, for example its plural, alone or with .group."), Where),
-    responses((status = 200, description = "The kind.", body = Kind), Refusals, Absent))]
+    responses((status = 200, description = "The kind.", body = Kind), ErrorResponses, NotFound))]
 pub(crate) async fn get(
     State(kinds): State<Kinds>,
     SignedIn(person): SignedIn,
@@ -115,14 +115,14 @@ pub(crate) async fn get(
     Ok(Answer(kinds.shown(&person, &kind, query.namespace.as_deref()).await?))
 }
 
-/// Where the API of a kind stands in the list of all APIs; unknown ones come last.
+/// The index of a kind's API in the list of all APIs. Unknown APIs come last.
 fn place(kind: &cluster::Kind) -> usize {
     let name = kind.paved_api().map(|api| api.info().name);
     APIS.iter().position(|api| Some(api.info().name) == name).unwrap_or(APIS.len())
 }
 
 impl Kinds {
-    /// A kind as the person may use it.
+    /// A kind with the user's right to create it.
     async fn shown(
         &self,
         person: &Person,
@@ -173,15 +173,15 @@ impl Kinds {
     }
 }
 
-/// A spec's schema with what core adds to a claim's for its connection details. The portal names a
-/// Secret where nobody does, so nothing of it is required.
+/// A spec's schema with the field that Crossplane adds to claims for connection details. The field
+/// is optional, because the portal names a Secret by default.
 fn with_secret(spec: &Value, kind: &cluster::Kind) -> Value {
     let (mut spec, keys) = (spec.clone(), connection_keys(kind));
     let fields = spec.get_mut("properties").and_then(Value::as_object_mut);
     if let Some(fields) = fields.filter(|_| !keys.is_empty()) {
-        let what = format!("Where the connection details go: {}.", keys.join(", "));
+        let what = format!("The Secret for the connection details: {}.", keys.join(", "));
         let name = json!({"type": "string", "maxLength": 253, "pattern": r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
-            "description": "Name of a Secret beside the claim. Default: the claim's own name and -conn."});
+            "description": "Name of a Secret in the claim's namespace. Default: the claim's name and -conn."});
         let field = json!({"type": "object", "description": what, "properties": {"name": name}});
         fields.entry(SECRET).or_insert(field);
     }

@@ -1,4 +1,4 @@
-//! `/api/v1/me`: who the portal takes me for.
+//! `/api/v1/me`: the user that the portal has identified.
 
 use axum::extract::{Extension, State};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 
 use crate::address::PublicAddress;
 use crate::answer::Answer;
+use crate::identity::Credential;
 use crate::namespace::Namespaces;
-use crate::problem::Refusals;
+use crate::problem::ErrorResponses;
 use crate::signed_in::SignedIn;
-use crate::who::Credential;
 
 /// The current user.
 #[derive(Serialize, ToSchema)]
@@ -36,8 +36,8 @@ pub(crate) struct Me {
     namespaces: Vec<String>,
 }
 
-/// Who I am.
-#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), Refusals))]
+/// The current user.
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "getMe", tag = "me", responses((status = 200, description = "Who I am.", body = Me), ErrorResponses))]
 pub(crate) async fn get(
     State(namespaces): State<Namespaces>,
     SignedIn(person): SignedIn,

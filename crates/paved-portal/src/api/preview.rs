@@ -1,5 +1,5 @@
-//! `/api/v1/preview` and `…/{name}/preview`: what a claim would become, and what a change of one
-//! would do, composed in this process with the cluster's own Composition and Settings.
+//! `/api/v1/preview` and `…/{name}/preview`: the result of a new claim or of a change. The portal
+//! composes it in this process with the cluster's own Composition and Settings.
 
 mod composed;
 mod difference;
@@ -13,31 +13,31 @@ use axum::response::{IntoResponse as _, Response};
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use paved_client::cluster::{Api, Cluster, Kind, compositions};
-use paved_render::subject::step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
+use paved_render::subject::pipeline_step::{CONFIG, CONFIG_VERSION, Step, is_our_config};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use utoipa::ToSchema;
 
 use super::changes::{Document, drafted};
-use super::environments::Place;
-use super::write::{Draft, Writer};
+use super::environments::EnvironmentPath;
+use super::write::{WriteRequest, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path};
 use crate::live::Part;
-use crate::problem::{Absent, Problem, Refusals, Unfit};
+use crate::problem::{ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 use composed::Composed;
 use difference::ChangedResource;
 
-/// How many claims are composed at once: it takes a processor each.
-const AT_ONCE: usize = 2;
+/// The maximum number of concurrent compositions. Each needs a processor.
+const CONCURRENCY: usize = 2;
 
-/// How many requests may wait for a place: the document of each is held in memory, which takes a
+/// The maximum number of waiting requests. Each keeps its document in memory, which takes a
 /// multiple of its length.
 const WAITING: usize = 8;
 
-/// The places where claims are composed.
+/// The queue for composing claims.
 pub(crate) struct Preview {
     places: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -46,12 +46,12 @@ pub(crate) struct Preview {
 impl Default for Preview {
     fn default() -> Self {
         let places = |count| Arc::new(Semaphore::new(count));
-        Self { places: places(AT_ONCE), waiting: places(AT_ONCE + WAITING) }
+        Self { places: places(CONCURRENCY), waiting: places(CONCURRENCY + WAITING) }
     }
 }
 
 impl Preview {
-    /// A place among those who wait, for as long as it is held.
+    /// Enters the queue. Dropping the permit leaves it.
     fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.waiting).try_acquire_owned().map_err(|_| {
             let detail = "The portal is composing too many previews. Try again in a moment.";
@@ -59,8 +59,8 @@ impl Preview {
         })
     }
 
-    /// Composes in a place of its own, and writes the answer there too. That goes on where nobody
-    /// waits for it any more, and keeps its place until it is done.
+    /// Composes and serializes the response in a separate thread. If the client disconnects, this
+    /// continues, and keeps its permit until the end.
     async fn answer<T: Serialize>(
         &self,
         waits: OwnedSemaphorePermit,
@@ -127,7 +127,7 @@ pub(crate) struct Resource {
 ///
 /// The portal checks the schema itself, without a request to the API server.
 #[utoipa::path(post, path = "/api/v1/preview", operation_id = "previewEnvironment", tag = "environments", request_body = Document,
-    responses((status = 200, description = "The preview.", body = Previewed), Refusals, Unfit))]
+    responses((status = 200, description = "The preview.", body = Previewed), ErrorResponses, UnprocessableEntity))]
 pub(crate) async fn preview(
     State(preview): State<Arc<Preview>>,
     State(writer): State<Writer>,
@@ -135,8 +135,8 @@ pub(crate) async fn preview(
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
-    let draft = Draft::from_document(&writer, &person, document, None).await?;
-    // What the platform's settings make of a claim is for those who may make one.
+    let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
+    // Only users with the right to create the claim may see the effect of the Settings.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
         let (kind, namespace) = (draft.kind.name(), &draft.namespace);
         return Err(Problem::forbidden(format!(
@@ -153,13 +153,13 @@ pub(crate) async fn preview(
 /// Preview a change of an environment, without changing it.
 ///
 /// Takes the body of a PUT. Does not repeat errors that the current environment already has.
-#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(Place), request_body = Document,
-    responses((status = 200, description = "The effect of the change.", body = PreviewedChange), Refusals, Absent, Unfit))]
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/preview", operation_id = "previewChange", tag = "environments", params(EnvironmentPath), request_body = Document,
+    responses((status = 200, description = "The effect of the change.", body = PreviewedChange), ErrorResponses, NotFound, UnprocessableEntity))]
 pub(crate) async fn change(
     State(preview): State<Arc<Preview>>,
     State(writer): State<Writer>,
     SignedIn(person): SignedIn,
-    Path(place): Path<Place>,
+    Path(place): Path<EnvironmentPath>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
     let waits = preview.enter()?;
@@ -183,7 +183,7 @@ pub(crate) async fn change(
             Ok(composed) => Ok(composed.since(now_composed.ok())),
             Err(mut rejected) => {
                 rejected.fields.retain(|field| !known.contains(field));
-                // What is rejected already cannot be composed: there is nothing to compare.
+                // A rejected environment cannot be composed and compared.
                 if rejected.fields.is_empty() {
                     Ok(PreviewedChange::unknown(&step))
                 } else {
@@ -195,8 +195,8 @@ pub(crate) async fn change(
     preview.answer(waits, made).await
 }
 
-/// The step of the Composition that the API server would choose, with its Settings.
-async fn step(cluster: &Cluster, draft: &Draft) -> Result<Step, Problem> {
+/// The step of the Composition that Crossplane would select, with its Settings.
+async fn step(cluster: &Cluster, draft: &WriteRequest) -> Result<Step, Problem> {
     let all = compositions(cluster).await.map_err(|failure| unreadable(&failure))?;
     let all = all.ok_or_else(|| {
         Problem::forbidden(
@@ -217,7 +217,7 @@ fn no_composition(kind: &Kind) -> Problem {
     Problem::new(http::StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
-/// The EnvironmentConfigs with Settings of ours.
+/// The EnvironmentConfigs with our Settings.
 async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
     let (group, version) = crossplane::api_version::split(CONFIG_VERSION);
     let resource = ApiResource {
@@ -230,7 +230,7 @@ async fn configs(cluster: &Cluster) -> Result<Vec<Value>, Problem> {
     let api = Api::for_resource(&cluster.client, None, &resource);
     let list = match api.list(&kube::api::ListParams::default()).await {
         Ok(list) => list.items,
-        // A cluster without the kind has no Settings there.
+        // A cluster without the kind has no Settings in EnvironmentConfigs.
         Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
         Err(error) => return Err(error.into()),
     };

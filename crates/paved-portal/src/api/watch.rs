@@ -1,4 +1,4 @@
-//! `/api/v1/watch`: environments as they change, as Server-Sent Events.
+//! `/api/v1/watch`: changes of environments, as Server-Sent Events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use tracing::Instrument as _;
 
 use crate::live::{Action, Feed, Next, Reader};
 use crate::metrics::Metrics;
-use crate::problem::{Crowded, Problem, Refusals};
+use crate::problem::{ErrorResponses, Problem, TooManyRequests};
 use crate::signed_in::SignedIn;
-use crate::streams::End;
+use crate::stream_limits::End;
 
-/// How long a browser waits before it comes back.
+/// The pause before a browser reconnects.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Changes of environments, as Server-Sent Events.
@@ -32,7 +32,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// sign-out.
 #[utoipa::path(get, path = "/api/v1/watch", operation_id = "watchEnvironments", tag = "environments",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client read.")),
-    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), Refusals, Crowded))]
+    responses((status = 200, description = "Events.", body = String, content_type = "text/event-stream"), ErrorResponses, TooManyRequests))]
 pub(crate) async fn watch(
     State(feed): State<Feed>,
     State(metrics): State<Arc<Metrics>>,
@@ -42,28 +42,28 @@ pub(crate) async fn watch(
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let patience = feed.limits.event;
     let reader = Reader::new(&feed, &person, last).await?;
-    // An event, and the last word.
+    // Room for one event and for the last one.
     let (events, mut told) = mpsc::channel(2);
     tokio::spawn(tell(metrics, reader, events, patience).in_current_span());
     let events =
         stream::poll_fn(move |cx| told.poll_recv(cx).map(|event| event.map(Ok::<_, Infallible>)));
     let mut response = Sse::new(events).into_response();
-    // A proxy that gathers what it passes on would hold events back.
+    // A buffering proxy would delay events.
     let buffering = HeaderName::from_static("x-accel-buffering");
     response.headers_mut().insert(buffering, HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
 
-/// Tells a client what a reader reads, for as long as the client takes it. A body cannot know:
-/// while the line is full, nobody asks it for more.
+/// Sends a reader's events to a client. A response body alone could not notice a slow client,
+/// because it is not polled while the client's buffer is full.
 async fn tell(
     metrics: Arc<Metrics>,
     mut reader: Reader,
     events: mpsc::Sender<Event>,
     patience: Duration,
 ) {
-    // However full the line is, there is a place for why it ends.
+    // Reserves room for the final event, even if the channel is full.
     let Ok(last) = events.clone().reserve_owned().await else { return };
     let end = loop {
         let next = tokio::select! {
@@ -83,8 +83,8 @@ async fn tell(
     last.send(event(&Next::End(end), &reader));
 }
 
-/// An event. A snapshot takes back the id that was told before it, and what is part of one has
-/// none: whoever loses the line amid it begins anew.
+/// An event. A snapshot resets the last ID, and its entries have none. A client that disconnects
+/// during a snapshot therefore starts again.
 fn event(next: &Next, reader: &Reader) -> Event {
     let named = |name: &str| Event::default().event(name);
     match next {

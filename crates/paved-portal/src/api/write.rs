@@ -1,4 +1,4 @@
-//! Writes environments, with the rights and the name of the user.
+//! Writes environments with the user's own rights.
 
 use crossplane::json::merge_patch;
 use crossplane::spec::WRITTEN;
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::environments::Environments;
 use crate::extract::name;
+use crate::identity::{Naming, Person};
 use crate::kinds::{SECRET, connection_keys};
 use crate::live::{Entry, Key};
 use crate::namespace::Namespaces;
 use crate::owner::{self, ANNOTATION, LABEL, Owner};
 use crate::problem::Problem;
 use crate::request::{BODY, REQUEST};
-use crate::who::{Naming, Person};
 
 /// The metadata that a user may set. All other metadata belongs to the cluster.
 const METADATA: [&str; 5] = ["name", "namespace", "labels", "annotations", "resourceVersion"];
@@ -55,8 +55,8 @@ impl Writer {
         owner::named(&self.naming, &self.environments.access, person, name).await
     }
 
-    /// The owner of the environment. The value of the label counts too: a document that was read
-    /// before names no other owner.
+    /// The owner of the environment. The label's value is also accepted, because it is in a
+    /// document that the user has read before.
     pub(crate) async fn owner(
         &self,
         person: &Person,
@@ -71,7 +71,7 @@ impl Writer {
 }
 
 /// The document of an environment.
-pub(crate) struct Draft {
+pub(crate) struct WriteRequest {
     pub(crate) kind: Kind,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -79,10 +79,10 @@ pub(crate) struct Draft {
     pub(crate) object: Map<String, Value>,
 }
 
-impl Draft {
-    /// Reads a document that a user wrote. The owner is the user, or a person for whom the user may
-    /// act. If the document names no owner, a change keeps the owner of `before`. A change also
-    /// keeps the metadata that others wrote.
+impl WriteRequest {
+    /// Reads a document that a user wrote. The owner is the user, or another one that the user may
+    /// act for. If the document names no owner, a change keeps the owner of `before`. A change also
+    /// keeps the metadata of other writers.
     pub(crate) async fn from_document(
         writer: &Writer,
         person: &Person,
@@ -138,7 +138,7 @@ impl Draft {
         Ok(Self { kind, namespace, name, object })
     }
 
-    /// A claim of ours, with these labels and this spec.
+    /// A new claim with this owner and spec.
     pub(crate) fn new(
         kind: Kind,
         namespace: String,
@@ -185,7 +185,7 @@ impl Draft {
         }
     }
 
-    /// Creates it.
+    /// Creates the environment.
     pub(crate) async fn create(
         &self,
         environments: &Environments,
@@ -248,7 +248,7 @@ fn unbind(spec: &mut Value) {
 }
 
 /// Adds Crossplane's fields of the spec that the document lacks. Without them, Crossplane would
-/// take the claim for a new one, and create all resources again.
+/// treat the claim as new, and create all resources again.
 fn rebind(spec: &mut Value, before: &Value) {
     for group in ["", "/crossplane"] {
         let Some(before) = before.pointer(group).and_then(Value::as_object) else { continue };
@@ -262,8 +262,8 @@ fn rebind(spec: &mut Value, before: &Value) {
     }
 }
 
-/// The fields of a spec by which Crossplane binds a claim to its composite, and a composite to its
-/// resources: the group that a field is in, as a JSON pointer, and the field.
+/// The fields of a spec that bind a claim to its composite, and a composite to its resources. Each
+/// has the JSON pointer of its group, and its name.
 const BINDINGS: [(&str, &str); 3] =
     [("", "resourceRef"), ("", "resourceRefs"), ("/crossplane", "resourceRefs")];
 
@@ -319,8 +319,8 @@ fn requested(metadata: &mut Map<String, Value>, before: &DynamicObject) {
     }
 }
 
-/// Names a Secret for the connection details of a claim without one: the former one, otherwise one
-/// with the name of the claim. So the creator can connect.
+/// Sets the Secret for the connection details of a claim without one, so that its creator can
+/// connect. The former name is kept. The default is derived from the name of the claim.
 fn name_secret(kind: &Kind, name: &str, spec: &mut Value, before: Option<&DynamicObject>) {
     let Some(fields) = spec.as_object_mut().filter(|_| !connection_keys(kind).is_empty()) else {
         return;
@@ -352,7 +352,7 @@ fn keep(metadata: &mut Map<String, Value>, place: &str, key: &str, before: Optio
     }
 }
 
-/// Deletes an environment, only the one with this uid if there is a uid.
+/// Deletes an environment. With a `uid`, deletes only the object with this UID.
 pub(crate) async fn delete(
     environments: &Environments,
     person: &Person,
@@ -382,7 +382,7 @@ fn told(what: &str, person: &Person, key: &Key) {
     tracing::info!(user = person.username(), kind, namespace, name, "{what}");
 }
 
-/// A name that is also one in the cloud: at most 63 characters.
+/// Checks that a name is also valid in the clouds: at most 63 characters.
 pub(crate) fn name_fits(text: &str) -> Result<(), Problem> {
     name("metadata.name", text)?;
     if text.len() > 63 {

@@ -1,4 +1,4 @@
-//! A cause as clients see it: with its words, and with what tells it from others.
+//! A cause with its texts, and with a fingerprint for grouping.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use function_paved_road::diagnosis::{self, Code};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Why something is not ready.
+/// The reason why a resource or an environment is not ready.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cause {
@@ -18,9 +18,9 @@ pub(crate) struct Cause {
     pub(crate) params: BTreeMap<String, String>,
     /// The cause in a few words.
     pub(crate) headline: String,
-    /// What to do about it.
+    /// The remediation.
     pub(crate) remediation: String,
-    /// The same for the same cause, in every environment.
+    /// A key for grouping. The same cause has the same key in every environment.
     pub(crate) group: String,
 }
 
@@ -39,19 +39,19 @@ pub(crate) struct Diagnosis {
 }
 
 impl Cause {
-    /// Creates a cause with its texts. `message` is the message in which the cause was found.
-    /// `names` are the names in it that belong to one environment only.
+    /// Creates a cause with its texts. `message` contained the cause. `names` are the names in it
+    /// that belong to one environment only.
     pub(crate) fn new(cause: diagnosis::Cause, message: &str, names: &[&str]) -> Self {
         let (headline, remediation) = (cause.headline(), cause.remediation().to_owned());
         let diagnosis::Cause { code, params } = cause;
-        // Of an unknown cause the message is all that tells it from others.
+        // An unknown cause is distinguished only by its message.
         let told = if code == Code::Unknown { likeness(message, names) } else { String::new() };
         let group = fingerprint(&format!("{code:?} {params:?} {told}"));
         Self { code, params, headline, remediation, group }
     }
 }
 
-/// A message without what differs from one environment to the next: names, ids and numbers.
+/// A message without the differences between environments: names, IDs and numbers.
 fn likeness(message: &str, names: &[&str]) -> String {
     /// Shorter names may be parts of words.
     const SHORTEST: usize = 3;

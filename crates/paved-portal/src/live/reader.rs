@@ -8,18 +8,18 @@ use axum::http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::known::{Id, Known};
+use super::resume_token::{ResumeToken, StateHash};
 use super::store::{Live, Start};
 use super::{Action, Change, Entry};
 use crate::access::Access;
+use crate::identity::Person;
 use crate::kinds::Catalog;
 use crate::limits::Limits;
 use crate::problem::Problem;
 use crate::session::Sessions;
-use crate::streams::{End, StreamPermit, Streams};
-use crate::who::Person;
+use crate::stream_limits::{End, StreamPermit, Streams};
 
-/// How many namespaces without an environment a resumed reader may ask about.
+/// The maximum number of namespaces without an environment that a resumed reader may review.
 const ASIDE: usize = 32;
 
 /// The changes of the cluster, and the permissions and sessions that decide the readers of each
@@ -42,7 +42,7 @@ pub(crate) struct Reader {
     /// The events to send.
     queue: VecDeque<Next>,
     /// The position of the client.
-    id: Id,
+    id: ResumeToken,
     /// The user's permissions: the answer for each kind and namespace, and its time.
     sees: HashMap<(String, String), (bool, Instant)>,
     beat: tokio::time::Interval,
@@ -55,7 +55,7 @@ pub(crate) struct Reader {
 pub(crate) enum Next {
     /// A list of this many environments follows. Environments known before are void.
     Snapshot(usize),
-    /// One of those.
+    /// An environment in the list.
     Present(Arc<Entry>),
     /// The end of the list. Changes follow.
     Synced,
@@ -84,14 +84,14 @@ impl Reader {
         let mut beat = interval(feed.limits.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.reset();
-        let last = last.and_then(Id::read);
+        let last = last.and_then(ResumeToken::read);
         let Start { entries, backlog, changes } = feed.live.start(last.is_some());
         let mut reader = Self {
             feed: feed.clone(),
             person: Arc::clone(person),
             changes,
             queue: VecDeque::new(),
-            id: Id::first(&feed.live.epoch, Known::default()),
+            id: ResumeToken::first(&feed.live.epoch, StateHash::default()),
             sees: HashMap::new(),
             beat,
             due: false,
@@ -104,7 +104,7 @@ impl Reader {
                 visible.extend_from_slice(beside);
             }
         }
-        let now = visible.iter().fold(Known::default(), |known, entry| known.with(entry.known));
+        let now = visible.iter().fold(StateHash::default(), |known, entry| known.with(entry.known));
         let sees = reader.sees.clone();
         let missed = match &last {
             Some(id) => reader.missed(id.known, now, &backlog).await,
@@ -114,9 +114,9 @@ impl Reader {
             reader.id = id;
             reader.queue.extend(missed.into_iter().map(Next::Change));
         } else {
-            // A failed way back leaves no permissions to watch.
+            // A failed resume leaves no permissions to watch.
             reader.sees = sees;
-            reader.id = Id::first(&feed.live.epoch, now);
+            reader.id = ResumeToken::first(&feed.live.epoch, now);
             reader.queue.push_back(Next::Snapshot(visible.len()));
             reader.queue.extend(visible.into_iter().map(Next::Present));
         }
@@ -124,15 +124,15 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The events that lead from the client's state to the present. It takes changes back, one
-    /// after the other, until the state matches. `None` if no remembered state matches: the client
-    /// was away for too long, its permissions have changed, or the other replica saw changes of
-    /// several kinds in another order. Also `None` if the way back needs too many access reviews,
-    /// or a review gets no answer. The client then gets a whole list, which needs no review.
+    /// The events that lead from the client's state to the current one. It reverts changes, one
+    /// after another, until the state matches. `None` if no remembered state matches. Possible
+    /// reasons: the client was away for too long, its permissions have changed, or the replicas saw
+    /// changes in different orders. Also `None` if this needs too many access reviews, or a review
+    /// gets no answer. The client then gets a whole list, which needs no review.
     async fn missed(
         &mut self,
-        known: Known,
-        now: Known,
+        known: StateHash,
+        now: StateHash,
         backlog: &[Arc<Change>],
     ) -> Option<VecDeque<Arc<Change>>> {
         let most = self.sees.len() + ASIDE;
@@ -166,9 +166,9 @@ impl Reader {
         Ok(sees)
     }
 
-    /// Renews old answers until a review gets no answer. Changed permissions end the stream, and so
-    /// does a permission that cannot be reviewed for too long. An interruption of all watches ends
-    /// it too: the client would take old data for current data.
+    /// Renews old answers until a review gets no answer. The stream ends if permissions have
+    /// changed, or if a permission cannot be reviewed for too long. It also ends if all watches are
+    /// interrupted. Otherwise the client would treat old data as current.
     async fn look_again(&mut self) -> Option<End> {
         let limits = &self.feed.limits;
         if self.feed.live.unseen() > limits.interrupted_streams {
@@ -180,7 +180,7 @@ impl Reader {
         let old: Vec<_> = old
             .filter_map(|(place, answer)| Some((*named.get(&place.0)?, place.clone(), *answer)))
             .collect();
-        // The API server would not answer other reviews either: they wait for the next beat.
+        // The API server would not answer other reviews either. They wait for the next beat.
         let places = old.iter().map(|(kind, place, _)| (*kind, place.1.as_str()));
         if let Err(problem) = self.feed.access.ask_ahead(&self.person, places).await {
             return old
@@ -209,7 +209,7 @@ impl Reader {
         }
     }
 
-    /// The same, without an end from outside.
+    /// The next event, without checking for an end of the stream from outside.
     async fn step(&mut self) -> Next {
         loop {
             if let Some(next) = self.queued().await {

@@ -14,18 +14,18 @@ use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
-use super::known::Known;
-use super::{Left, View};
+use super::resume_token::StateHash;
+use super::{DeletionProgress, View};
 use crate::problem::Problem;
 
-/// How many changes a reader may be behind before it is dropped.
+/// The maximum number of changes that a reader may be behind before it is dropped.
 const BEHIND: usize = 1024;
 
-/// How many changes are remembered for resumed readers. A reader that was away for longer gets a
-/// whole list.
+/// The maximum number of remembered changes for resumed readers. A reader that was away for longer
+/// gets a whole list.
 const BACKLOG: usize = 4096;
 
-/// Their maximum size in bytes of JSON.
+/// The maximum size of remembered changes in bytes of JSON.
 const REMEMBERED: usize = 32 << 20;
 
 /// Distinguishes an environment from all others of the same time.
@@ -42,15 +42,15 @@ pub(crate) struct Key {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) kind: Arc<Kind>,
-    /// The view of clients.
+    /// The view for clients.
     pub(crate) view: View,
     pub(crate) spec: Value,
     /// The view as JSON, serialized once for all readers.
     pub(crate) text: String,
-    /// The same in a number.
-    pub(super) known: Known,
+    /// The hash of the text.
+    pub(super) known: StateHash,
     /// Its remaining resources during its deletion.
-    left: Option<Left>,
+    left: Option<DeletionProgress>,
 }
 
 /// The change of an environment.
@@ -67,7 +67,7 @@ pub(crate) struct Change {
     pub(crate) action: Action,
     pub(crate) entry: Arc<Entry>,
     /// The difference that the change makes to the sum of a client's state.
-    pub(super) step: Known,
+    pub(super) step: StateHash,
     /// Its size in bytes of JSON.
     size: usize,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Live {
 struct Inner {
     entries: BTreeMap<Key, Arc<Entry>>,
     backlog: VecDeque<Arc<Change>>,
-    /// The size of these in bytes of JSON.
+    /// The size of the backlog in bytes of JSON.
     remembered: usize,
     /// The kinds with an interrupted watch, and the time of the interruption.
     interrupted: BTreeMap<String, Instant>,
@@ -132,15 +132,19 @@ impl Entry {
     }
 
     /// Reads an object.
-    fn from_object(object: &DynamicObject, kind: &Arc<Kind>, left: Option<Left>) -> Self {
+    fn from_object(
+        object: &DynamicObject,
+        kind: &Arc<Kind>,
+        left: Option<DeletionProgress>,
+    ) -> Self {
         let mut view = View::from_object(object, &kind.resource.plural);
         if let Some(left) = &left {
-            view = view.with_left(left);
+            view = view.with_deletion_progress(left);
         }
         Self::new(kind, view, object.data["spec"].clone(), left)
     }
 
-    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<Left>) -> Self {
+    fn new(kind: &Arc<Kind>, view: View, spec: Value, left: Option<DeletionProgress>) -> Self {
         let text = serde_json::to_string(&view).unwrap_or_default();
         Self {
             key: Key {
@@ -149,7 +153,7 @@ impl Entry {
                 name: view.name.clone(),
             },
             kind: Arc::clone(kind),
-            known: Known::new(&text),
+            known: StateHash::new(&text),
             view,
             spec,
             text,
@@ -180,7 +184,7 @@ impl Live {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an added or changed object. The same object again is no change.
+    /// Records an added or changed object. An equal version is not a change.
     pub(super) fn put(&self, object: &DynamicObject, kind: &Arc<Kind>) {
         let mut inner = self.inner();
         let key = key(kind, object);
@@ -188,7 +192,7 @@ impl Live {
         let uid = object.metadata.uid.as_deref().unwrap_or_default();
         let version = object.metadata.resource_version.as_deref().unwrap_or_default();
         let same = known.clone().filter(|known| known.view.uid == uid);
-        // An object of another version of its kind is read again.
+        // An object with another version of its kind is read again.
         if same
             .as_ref()
             .is_some_and(|known| known.view.resource_version == version && known.kind == *kind)
@@ -232,7 +236,7 @@ impl Live {
     }
 
     /// Records the remaining resources of an environment during its deletion.
-    pub(super) fn show_left(&self, key: &Key, uid: &str, left: Left) {
+    pub(super) fn show_deletion_progress(&self, key: &Key, uid: &str, left: DeletionProgress) {
         let mut inner = self.inner();
         let Some(known) =
             inner.entries.get(key).filter(|known| known.view.uid == uid && known.is_deleting())
@@ -242,7 +246,7 @@ impl Live {
         if known.left.as_ref() == Some(&left) {
             return;
         }
-        let view = known.view.clone().with_left(&left);
+        let view = known.view.clone().with_deletion_progress(&left);
         let entry = Arc::new(Entry::new(&known.kind, view, known.spec.clone(), Some(left)));
         let before = inner.entries.insert(key.clone(), Arc::clone(&entry));
         self.tell(&mut inner, before, Some(entry));
@@ -288,7 +292,7 @@ impl Live {
         }
     }
 
-    /// Says which kinds are watched.
+    /// Sets the watched kinds.
     pub(super) fn watching(&self, kinds: BTreeSet<String>) {
         self.inner().interrupted.retain(|kind, _| kinds.contains(kind));
         self.synced.send_if_modified(|(all, synced)| {
@@ -306,7 +310,7 @@ impl Live {
         self.inner().interrupted.entry(kind.to_owned()).or_insert_with(Instant::now);
     }
 
-    /// How long no kind has been watched.
+    /// The duration for which all watches have been interrupted.
     pub(crate) fn unseen(&self) -> Duration {
         let inner = self.inner();
         let kinds = &self.synced.borrow().0;
@@ -334,7 +338,7 @@ impl Live {
         if self.whole.load(Ordering::Acquire) {
             return Ok(());
         }
-        let detail = "The portal has not seen yet what there is in the cluster.";
+        let detail = "The portal is still loading the environments. Try again in a moment.";
         Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail))
     }
 

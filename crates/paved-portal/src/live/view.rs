@@ -1,4 +1,4 @@
-//! An environment as clients see it.
+//! An environment in the format for clients.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(crate) struct View {
     pub(crate) failed: bool,
     /// The reason why the environment waits or failed, in one sentence.
     pub(crate) message: String,
-    /// Why it is not ready, as far as there is more to say than that it is being made.
+    /// The reason why it is not ready, unless it is only being created.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) diagnosis: Option<Diagnosis>,
     /// The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
@@ -95,7 +95,7 @@ pub(crate) struct Part {
     /// The provider's message, if the provider rejected a request.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) message: Option<String>,
-    /// Why it is not ready, or why a change of it failed.
+    /// The reason why it is not ready, or why a change of it failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) cause: Option<Cause>,
 }
@@ -175,14 +175,14 @@ impl From<compose::OnDeletion> for OnDeletion {
     }
 }
 
-/// What is left of an environment while it goes.
+/// The remaining resources of an environment during its deletion.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Left {
-    /// Those that the portal sees.
+pub(crate) struct DeletionProgress {
+    /// The resources that the portal can read.
     pub(crate) parts: Vec<Part>,
-    /// How many are not known to be gone.
+    /// The number of resources that are not known to be deleted.
     pub(crate) count: usize,
-    /// How many there were.
+    /// The total number of resources.
     pub(crate) of: usize,
 }
 
@@ -222,10 +222,10 @@ impl View {
         }
     }
 
-    /// Shows what is left of it while it goes: then its own status says nothing of its parts any
-    /// more.
-    pub(crate) fn with_left(mut self, left: &Left) -> Self {
-        let Left { parts, count, of } = left;
+    /// Shows the remaining resources of a deletion. The environment's own status no longer reflects
+    /// them.
+    pub(crate) fn with_deletion_progress(mut self, left: &DeletionProgress) -> Self {
+        let DeletionProgress { parts, count, of } = left;
         let unseen = match count.saturating_sub(parts.len()) {
             0 => String::new(),
             unseen => format!("; the portal does not see {unseen} of them"),
@@ -237,18 +237,18 @@ impl View {
     }
 }
 
-/// Why an environment is not ready, with the words for it.
+/// The reason why an environment is not ready, with its texts.
 fn diagnosis(found: environment::Diagnosis, seen: &Environment) -> Diagnosis {
     let part = seen.parts.iter().find(|part| Some(&part.slot) == found.slot.as_ref());
     let cause = match part.cloned().map(Part::from).and_then(|part| part.cause) {
-        // The same as of its part.
+        // Equal to the cause of the resource.
         Some(of_part) => of_part,
         None => Cause::new(found.cause, &found.message, &[&seen.name, &seen.namespace]),
     };
     Diagnosis { cause, slot: found.slot, from: found.from.map(|time| time.to_string()) }
 }
 
-/// How far it is. Of what is being deleted nothing is gone until it was looked at.
+/// The progress. During a deletion, no resource counts as deleted before it was read.
 fn progress(seen: &Environment) -> String {
     match seen.progress.split_once('/') {
         Some((_, of)) if seen.deleted.is_some() => format!("0/{of}"),

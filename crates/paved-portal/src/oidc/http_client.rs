@@ -1,4 +1,4 @@
-//! Requests to the provider: within a time, up to a size, and never redirected.
+//! Requests to the provider, with limits on time and size, and without redirects.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -19,24 +19,24 @@ use url::Url;
 
 use crate::Failure;
 
-/// The largest answer, in bytes.
+/// The maximum length of a response, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// A client of the provider's.
+/// A client of the provider.
 pub(super) struct HttpClient {
     client: Client<HttpsConnector<HttpConnector>, Full<bytes::Bytes>>,
-    /// Time for an answer.
+    /// The timeout of a response.
     patience: Duration,
 }
 
-/// What goes wrong below HTTP.
+/// An error below the HTTP layer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("no answer within {} s", .0.as_secs())]
+    #[error("no response within {} s", .0.as_secs())]
     Late(Duration),
-    #[error("no answer: {0}")]
+    #[error("no response: {0}")]
     Connection(#[from] hyper_util::client::legacy::Error),
-    #[error("an answer that ends early, or is larger than {LARGEST} bytes")]
+    #[error("a response that ends early, or is larger than {LARGEST} bytes")]
     Body,
 }
 
@@ -50,7 +50,7 @@ impl<'c> AsyncHttpClient<'c> for HttpClient {
 }
 
 impl HttpClient {
-    /// Trusts the system's certificates, and those of a file.
+    /// A client that trusts the system's certificates, and the certificates in `ca`.
     pub(super) fn new(ca: Option<&[u8]>, patience: Duration) -> Result<Self, Failure> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -64,7 +64,7 @@ impl HttpClient {
             })?;
         }
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        // Plain http is for a provider on loopback, which the configuration has checked.
+        // The configuration allows plain HTTP only for a provider on loopback.
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(config)
             .https_or_http()
@@ -84,7 +84,7 @@ impl HttpClient {
         timeout(self.patience, answer).await.map_err(|_| Error::Late(self.patience))?
     }
 
-    /// What the provider says of whoever has this access token.
+    /// The provider's claims about the user with this access token.
     pub(super) async fn user_info(
         &self,
         endpoint: &Url,

@@ -1,5 +1,5 @@
-//! Sessions that were ended before their time. Each replica watches one ConfigMap in the portal's
-//! namespace, which holds hashes of their ids until they would have ended anyway.
+//! Sessions that were ended early. Each replica watches one ConfigMap in the portal's namespace. It
+//! contains hashes of the sessions' IDs until their expiry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,23 +21,23 @@ use crate::problem::Problem;
 /// The ConfigMap.
 const NAME: &str = "paved-portal-revoked";
 
-/// How many sessions of one person are noted at a time: nobody fills the list that is everybody's.
+/// The maximum number of listed sessions of one user, so that a single user cannot fill the shared
+/// list.
 const EACH: usize = 200;
 
-/// How long the API server keeps the watch open: where nothing changes it may say nothing before
-/// that, which must be less than the longest silence.
+/// Seconds that a watch stays open. Without changes, the API server may send no data until then, so
+/// this must be less than the longest silence.
 const OPEN: u32 = 90;
 
-/// The sessions that were ended, by the hash of their id, and when they would have ended.
+/// The ended sessions: the hash of the ID and the original expiry.
 pub(crate) struct Revoked {
     known: watch::Sender<BTreeMap<String, i64>>,
     maps: Option<Api<ConfigMap>>,
-    /// Whether those of other replicas have been read once.
+    /// Whether the ended sessions of other replicas have been read once.
     synced: AtomicBool,
-    /// Since when nothing is heard of other replicas.
+    /// The start of an interruption of the watch.
     interrupted: Mutex<Option<Instant>>,
-    /// When the sessions would have ended that each person has ended here, by the hash of the
-    /// person.
+    /// The expiries of the sessions that each user has ended here, by the hash of the user.
     noted: Mutex<HashMap<String, Vec<i64>>>,
 }
 
@@ -48,7 +48,7 @@ impl Revoked {
         Self { maps: Some(maps), synced: AtomicBool::new(false), ..Self::local() }
     }
 
-    /// Those of this replica, which is alone.
+    /// A record for a single replica.
     pub(crate) fn local() -> Self {
         Self {
             known: watch::channel(BTreeMap::new()).0,
@@ -64,13 +64,13 @@ impl Revoked {
         self.known.borrow().contains_key(id)
     }
 
-    /// Whether those of other replicas are known: before, a session that has ended could be played
-    /// again.
+    /// Whether the ended sessions of other replicas are known. Before that, an ended session could
+    /// be reused.
     pub(crate) fn is_known(&self) -> bool {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// How long nothing has been heard of other replicas.
+    /// The duration of the current interruption of the watch.
     pub(crate) fn unheard(&self) -> Duration {
         let since = *self.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
         since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -90,11 +90,11 @@ impl Revoked {
 
     /// Waits until a session is ended.
     pub(crate) async fn wait(&self, id: &str) {
-        // The sender lives as long as the portal.
+        // The sender exists as long as the portal.
         let _ = self.known.subscribe().wait_for(|known| known.contains_key(id)).await;
     }
 
-    /// Ends a session of a person: here at once, in other replicas within moments.
+    /// Ends a session of a user: immediately in this replica, and shortly after in the others.
     pub(crate) async fn add(&self, id: &str, person: &str, expires: i64) -> Result<(), Problem> {
         self.known.send_modify(|known| {
             known.insert(id.to_owned(), expires);
@@ -108,14 +108,14 @@ impl Revoked {
         }
         let Some(maps) = &self.maps else { return Ok(()) };
         write(maps, id, expires).await.map_err(|error| {
-            tracing::error!(%error, "other replicas cannot be told that a session has ended");
+            tracing::error!(%error, "could not notify the other replicas of an ended session");
             let detail = "You are signed out here. Other replicas of the portal may accept the \
                           session until it expires.";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
         })
     }
 
-    /// Takes one of a person's places on the list, if one is left.
+    /// Takes one of a user's places on the list, if one is free.
     fn has_room(&self, person: &str, expires: i64) -> bool {
         let now = Timestamp::now().as_second();
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,8 +128,8 @@ impl Revoked {
         true
     }
 
-    /// Learns which sessions other replicas end. Every `prune`, it forgets the sessions that have
-    /// expired. It never returns.
+    /// Follows the ended sessions of other replicas. At each `prune` interval, it removes expired
+    /// sessions. It never returns.
     pub(crate) async fn follow(&self, prune: Duration) {
         let Some(maps) = &self.maps else { return };
         let config = Config::default().fields(&format!("metadata.name={NAME}")).timeout(OPEN);
@@ -144,7 +144,7 @@ impl Revoked {
                     Some(Ok(_)) => {}
                     Some(Err(error)) => {
                         self.is_interrupted();
-                        tracing::warn!(%error, "what other replicas have ended is not known just now");
+                        tracing::warn!(%error, "could not read the sessions that other replicas ended");
                     }
                     None => return,
                 },
@@ -186,13 +186,13 @@ impl Revoked {
         if let Err(error) =
             maps.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"data": gone}))).await
         {
-            tracing::warn!(%error, "sessions that have ended cannot be taken off the list");
+            tracing::warn!(%error, "could not remove expired sessions from the list");
         }
     }
 }
 
-/// Writes an entry beside the others, under one manager: what the API server notes of each would
-/// soon be longer than the entries. The first entry of all makes the ConfigMap.
+/// Adds an entry, with the same field manager as all others. With separate managers, the API
+/// server's managedFields would be longer than the entries. The first entry creates the ConfigMap.
 async fn write(maps: &Api<ConfigMap>, id: &str, expires: i64) -> kube::Result<()> {
     let data = BTreeMap::from([(id.to_owned(), expires.to_string())]);
     let patch = Patch::Merge(json!({"data": data}));
@@ -233,11 +233,11 @@ mod tests {
         assert_eq!(
             *revoked.interrupted.lock().unwrap_or_else(PoisonError::into_inner),
             first,
-            "since the first"
+            "time starts at the first break"
         );
         assert!(
             revoked.unheard() > Duration::ZERO && revoked.is_known(),
-            "what is known still counts"
+            "the known sessions remain"
         );
         revoked.has_synced();
         assert_eq!(revoked.unheard(), Duration::ZERO);
@@ -250,14 +250,14 @@ mod tests {
         for number in 0..EACH {
             assert!(
                 revoked.add(&format!("over-{number}"), "ada", 1).await.is_ok(),
-                "it has ended anyway"
+                "an expired session needs no place"
             );
             assert!(revoked.add(&number.to_string(), "ada", later).await.is_ok());
         }
         let refused =
             revoked.add("one more", "ada", later).await.map_err(|problem| problem.status());
         assert_eq!(refused, Err(StatusCode::TOO_MANY_REQUESTS));
-        assert!(revoked.holds("one more"), "it has ended here all the same");
+        assert!(revoked.holds("one more"), "it has ended in this replica");
         assert!(revoked.add("another's", "bob", later).await.is_ok());
     }
 }

@@ -1,4 +1,5 @@
-//! Which API a document asks for, in which flavour, as claim or composite.
+//! Finds a document's API, and whether it is a claim or a composite, in the claims API or the
+//! namespaced API.
 
 use crossplane::api_version;
 use crossplane::spec::OF_CLAIMS;
@@ -9,15 +10,15 @@ use serde_json::Value;
 
 use crossplane::suggest;
 
-/// What a document asks for.
+/// The API and type of a document.
 pub struct Target {
     /// The API.
     pub api: &'static dyn AnyApi,
-    /// The flavour of the API.
+    /// The claims API or the namespaced API.
     pub flavour: Flavour,
-    /// Whether it is a claim, rather than a composite.
+    /// Whether the document is a claim. Otherwise it is a composite.
     pub is_claim: bool,
-    /// The API group; a company can use one of its own.
+    /// The API group. A company can use its own.
     pub group: String,
 }
 
@@ -27,12 +28,12 @@ impl Target {
         if self.is_claim { self.api.info().claim.kind } else { self.composite() }
     }
 
-    /// Whether objects of the document's kind live in a namespace.
+    /// Whether objects of the document's kind have a namespace.
     pub fn is_namespaced(&self) -> bool {
         self.is_claim || self.flavour == Flavour::Namespaced
     }
 
-    /// What is said of a namespace in a document whose kind is cluster-scoped.
+    /// The warning for a namespace in a document of a cluster-scoped kind.
     pub fn ignored_namespace(&self, document: &Value) -> Option<String> {
         let found = document["metadata"]["namespace"].as_str().filter(|_| !self.is_namespaced())?;
         let kind = self.kind();
@@ -53,13 +54,13 @@ impl Target {
     }
 }
 
-/// Finds what a document asks for; a violation says what is known.
+/// Finds the API and type of a document. A violation lists the known kinds.
 pub fn find(document: &Value) -> Result<Target, Violation> {
     find_in(document, None)
 }
 
-/// The same where a cluster or a Composition tells the flavour that the document [leaves
-/// open](is_open).
+/// The same, where a cluster or a Composition decides between the claims API and the namespaced API
+/// because the document [leaves this open](is_open).
 pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let target = target_for_kind(document, told)?;
     let api_version = document["apiVersion"].as_str().unwrap_or_default();
@@ -71,8 +72,8 @@ pub fn find_in(document: &Value, told: Option<Flavour>) -> Result<Target, Violat
     Err(violation("apiVersion", format!("found {found}; allowed: {allowed}")))
 }
 
-/// A document as it was meant, where [`find`] refuses its apiVersion, or a kind that is nearly one
-/// of ours: what else is wrong with it can be told, too.
+/// The intended document, if [`find`] rejects its apiVersion or a misspelled kind of ours. It
+/// allows reporting the document's other errors too.
 pub fn as_meant(document: &Value) -> Option<Value> {
     let mut meant = document.clone();
     let (kind, known) = (document["kind"].as_str()?, known());
@@ -84,7 +85,7 @@ pub fn as_meant(document: &Value) -> Option<Value> {
     Some(meant)
 }
 
-/// Finds what a document asks for by its kind, in the group that the kind can have.
+/// Finds the API and type of a document by its kind, in the groups that the kind can have.
 fn target_for_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Violation> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let group = api_version::group_of(document);
@@ -99,8 +100,8 @@ fn target_for_kind(document: &Value, told: Option<Flavour>) -> Result<Target, Vi
     Ok(Target { api, flavour, is_claim, group: meant(group, flavour).to_owned() })
 }
 
-/// Whether a company may have the document's kind in either flavour: some claims are called as the
-/// composites in a namespace are, and a group of its own tells nothing.
+/// Whether the document's kind can be in the claims API or in the namespaced API. Some claims have
+/// the same kind as namespaced composites, and a company's own group does not decide it.
 pub fn is_open(document: &Value) -> bool {
     let kind = document["kind"].as_str().unwrap_or_default();
     let group = api_version::group_of(document);
@@ -109,8 +110,8 @@ pub fn is_open(document: &Value) -> bool {
         && infos.any(|info| info.claim.kind == kind && info.namespaced.kind == kind)
 }
 
-/// The flavour of a document whose kind is a claim's and a composite's: by its group, else as
-/// somebody knows, else by what Crossplane added to its spec.
+/// Whether a document is in the namespaced API, if its kind can be a claim's or a composite's. Its
+/// group decides, or else the caller, or else the fields that Crossplane added to its spec.
 fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     if is_our_group(group) {
         return group == namespaced_group();
@@ -120,14 +121,13 @@ fn is_namespaced(document: &Value, group: &str, told: Option<Flavour>) -> bool {
     told.map_or(!is_claims && spec["crossplane"].is_object(), |told| told == Flavour::Namespaced)
 }
 
-/// The group that a kind of this flavour can be in: any domain, unless it is, or was meant to be,
-/// one of ours.
+/// The group for a kind of this API: any domain, unless it is one of ours or a misspelling of one.
 fn meant(group: &str, flavour: Flavour) -> &str {
     let is_theirs = !is_our_group(group) && manifests::group(group).is_ok();
     if is_theirs { group } else { flavour.default_group() }
 }
 
-/// A composite's flavour: by its kind or its group where that tells, else by whether it lives in a
+/// The API of a composite. Its kind or its group decides if unambiguous, or else whether it has a
 /// namespace.
 fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavour {
     let (legacy, namespaced) = (api.info().composite.kind, api.info().namespaced.kind);
@@ -142,7 +142,7 @@ fn flavour(api: &dyn AnyApi, kind: &str, group: &str, document: &Value) -> Flavo
     }
 }
 
-/// Whether a group is one of ours, or was meant to be.
+/// Whether a group is one of ours, or a misspelling of one.
 pub fn is_our_group(group: &str) -> bool {
     let near = |flavour: &Flavour| strsim::damerau_levenshtein(flavour.default_group(), group) <= 1;
     Flavour::ALL.iter().any(near)
@@ -152,7 +152,7 @@ fn namespaced_group() -> &'static str {
     Flavour::Namespaced.default_group()
 }
 
-/// All kinds that people write.
+/// All kinds that users write.
 pub fn known() -> Vec<&'static str> {
     let claims = APIS.iter().map(|api| api.info().claim.kind);
     let mut known: Vec<_> = claims.chain(function_paved_road::apis::kinds()).collect();

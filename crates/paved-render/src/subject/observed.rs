@@ -1,8 +1,8 @@
-//! The state of the world, from files: which of it belongs to an environment, and what it tells of
-//! the composite.
+//! The observed objects, from files: finds the ones of an environment, and the composite's data in
+//! them.
 //!
-//! An environment is told from others by group, kind, namespace and name, never by its name alone:
-//! two teams may use the same name, and a claim and a composite in a namespace may share one too.
+//! An environment is identified by group, kind, namespace and name, never by its name alone. Two
+//! teams may use the same name, and so may a claim and a namespaced composite.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -18,22 +18,22 @@ use crate::providers;
 
 const CONNECTION: &str = "connection.crossplane.io/v1alpha1";
 
-/// What is observed, and whether an environment has used it.
+/// The observed documents. Each records whether an environment has used it.
 #[derive(Default)]
 pub struct Observed(Vec<Seen>);
 
 /// An observed document.
 struct Seen {
     value: Value,
-    /// File, kind and name, for messages.
+    /// The file, kind and name, for messages.
     title: String,
     used: Cell<bool>,
 }
 
-/// Whose documents are looked for.
+/// The environment that owns the selected documents.
 pub(super) struct Whose<'a> {
     pub(super) target: &'a Target,
-    /// The claim's or the composite's namespace; none where it is cluster-scoped.
+    /// The claim's or the composite's namespace. `None` for a cluster-scoped composite.
     pub(super) namespace: Option<&'a str>,
     /// The claim's or the composite's name.
     pub(super) name: &'a str,
@@ -46,19 +46,19 @@ impl Observed {
         Self(documents.into_iter().map(seen).collect())
     }
 
-    /// Documents of files, each with file, kind and name for messages.
+    /// Documents of files. Each has its file, kind and name for messages.
     pub fn titled(documents: Vec<(Value, String)>) -> Self {
         let seen = |(value, title)| Seen { value, title, used: Cell::new(false) };
         Self(documents.into_iter().map(seen).collect())
     }
 
-    /// Whether nothing is observed at all.
+    /// Whether the list of observed documents is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The titles of documents that belong to no environment that was looked at: what is composed,
-    /// claims and composites of ours, and connection Secrets. A function may ask for anything else.
+    /// The titles of documents that no environment used. Only composed resources, our claims and
+    /// composites, and connection Secrets are listed. A function may require any other document.
     pub fn unused(&self) -> Vec<&str> {
         let belongs = |value: &Value| {
             is_composed(value)
@@ -69,14 +69,15 @@ impl Observed {
         unused.map(|seen| seen.title.as_str()).collect()
     }
 
-    /// The claim or composite itself, as the cluster has it.
+    /// The observed claim or composite itself.
     pub(super) fn stored(&self, whose: &Whose<'_>) -> Option<&Value> {
         let kind = whose.target.kind();
         self.find(&whose.target.group, kind, whose.namespace, whose.name)
     }
 
-    /// The name of the composite that a claim is bound to: as the claim says, else the composite
-    /// that names the claim, else the labels of what is composed. Nothing where these name several.
+    /// The name of the composite to which a claim is bound. It comes from the claim, or else from
+    /// the composite with this claim, or else from the labels of composed resources. `None` if
+    /// these name several composites.
     pub(super) fn bound_name(&self, claim: &Whose<'_>) -> Option<String> {
         let own =
             self.stored(claim).and_then(|claim| claim["spec"]["resourceRef"]["name"].as_str());
@@ -108,8 +109,8 @@ impl Observed {
         names.is_empty().then(|| first.to_owned())
     }
 
-    /// What is observed of a composite, and what belongs to nobody. Fills in what only the cluster
-    /// knows of it: uid, status and where its connection details go.
+    /// The observed resources of a composite, and documents without an owner. Sets the fields that
+    /// only the cluster knows: UID, status and the reference to the connection Secret.
     pub(super) fn surround(&self, composite: &mut Value, whose: &Whose<'_>) -> Vec<Value> {
         let name = composite["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let (parts, others): (Vec<&Seen>, Vec<&Seen>) = self
@@ -146,8 +147,8 @@ impl Observed {
                     continue;
                 }
             } else if kind::find(&seen.value).is_ok() {
-                // A claim or a composite: this one is in its own place, and others say nothing of
-                // it.
+                // A claim or a composite. This environment's own was handled above, and others do
+                // not concern it.
                 continue;
             }
             around.push(seen.value.clone());
@@ -155,10 +156,10 @@ impl Observed {
         around
     }
 
-    /// The connection Secret of a composite that was made from a claim is named by the composite's
-    /// uid, which a claim does not tell. It is the Secret that the composite owns, or that has its
-    /// uid for a name; where nothing else is observed than this environment, the only Secret that
-    /// nobody owns.
+    /// Finds the connection Secret of a composite that was created from a claim. Its name is the
+    /// composite's UID, which a claim does not contain. It is the Secret that the composite owns,
+    /// or the Secret with its UID as name. If no other environment is observed, it may be the only
+    /// Secret without an owner.
     fn adopt_secret(&self, composite: &mut Value, parts: &[&Seen], foreign: &[&Seen]) {
         if !composite["spec"]["writeConnectionSecretToRef"].is_null() || parts.is_empty() {
             return;
@@ -193,7 +194,7 @@ impl Observed {
             json!({"name": metadata["name"], "namespace": metadata["namespace"]});
     }
 
-    /// An object that nobody composes.
+    /// An object that is not composed.
     fn find(&self, group: &str, kind: &str, namespace: Option<&str>, name: &str) -> Option<&Value> {
         let found = self.0.iter().find(|Seen { value, .. }| {
             let own = || value["metadata"]["namespace"].as_str().unwrap_or("default");
@@ -207,7 +208,7 @@ impl Observed {
 }
 
 impl Whose<'_> {
-    /// Whether a composed resource belongs to the composite of this name.
+    /// Whether a composed resource belongs to the composite with this name.
     fn owns(&self, document: &Value, name: &str) -> bool {
         let metadata = &document["metadata"];
         let label = |key: &str| metadata["labels"][key].as_str();
@@ -229,8 +230,8 @@ impl Whose<'_> {
         }
     }
 
-    /// Whether a composed resource can be one of this kind's: by its controller; without one, by
-    /// what is composed of the kind.
+    /// Whether a composed resource can belong to this kind. Its controller decides, or else the
+    /// kinds that the API composes.
     fn may_own(&self, document: &Value) -> bool {
         if let Some(owner) = controller(document) {
             return is(owner, &self.target.group, self.target.composite());
@@ -248,7 +249,7 @@ impl Whose<'_> {
             || composed.iter().any(|(kind, _)| is(document, &kind.group(scope), kind.kind))
     }
 
-    /// Whether a Secret is where the connection details of this claim are copied to.
+    /// Whether Crossplane copies the connection details of this claim to a Secret.
     fn claims_secret(&self, composite: &Value, secret: &Value) -> bool {
         let claim = &composite["spec"]["claimRef"];
         controller(secret)
@@ -258,7 +259,7 @@ impl Whose<'_> {
     }
 }
 
-/// Fills in what only the cluster knows of the composite.
+/// Sets the composite's fields that only the cluster knows.
 fn recall(composite: &mut Value, known: Option<&Value>, parts: &[&Seen]) {
     let uid =
         parts.iter().find_map(|seen| controller(&seen.value)).map(|owner| owner["uid"].clone());
@@ -273,7 +274,7 @@ fn recall(composite: &mut Value, known: Option<&Value>, parts: &[&Seen]) {
     );
 }
 
-/// Writes a value that is known where none stands.
+/// Sets a known value if the field is missing.
 fn fill(object: &mut Value, path: &[&str], value: &Value) {
     let stands = !path.iter().fold(&*object, |object, key| &object[*key]).is_null();
     if !(stands || value.is_null()) {
@@ -281,7 +282,7 @@ fn fill(object: &mut Value, path: &[&str], value: &Value) {
     }
 }
 
-/// The composite that controls what is composed of it.
+/// The composite that controls a composed resource.
 fn controller(document: &Value) -> Option<&Value> {
     document["metadata"]["ownerReferences"]
         .as_array()?
@@ -289,15 +290,15 @@ fn controller(document: &Value) -> Option<&Value> {
         .find(|owner| owner["controller"] == true)
 }
 
-/// Whether an object, or a reference to one, is of a kind, in whichever version.
+/// Whether an object, or a reference to one, is of a kind, in any version.
 fn is(object: &Value, group: &str, kind: &str) -> bool {
     object["kind"] == kind && api_version::group_of(object) == group
 }
 
-/// Namespace and name of a Secret.
+/// The namespace and name of a Secret.
 type Key<'a> = (&'a str, &'a str);
 
-/// The Secret that a resource or a composite writes its connection details to.
+/// The Secret to which a resource or a composite writes its connection details.
 fn secret_of(owner: &Value) -> Option<Key<'_>> {
     let reference = &owner["spec"]["writeConnectionSecretToRef"];
     let namespace =

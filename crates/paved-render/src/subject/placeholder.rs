@@ -1,10 +1,10 @@
-//! The machine image of the examples, which exists nowhere: people are told before EC2 refuses it.
+//! The machine image of the examples does not exist. Users get advice before EC2 rejects it.
 
 use function_paved_road::apis::gpu_workspace::PLACEHOLDER_IMAGE;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
-/// What is wrong with a setting that has the image, and what to do. `field` is below
+/// Advice for a setting that has the image. `field` is below `gpuWorkspace.amis`.
 /// `gpuWorkspace.amis`.
 pub fn advice(field: &str, region: &str) -> String {
     format!(

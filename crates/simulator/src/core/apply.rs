@@ -1,4 +1,4 @@
-//! What core does with a response.
+//! Applies a response, as Crossplane does.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,26 @@ use serde_json::{Value, json};
 use super::compose::{self, ComposeError, Prepared};
 use super::{ConnectionDetails, Event, World, connection_secret, naming, secret_ref, ssa, status};
 
-/// What applying a response changed.
+/// The changes from applying a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The message of a fatal result: then nothing but conditions changed.
+    /// The message of a fatal result. Only conditions changed then.
     pub fatal: Option<String>,
     /// Slots that were created.
     pub created: Vec<String>,
-    /// Slots whose object changed.
+    /// Slots with a changed object.
     pub changed: Vec<String>,
     /// Slots that were deleted, because the response no longer desires them.
     pub deleted: Vec<String>,
-    /// What core recorded.
+    /// The recorded events.
     pub events: Vec<Event>,
 }
 
 impl World {
-    /// Applies a response: names and owns what is desired, deletes what no longer is, writes the
-    /// XR's status and conditions, then publishes its connection details. A fatal response changes
-    /// conditions only; so does one that core cannot compose, which is an error here.
+    /// Applies a response: names and owns desired resources, deletes all others, writes the XR's
+    /// status and conditions, and publishes its connection details. A fatal response changes only
+    /// conditions. The same applies to a response that Crossplane cannot compose, which is an error
+    /// here.
     pub fn apply(&mut self, response: &RunFunctionResponse) -> Result<Applied, ComposeError> {
         if let Some(fatal) = status::fatal(response) {
             let why =
@@ -89,7 +90,7 @@ impl World {
         self.applied.insert(slot.to_owned(), desired.clone());
     }
 
-    /// What an API server makes of an object it did not have: the status is not a user's to write.
+    /// The object that an API server stores for a create. A status from the writer is dropped.
     fn created(&self, desired: &Value) -> Value {
         let mut object = desired.clone();
         set(&mut object, &["metadata", "uid"], json!(naming::uid(desired)));
@@ -99,7 +100,7 @@ impl World {
         object
     }
 
-    /// The function's status replaces the last one's; what core keeps there for itself stays.
+    /// Replaces the status with the function's new one. Crossplane's own status fields remain.
     fn write_status(&mut self, mut status: Value) {
         if self.scope == Scope::LegacyCluster {
             if let Some(kept) = at(&self.composite, &["status", "connectionDetails"]) {
@@ -120,7 +121,7 @@ impl World {
         set(&mut self.composite, &["status"], status);
     }
 
-    /// Publishes a legacy XR's connection details, after its resources were applied; keys are
+    /// Publishes a legacy XR's connection details, after its resources were applied. Keys are
     /// added, never removed.
     fn publish(&mut self, response: &RunFunctionResponse) {
         if self.scope != Scope::LegacyCluster {
@@ -146,7 +147,7 @@ impl World {
     }
 }
 
-/// A live object after our apply; what it asks for has a new generation if it changed.
+/// A live object after our apply. Its generation increases if the desired state changed.
 fn merged(live: &Value, before: Option<&Value>, desired: &Value) -> Value {
     let mut object = live.clone();
     ssa::apply(&mut object, before, desired);
@@ -157,7 +158,7 @@ fn merged(live: &Value, before: Option<&Value>, desired: &Value) -> Value {
     object
 }
 
-/// The part of an object whose change makes a new generation.
+/// The fields of an object that change its generation.
 fn without_metadata(object: &Value) -> Value {
     let mut object = object.clone();
     remove(&mut object, &["metadata"]);

@@ -1,4 +1,4 @@
-//! What core makes of a claim.
+//! Creates a composite from a claim, as Crossplane does.
 
 use crossplane::json::{at, text};
 use crossplane::names::{CLAIM_NAME, CLAIM_NAMESPACE};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::naming;
 
-/// A claim no XR can be made of.
+/// A claim that cannot have an XR.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// A field every claim has is missing.
+    /// A required field of every claim is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// The XRD defines another claim.
@@ -25,10 +25,10 @@ pub enum ClaimError {
     },
 }
 
-/// The composite resource that core makes of a claim: its spec without what is the claim's own,
-/// claimRef, labels and annotations. The name is that of `spec.resourceRef` where the claim is
-/// bound, else it is derived from the claim's uid (or namespace and name), where core takes five
-/// random characters.
+/// The composite resource that Crossplane creates from a claim: its spec without the claim's own
+/// fields, the claimRef, labels and annotations. For a bound claim, the name is in
+/// `spec.resourceRef`. Otherwise it is derived from the claim's UID (or namespace and name), while
+/// Crossplane uses five random characters.
 pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimError> {
     let name = text(claim, &["metadata", "name"]).ok_or(ClaimError::Missing("metadata.name"))?;
     let api_version = text(claim, &["apiVersion"]).ok_or(ClaimError::Missing("apiVersion"))?;
@@ -64,7 +64,7 @@ pub fn composite_from_claim(claim: &Value, xrd: &Value) -> Result<Value, ClaimEr
     Ok(json!({"apiVersion": api_version, "kind": composite, "metadata": metadata, "spec": spec}))
 }
 
-/// Labels or annotations without those that Kubernetes keeps for itself.
+/// Labels or annotations without Kubernetes' reserved ones.
 fn public_entries(claim: &Value, field: &str) -> Map<String, Value> {
     let mut entries =
         at(claim, &["metadata", field]).and_then(Value::as_object).cloned().unwrap_or_default();

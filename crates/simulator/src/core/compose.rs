@@ -1,4 +1,5 @@
-//! From a function's desired resources to what core applies: metadata, names, references.
+//! Prepares a function's desired resources for an apply, as Crossplane does: metadata, names,
+//! references.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{World, naming};
 
-/// Why core would compose nothing of a response.
+/// Why Crossplane would reject a response as a whole.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
     /// A desired resource without apiVersion or kind.
@@ -22,7 +23,7 @@ pub enum ComposeError {
         /// The missing field.
         missing: &'static str,
     },
-    /// A name that Kubernetes refuses.
+    /// A name that Kubernetes rejects.
     #[error(
         "cannot apply composed resource {slot:?} because it has an invalid name {name:?}. Must be a valid RFC 1123 subdomain name."
     )]
@@ -41,10 +42,10 @@ pub enum ComposeError {
         slot: String,
         /// Its kind.
         kind: String,
-        /// Its name, empty if core was to give one.
+        /// Its name. It is empty if the resource has none yet.
         name: String,
     },
-    /// Something else controls the object already.
+    /// The object already has another controller.
     #[error(
         "cannot render metadata for composed resource {slot:?}: {name} is already controlled by {owner}"
     )]
@@ -62,11 +63,11 @@ pub enum ComposeError {
 pub(super) struct Prepared {
     pub(super) object: Value,
     pub(super) ready: bool,
-    /// The namespace it asked for, where the XR's own took its place.
+    /// The requested namespace, if the XR's own namespace replaced it.
     pub(super) overridden: Option<String>,
 }
 
-/// All desired resources of a response by slot, with the metadata core gives them.
+/// All desired resources of a response by slot, with Crossplane's metadata.
 pub(super) fn prepare(
     world: &World,
     response: &RunFunctionResponse,
@@ -95,8 +96,8 @@ fn prepare_one(world: &World, slot: &str, resource: &Resource) -> Result<Prepare
     Ok(Prepared { object, ready: resource.ready == i32::from(Ready::True), overridden })
 }
 
-/// A namespaced XR composes into its own namespace; gives back the namespace that was asked for
-/// instead.
+/// Puts a resource of a namespaced XR into the XR's namespace. Returns the requested namespace if
+/// it differed.
 fn own_namespace(
     world: &World,
     slot: &str,
@@ -113,7 +114,7 @@ fn own_namespace(
     Ok(asked.filter(|asked| asked != own))
 }
 
-/// Core's `RenderComposedResourceMetadata` and its name generator.
+/// Crossplane's `RenderComposedResourceMetadata` and its name generator.
 fn set_metadata(world: &World, slot: &str, object: &mut Value) -> Result<(), ComposeError> {
     let label = |key: &str| text(&world.composite, &["metadata", "labels", key]);
     let composite = label(COMPOSITE).unwrap_or_default();
@@ -136,7 +137,7 @@ fn set_metadata(world: &World, slot: &str, object: &mut Value) -> Result<(), Com
     Ok(())
 }
 
-/// Makes the XR the object's controller.
+/// Makes the XR the controller of the object.
 fn control(world: &World, slot: &str, object: &mut Value) -> Result<(), ComposeError> {
     let part = |path: &[&str]| text(&world.composite, path).unwrap_or_default();
     let uid = world.uid();
@@ -180,8 +181,8 @@ fn check(slot: &str, object: &Value) -> Result<(), ComposeError> {
     Ok(())
 }
 
-/// Whether a kind lives outside namespaces: the cluster-scoped managed resources of the Upbound and
-/// contrib providers, and the built-in kinds that a composition may hold.
+/// Whether a kind is cluster-scoped: the cluster-scoped managed resources of the Upbound and
+/// contrib providers, and the built-in kinds that a composition may contain.
 fn is_cluster_scoped(object: &Value) -> bool {
     let group = api_version::group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
@@ -197,7 +198,7 @@ fn is_cluster_scoped(object: &Value) -> bool {
     cluster_kind || (of_provider && !core && !group.split('.').any(|part| part == "m"))
 }
 
-/// `resourceRefs`, in core's order.
+/// `resourceRefs`, in Crossplane's order.
 pub(super) fn references<'a>(
     objects: impl IntoIterator<Item = &'a Value>,
     namespaced: bool,
@@ -229,7 +230,7 @@ pub(super) fn references<'a>(
 }
 
 impl World {
-    /// The path of core's own fields in the XR's spec.
+    /// The path of Crossplane's own fields in the XR's spec.
     pub(super) fn machinery(&self) -> &'static [&'static str] {
         match self.scope {
             Scope::LegacyCluster => &["spec"],

@@ -1,4 +1,4 @@
-//! Names and uids, deterministic as core's are.
+//! Names and UIDs, deterministic as in Crossplane.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,11 @@ use uuid::Uuid;
 
 use crossplane::json::text;
 
-const LONGEST: usize = 63;
+const MAX_NAME_LEN: usize = 63;
 const HASH: usize = 12;
 
-/// The name core gives to a composed resource that has none (`internal/names` of core 2.3.4).
+/// The name that Crossplane gives to an unnamed composed resource (`internal/names` of Crossplane
+/// 2.3.4).
 pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
     let mut hash = hex(&format!("{uid}{slot}"));
     hash.truncate(HASH);
@@ -19,30 +20,29 @@ pub(super) fn child(parent: &str, uid: &str, slot: &str) -> String {
     if !parent.is_empty() && !parent.ends_with('-') {
         parent.push('-');
     }
-    if parent.len() + HASH > LONGEST {
-        let prefix = cut(&parent, LONGEST - HASH);
+    if parent.len() + HASH > MAX_NAME_LEN {
+        let prefix = cut(&parent, MAX_NAME_LEN - HASH);
         parent = match prefix.strip_suffix('-') {
             Some(_) => prefix.to_owned(),
-            None => format!("{}-", cut(prefix, LONGEST - HASH - 1)),
+            None => format!("{}-", cut(prefix, MAX_NAME_LEN - HASH - 1)),
         };
     }
     parent + &hash
 }
 
-/// A claim's XR has the claim's name and five characters; core takes random ones, here they follow
-/// from the claim.
+/// The name of a claim's XR: the claim's name and five characters. Crossplane uses random ones.
+/// Here they are derived from the claim.
 pub(super) fn composite(claim: &str, identity: &str) -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let digest = Sha256::digest(identity.as_bytes());
     let suffix =
         digest.iter().take(5).map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]));
-    let mut name = format!("{}-", cut(claim, LONGEST - 6));
+    let mut name = format!("{}-", cut(claim, MAX_NAME_LEN - 6));
     name.extend(suffix);
     name
 }
 
-/// The uid that `composition render` gives an XR without one, and that objects get here when they
-/// are made.
+/// The UID of a new object. `composition render` gives the same UID to an XR without one.
 pub fn uid(object: &Value) -> String {
     let part = |path: &[&str]| text(object, path).unwrap_or_default();
     let identity = format!(

@@ -1,4 +1,4 @@
-//! What `crossplane composition render -x -r` prints.
+//! The output of `crossplane composition render -x -r`.
 
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use super::compose::{self, ComposeError};
 use super::{Severity, World, status};
 use crossplane::json::{at, overlay, set};
 
-/// The documents that render prints, in its order.
+/// The documents in the output of render, in its order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
-    /// The XR as it was given, with the status and references that composing gave it.
+    /// The XR as given, with the new status and references.
     pub composite: Value,
-    /// What core would apply, by slot.
+    /// The resources that Crossplane would apply, by slot.
     pub resources: Vec<Value>,
-    /// What core would record, as `kind: Result`.
+    /// The events that Crossplane would record, as `kind: Result`.
     pub results: Vec<Value>,
 }
 
@@ -25,9 +25,9 @@ impl Rendered {
     }
 }
 
-/// What render prints of a response to this world, field by field: condition times are
-/// 2024-01-01T00:00:00Z. Render prints nothing of a fatal response; here its results are what it
-/// would record.
+/// The output of render for a response to this world, field by field. Condition times are
+/// 2024-01-01T00:00:00Z. For a fatal response, render prints no documents, while the results here
+/// are the events that Crossplane would record.
 pub fn rendered(world: &World, response: &RunFunctionResponse) -> Result<Rendered, ComposeError> {
     let prepared = compose::prepare(world, response)?;
     let mut composite = world.given.clone();

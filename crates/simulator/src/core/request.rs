@@ -1,4 +1,4 @@
-//! The request that core sends, and the re-runs that answer a function's requirements.
+//! Crossplane's request, and the repeated runs for a function's requirements.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use serde_json::{Value, json};
 use super::{World, naming, status};
 use crossplane::json::{at, set, text};
 
-/// How often core runs a function again because it asks for more.
+/// The maximum number of repeated runs for new requirements.
 const RERUNS: usize = 5;
 
-/// Why running a function gave no response.
+/// Why running a function failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<E> {
-    /// The function answered with an error.
+    /// The function returned an error.
     #[error(transparent)]
     Function(E),
-    /// The function asked for something else each time.
+    /// The function changed its requirements in each run.
     #[error("requirements didn't stabilize after the maximum number of iterations ({RERUNS})")]
     Unstable,
 }
 
 impl World {
-    /// The first request of a reconcile, as core fills it.
+    /// The first request of a reconcile, as Crossplane builds it.
     pub fn request(&self, input: Option<&Value>) -> RunFunctionRequest {
         let observed = State {
             composite: Some(self.observed(&self.marked_responsive())),
@@ -59,7 +59,8 @@ impl World {
         }
     }
 
-    /// Runs a function as core does: again while its requirements change, with what they ask for.
+    /// Runs a function as Crossplane does. It runs again with the required resources while the
+    /// requirements change.
     pub fn run<E>(
         &self,
         input: Option<&Value>,
@@ -108,7 +109,7 @@ impl World {
         }
     }
 
-    /// Core says first of all that it watches: the condition is there before functions run.
+    /// Crossplane first sets the condition Responsive, before it runs functions.
     fn marked_responsive(&self) -> Value {
         let mut composite = self.composite.clone();
         set(&mut composite, &["status", "conditions"], status::with_responsive(self));

@@ -1,11 +1,11 @@
 //! Server-side apply by one manager, with force.
 //!
-//! Lists are atomic here, as they are in custom resources unless their schema says otherwise.
+//! Lists are atomic here, which is the default in schemas of custom resources.
 
 use serde_json::{Map, Value};
 
-/// Lays `desired` over `live`. What `before`, our last apply, set and `desired` no longer does,
-/// goes; what others set stays.
+/// Merges `desired` into `live`. `before` is our last apply. Its fields that `desired` omits are
+/// removed. Fields of other managers remain.
 pub(super) fn apply(live: &mut Value, before: Option<&Value>, desired: &Value) {
     if let (Value::Object(live), Value::Object(desired)) = (&mut *live, desired) {
         return apply_map(live, before.and_then(Value::as_object), desired);
@@ -33,7 +33,7 @@ fn apply_map(
     }
 }
 
-/// Takes what we owned out of a value; says whether nothing is left of it.
+/// Removes our fields from a value. Returns whether the value is then empty.
 fn release(live: &mut Value, owned: &Value) -> bool {
     let (Value::Object(live), Value::Object(owned)) = (live, owned) else { return true };
     for (key, owned) in owned {

@@ -1,4 +1,4 @@
-//! The composite's conditions and the events that core records.
+//! The composite's conditions and the recorded events.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use serde_json::{Value, json};
 use super::World;
 use super::compose::Prepared;
 
-/// Conditions that are Crossplane's own: a function's are dropped.
+/// Crossplane's own conditions. A function cannot set these.
 const SYSTEM: [&str; 5] = ["Ready", "Synced", "Healthy", "UpToDate", "Responsive"];
 
-/// How grave an event is.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Told, nothing more.
+    /// Information only.
     Normal,
-    /// Something is not as it should be.
+    /// A problem.
     Warning,
 }
 
-/// Something core records on the XR.
+/// An event that Crossplane records on the XR.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How grave it is.
+    /// The severity.
     pub severity: Severity,
-    /// One word, as `ComposeResources`.
+    /// One word: `ComposeResources`.
     pub reason: String,
-    /// What happened.
+    /// The description of the event.
     pub message: String,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn fatal(response: &RunFunctionResponse) -> Option<&FunctionResult> {
     response.results.iter().find(|result| result.severity() == Grade::Fatal)
 }
 
-/// The composite's conditions with the one that says that core watches.
+/// The composite's conditions, including the condition Responsive.
 pub(super) fn with_responsive(world: &World) -> Value {
     let mut conditions = Conditions::from_world(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
@@ -89,8 +89,8 @@ pub(super) fn composed(
     status
 }
 
-/// The XR's status after composing failed: conditions only. Those of ours that the response did not
-/// set become Unknown.
+/// The XR's status after a failure: only conditions change. Custom conditions that the response did
+/// not set become Unknown.
 pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -> Value {
     let mut conditions = Conditions::from_world(world);
     conditions.mark(world, "Responsive", "True", "WatchCircuitClosed", "");
@@ -128,8 +128,8 @@ pub(super) fn failed(world: &World, response: &RunFunctionResponse, why: &str) -
     status
 }
 
-/// The events of a response that was applied, in core's order; core's own come in the order of
-/// their slots.
+/// The events of an applied response, in Crossplane's order. Crossplane's own events are in the
+/// order of slots.
 pub(super) fn events(
     world: &World,
     response: &RunFunctionResponse,
@@ -161,7 +161,7 @@ pub(super) fn events(
     events
 }
 
-/// The Composition was chosen just now, if the XR came without it.
+/// The event for a newly selected Composition, if the XR did not have the reference before.
 fn selected(world: &World) -> Option<Event> {
     let path: Vec<&str> = world.machinery().iter().copied().chain(["compositionRef"]).collect();
     let chosen = at(&world.composite, &path)?;
@@ -186,7 +186,7 @@ fn result_event(world: &World, result: &FunctionResult) -> Event {
     Event { severity, reason: reason.unwrap_or_else(|| "ComposeResources".to_owned()), message }
 }
 
-/// Core's `StableNAndSomeMore` of three.
+/// The same as Crossplane's `StableNAndSomeMore` with three names.
 fn some(names: &[&str]) -> String {
     match names {
         [first, second, third] => format!("{first}, {second}, and {third}"),
@@ -210,14 +210,14 @@ impl Conditions {
         Self(conditions.cloned().unwrap_or_default())
     }
 
-    /// One of core's own conditions: it carries the XR's generation.
+    /// Sets one of Crossplane's own conditions, with the XR's generation.
     fn mark(&mut self, world: &World, kind: &str, status: &str, reason: &str, message: &str) {
         let generation =
             at(&world.composite, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
         self.put(world, kind, status, reason, message, generation);
     }
 
-    /// A function's own conditions; gives back the types that go to the claim.
+    /// Sets a function's conditions. Returns the condition types for the claim.
     fn take(&mut self, world: &World, response: &RunFunctionResponse) -> Vec<String> {
         let mut for_claim = Vec::new();
         for condition in response
@@ -241,7 +241,7 @@ impl Conditions {
         for_claim
     }
 
-    /// Sets a condition; one that says the same stays as it is, with its time.
+    /// Sets a condition. An equal condition keeps its time.
     fn put(
         &mut self,
         world: &World,

@@ -6,22 +6,23 @@ mod iam;
 mod rds;
 mod storage;
 
-use super::manner::{Facts, Manner, UPJET};
+use super::kind_behaviour::{Context, KindBehaviour, UPJET};
 use super::rules::Rules;
 
 const ACCOUNT: &str = "123456789012";
 
-/// What holds for every kind: nothing moves to another region. The facts say it of their kinds.
+/// The rules for every kind: a resource cannot move to another region. The facts list this for
+/// their kinds.
 const RULES: Rules = Rules { immutable: &["region"], ..Rules::NONE };
 
-/// A kind of the provider.
-const KIND: Manner = Manner { rules: RULES, ..UPJET };
+/// An ordinary kind of the provider.
+const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
-pub(super) fn manner(service: &str, kind: &str) -> Manner {
+pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     match service {
-        "ec2" => ec2::manner(kind),
-        "eks" => eks::manner(kind),
-        "iam" => iam::manner(kind),
+        "ec2" => ec2::behaviour(kind),
+        "eks" => eks::behaviour(kind),
+        "iam" => iam::behaviour(kind),
         "rds" if kind == "Instance" => rds::INSTANCE,
         "s3" => storage::s3(kind),
         "cloudfront" => storage::cloudfront(kind),
@@ -29,6 +30,6 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
     }
 }
 
-fn arn(f: &Facts<'_>, service: &str, kind: &str) -> String {
+fn arn(f: &Context<'_>, service: &str, kind: &str) -> String {
     format!("arn:aws:{service}:{}:{ACCOUNT}:{kind}/{}", f.region("us-east-1"), f.external())
 }

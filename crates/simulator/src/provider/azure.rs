@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::manner::{Manner, UPJET, details};
+use super::kind_behaviour::{KindBehaviour, UPJET, details};
 use super::rules::{Replaced, Rules};
 
-/// The words about a machine type that changes without a pool to use meanwhile.
+/// The error when changing a machine type without a temporary pool.
 const ROTATION: &str = "`temporary_name_for_rotation` must be specified when updating any of the \
      following properties [\"default_node_pool.0.vm_size\"]";
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "KubernetesCluster" => Manner {
+        "KubernetesCluster" => KindBehaviour {
             rounds: 4,
             at_provider: |f| json!({"fqdn": format!("{}.hcp.azmk8s.io", f.external())}),
             connection: |f| {
@@ -19,7 +19,7 @@ pub(super) fn manner(kind: &str) -> Manner {
                 details([("kubeconfig", &super::kubeconfig(&server))])
             },
             rules: Rules {
-                // AKS changes the network in place in some ways, which we do not use.
+                // AKS supports some changes of the network in place, but we do not use them.
                 immutable: &[
                     "defaultNodePool.name",
                     "networkProfile.networkDataPlane",

@@ -1,7 +1,7 @@
-//! The facts about kinds, cut from `provider-behaviour.json` by `cargo xtask behaviour`.
+//! The facts about kinds, extracted from `provider-behaviour.json` by `cargo xtask behaviour`.
 //!
-//! They say which fields cannot change, what late initialisation writes, and how clouds word their
-//! errors. What they do not have is in the table of kinds, as [`super::rules`].
+//! They list immutable fields, late-initialized values, and the clouds' error messages. The table
+//! of kinds has the remaining facts, as [`super::rules`].
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,12 +18,12 @@ pub(super) struct Behaviour {
     pub(super) asynchronous: bool,
     /// Paths below `spec.forProvider` that cannot change, with `[]` for the entries of a list.
     pub(super) immutable: Vec<String>,
-    /// Paths that the provider fills in where the spec has none.
+    /// Paths that the provider sets if they are missing in the spec.
     late_initialized: Vec<String>,
-    /// What it fills in, as examples: `<region>` and the like stand for the resource's own values,
-    /// `...` for an id.
+    /// Examples of the values that it sets. `<region>` and similar placeholders are replaced with
+    /// the resource's own values, `...` with an ID.
     late_values: Value,
-    /// The words of clouds, by case.
+    /// The error messages of clouds, by case.
     errors: BTreeMap<String, String>,
 }
 
@@ -32,12 +32,12 @@ struct Slice {
     kinds: BTreeMap<String, Behaviour>,
 }
 
-/// A slice that cannot be read has no facts, which the tests notice.
+/// An unreadable slice has no facts. The tests detect that.
 static SLICE: LazyLock<Slice> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../behaviour.json")).unwrap_or_default()
 });
 
-/// The facts about an object's kind, in either scope.
+/// The facts about an object's kind, in both scopes.
 pub(super) fn for_object(object: &Value) -> Option<&'static Behaviour> {
     let group: Vec<&str> = group_of(object).split('.').filter(|label| *label != "m").collect();
     let kind = object["kind"].as_str().unwrap_or_default();
@@ -45,25 +45,25 @@ pub(super) fn for_object(object: &Value) -> Option<&'static Behaviour> {
 }
 
 impl Behaviour {
-    /// What late initialisation writes into `spec.forProvider`; `fill` puts a resource's own values
-    /// in place of what stands for them in a text.
-    pub(super) fn late(&self, fill: &impl Fn(&str) -> String) -> Value {
+    /// The values that late initialization writes to `spec.forProvider`. `fill` replaces the
+    /// placeholders in a text with a resource's own values.
+    pub(super) fn late_initialize(&self, fill: &impl Fn(&str) -> String) -> Value {
         filled(&self.late_values, fill)
     }
 
-    /// A text that late initialisation writes, as it is in the facts.
+    /// A text that late initialization writes, with its placeholders.
     pub(super) fn late_text(&self, field: &str) -> Option<&str> {
         self.late_values[field].as_str()
     }
 
-    /// The fields of `spec.forProvider` that late initialisation copies from the cloud. A block is
-    /// copied whole or not at all.
+    /// The fields of `spec.forProvider` that late initialization copies from the cloud. A block is
+    /// copied completely or not at all.
     pub(super) fn copied(&self) -> impl Iterator<Item = &str> {
         let whole = self.late_initialized.iter().filter(|path| !path.contains('.'));
         whole.map(|path| path.trim_end_matches("[]"))
     }
 
-    /// How the cloud words an error.
+    /// The cloud's error message in a case.
     pub(super) fn words(&self, case: &str) -> Option<&str> {
         self.errors.get(case).map(String::as_str)
     }

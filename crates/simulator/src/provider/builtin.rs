@@ -1,30 +1,32 @@
-//! Kubernetes' own kinds.
+//! The built-in kinds of Kubernetes.
 
 use serde_json::{Value, json};
 
-use super::manner::{Id, MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crate::core::{World, naming};
 use crossplane::json::{at, set, text};
 
-/// A built-in kind that has no status worth speaking of.
-const BASE: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+/// A built-in kind without a relevant status.
+const BASE: KindBehaviour = KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "Deployment" | "StatefulSet" => Manner { rounds: 2, tell: tell_workload, ..BASE },
-        "Namespace" => Manner {
-            tell: |namespace, state, _, _| {
+        "Deployment" | "StatefulSet" => {
+            KindBehaviour { rounds: 2, set_status: set_workload_status, ..BASE }
+        }
+        "Namespace" => KindBehaviour {
+            set_status: |namespace, state, _, _| {
                 if *state == State::Ready {
                     set(namespace, &["status", "phase"], json!("Active"));
                 }
             },
             ..BASE
         },
-        "Service" => Manner { tell: tell_service, ..BASE },
-        "Ingress" => Manner {
+        "Service" => KindBehaviour { set_status: set_service_status, ..BASE },
+        "Ingress" => KindBehaviour {
             rounds: 2,
-            tell: |ingress, state, _, _| {
+            set_status: |ingress, state, _, _| {
                 if *state == State::Ready {
                     set(
                         ingress,
@@ -35,8 +37,8 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..BASE
         },
-        "PersistentVolumeClaim" => Manner {
-            tell: |claim, state, _, _| {
+        "PersistentVolumeClaim" => KindBehaviour {
+            set_status: |claim, state, _, _| {
                 let phase = if *state == State::Ready { "Bound" } else { "Pending" };
                 set(claim, &["status", "phase"], json!(phase));
             },
@@ -46,8 +48,8 @@ pub(super) fn manner(kind: &str) -> Manner {
     }
 }
 
-/// A workload's replicas: all of them are there once it is ready, none before.
-fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner) {
+/// Sets a workload's status. All replicas are available once it is ready, and none before.
+fn set_workload_status(workload: &mut Value, state: &State, world: &World, _: &KindBehaviour) {
     const UNAVAILABLE: (&str, &str) =
         ("MinimumReplicasUnavailable", "Deployment does not have minimum availability.");
     let mut status = replicas(workload, *state == State::Ready);
@@ -83,7 +85,7 @@ fn tell_workload(workload: &mut Value, state: &State, world: &World, _: &Manner)
     }
 }
 
-/// The counts of a workload's status; Kubernetes leaves out those of zero.
+/// The counts in a workload's status. Kubernetes omits zero counts.
 fn replicas(workload: &Value, ready: bool) -> Value {
     let number = |path: &[&str]| at(workload, path).and_then(Value::as_i64).unwrap_or(1);
     let replicas = number(&["spec", "replicas"]);
@@ -103,7 +105,7 @@ fn replicas(workload: &Value, ready: bool) -> Value {
     status
 }
 
-fn tell_service(service: &mut Value, state: &State, _: &World, _: &Manner) {
+fn set_service_status(service: &mut Value, state: &State, _: &World, _: &KindBehaviour) {
     if *state != State::Ready {
         return;
     }

@@ -1,12 +1,12 @@
-//! What exists in the clouds of upjet's providers, and what they do with it after its creation.
+//! The external resources in the clouds of upjet providers, and operations on them after creation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::kind_behaviour::{Context, KindBehaviour};
 use super::machines::{Machine, Power, Role};
-use super::manner::{Facts, Manner};
 use super::rules::{self, differs};
 use super::writes::{
     EXTERNAL_NAME, as_identified, finish, identify, late_initialise, may_update, wanted,
@@ -15,48 +15,49 @@ use super::{State, is_ready, set_condition};
 use crate::core::World;
 use ::crossplane::json::{at, overlay, set, text};
 
-/// A resource in its cloud.
+/// An external resource in its cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub struct External {
     /// Its name in the cloud, once its provider knows it.
     pub name: String,
-    /// What it is: `spec.forProvider` without references, and the fields that the cloud chose.
+    /// `spec.forProvider` without references, and the fields that the cloud chose.
     pub parameters: Value,
-    /// The state that the cloud reports, such as `CREATE_FAILED`, where it is not the usual one.
+    /// The state that the cloud reports, for example `CREATE_FAILED`, if it is not the usual one.
     pub state: Option<String>,
     /// The power of a machine.
     pub machine: Option<Machine>,
 }
 
-/// How long Cloud SQL reserves the name of a server that was deleted.
+/// How long Cloud SQL reserves the name of a deleted server.
 const RESERVED: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// The clouds' resources by slot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clouds {
     externals: BTreeMap<String, External>,
-    /// Slots whose resources were deleted without their providers, until they are there again.
+    /// Slots with resources that were deleted outside of their providers and do not exist again
+    /// yet.
     vanished: BTreeSet<String>,
-    /// Those of them that their providers have not looked at yet.
+    /// The slots in `vanished` that their providers have not observed yet.
     unnoticed: BTreeSet<String>,
-    /// How many resources of each slot were there before: a cloud never assigns an id twice.
+    /// The number of former resources of each slot. A cloud never assigns an ID twice.
     former: BTreeMap<String, u32>,
-    /// When providers found that the resources of slots were gone.
+    /// When providers found that the resources of slots were deleted.
     gone: BTreeMap<String, Timestamp>,
-    /// How many updates each slot's provider has sent.
+    /// The number of updates that each slot's provider has sent.
     updates: BTreeMap<String, u32>,
     /// Slots whose providers follow a change, and do not look until it ends.
     changing: BTreeSet<String>,
     /// Slots that count as created without a look, because their server is stopped.
     presumed: BTreeSet<String>,
-    /// The names of buckets that other accounts have.
+    /// The names of buckets in other accounts.
     foreign: BTreeSet<String>,
-    /// The names of resources that no object knows.
+    /// The names of resources without an object.
     leaked: Vec<String>,
 }
 
 impl Clouds {
-    /// Forgets the slots that nothing fills any more.
+    /// Forgets slots that have been removed.
     pub(super) fn retain(&mut self, is_filled: impl Fn(&str) -> bool) {
         self.externals.retain(|slot, _| is_filled(slot));
         self.vanished.retain(|slot| is_filled(slot));
@@ -73,11 +74,17 @@ impl Clouds {
         self.externals.get_mut(slot)
     }
 
-    /// Notes that the resource of a slot is there, with the fields that its cloud chose.
-    pub(super) fn put(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+    /// Records that the resource of a slot exists, with the fields that its cloud chose.
+    pub(super) fn put(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
         self.vanished.remove(slot);
-        if manner.mirrors {
-            let parameters = completed(manner, object, world);
+        if behaviour.mirrors {
+            let parameters = completed(behaviour, object, world);
             let machine = (manner.role == Role::Machine).then(|| Machine::observed(object));
             let name = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
             let external = External { name, parameters, state: None, machine };
@@ -157,34 +164,53 @@ impl Clouds {
         *self.former.entry(slot.to_owned()).or_default() += 1;
     }
 
-    /// Ends a creation that its provider no longer follows. A resource that is found by its name is
-    /// there at the next look. A resource with a name that the cloud assigns is leaked.
-    pub(super) fn abandon(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
-        if manner.assigns_names() {
+    /// Completes a creation that its provider no longer follows. A resource with a known name is
+    /// found at the next observation. A resource with a cloud-assigned name is leaked.
+    pub(super) fn abandon(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
+        if behaviour.assigns_names() {
             let identity = self.identity(slot, object);
-            let name =
-                as_identified(identity, &mut object.clone(), |object| manner.id.for_object(object));
+            let name = as_identified(identity, &mut object.clone(), |object| {
+                behaviour.id.for_object(object)
+            });
             self.leaked.push(name);
             *self.former.entry(slot.to_owned()).or_default() += 1;
         } else {
-            self.keep(slot, manner, object, world);
+            self.keep(slot, behaviour, object, world);
         }
     }
 
-    /// Ends a creation that took longer than its provider waits. The provider knows the resource.
-    pub(super) fn keep(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
-        self.put(slot, manner, object, world);
-        let left = manner.rules.intermediate.and_then(|left| left(&wanted(object)));
+    /// Completes a creation that exceeded its provider's timeout. The provider knows the resource.
+    pub(super) fn keep(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
+        self.put(slot, behaviour, object, world);
+        let left = behaviour.rules.intermediate.and_then(|left| left(&wanted(object)));
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         self.leaked.extend(left.map(|left| format!("{name}/{left}")));
     }
 
-    /// Takes a leaked resource for the slot of an object that names it, if so.
-    pub(super) fn import(&mut self, slot: &str, manner: &Manner, object: &Value, world: &World) {
+    /// Moves a leaked resource to the slot of an object that names it, if there is one.
+    pub(super) fn import(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &Value,
+        world: &World,
+    ) {
         let name = text(object, &EXTERNAL_NAME);
         if let Some(at) = self.leaked.iter().position(|leaked| Some(leaked.as_str()) == name) {
             self.leaked.remove(at);
-            self.put(slot, manner, object, world);
+            self.put(slot, behaviour, object, world);
         }
     }
 
@@ -192,7 +218,7 @@ impl Clouds {
         &self.leaked
     }
 
-    /// Gives a name of a bucket to another account.
+    /// Gives a bucket name to another account.
     pub(super) fn occupy(&mut self, name: String) {
         self.foreign.insert(name);
     }
@@ -205,26 +231,26 @@ impl Clouds {
         self.updates.get(slot).copied().unwrap_or_default()
     }
 
-    /// What the ids and addresses of a slot's resource follow from; nothing where they follow from
-    /// the object's uid.
+    /// The base for the IDs and addresses of a slot's resource. `None` if they are derived from the
+    /// object's UID.
     pub(super) fn identity(&self, slot: &str, object: &Value) -> Option<String> {
         let former = self.former.get(slot)?;
         let uid = text(object, &["metadata", "uid"]).unwrap_or(slot);
         Some(format!("{uid} after {former}"))
     }
 
-    /// Looks whether the resource of a slot is there. A ready one that was never seen was created
-    /// before; one that vanished is created again, with all that its spec has by now.
+    /// Observes whether the resource of a slot exists. A ready one that was never seen was created
+    /// earlier. A vanished one is created again from the current spec.
     pub(super) fn notice(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
     ) {
         if self.unnoticed.remove(slot) {
             self.gone.insert(slot.to_owned(), world.now());
-            if manner.assigns_names()
+            if behaviour.assigns_names()
                 && let Some(annotations) = object.pointer_mut("/metadata/annotations")
                 && let Some(annotations) = annotations.as_object_mut()
             {
@@ -236,8 +262,8 @@ impl Clouds {
                 self.presumed.remove(slot);
                 lose(object, world);
             }
-        } else if manner.mirrors && is_ready(object) && !self.has(slot) {
-            self.put(slot, manner, object, world);
+        } else if behaviour.mirrors && is_ready(object) && !self.has(slot) {
+            self.put(slot, behaviour, object, world);
         }
     }
 
@@ -256,35 +282,41 @@ impl Clouds {
         is_presumed
     }
 
-    /// Reads the resource; an error is the provider's if it cannot. Another account may have the
-    /// name. Some kinds cannot be read once the resource that they belong to is gone.
+    /// Reads the resource. The error is the provider's message. Another account may own the name.
+    /// Some kinds become unreadable when the resource that they belong to is deleted.
     pub(super) fn read(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         world: &World,
     ) -> Result<(), String> {
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         let foreign =
-            manner.rules.foreign.filter(|_| !self.has(slot) && self.foreign.contains(name));
+            behaviour.rules.foreign.filter(|_| !self.has(slot) && self.foreign.contains(name));
         let unreadable =
-            || Some((manner.rules.unreadable?, self.gone_whole(manner, object, world)?));
+            || Some((behaviour.rules.unreadable?, self.gone_whole(behaviour, object, world)?));
         match foreign.map(|refusal| (refusal, name)).or_else(unreadable) {
-            Some((refusal, name)) => Err(rules::words(manner.facts, refusal, name)),
+            Some((refusal, name)) => Err(rules::words(behaviour.facts, refusal, name)),
             None => Ok(()),
         }
     }
 
-    /// The name of the resource that this one belongs to, if that was deleted without its provider.
-    fn gone_whole<'o>(&self, manner: &Manner, object: &'o Value, world: &World) -> Option<&'o str> {
-        let whole = text(object, &["spec", "forProvider", manner.rules.part_of?])?;
+    /// The name of the resource that this one belongs to, if that was deleted outside of its
+    /// provider.
+    fn gone_whole<'o>(
+        &self,
+        behaviour: &KindBehaviour,
+        object: &'o Value,
+        world: &World,
+    ) -> Option<&'o str> {
+        let whole = text(object, &["spec", "forProvider", behaviour.rules.part_of?])?;
         self.vanished.contains(whole_slot(manner, object, world)?).then_some(whole)
     }
 
     /// Whether the database server that the resource belongs to is stopped.
     fn is_whole_stopped(&self, manner: &Manner, object: &Value, world: &World) -> bool {
-        let server = manner
+        let server = behaviour
             .rules
             .refused_while_stopped
             .and_then(|_| whole_slot(manner, object, world))
@@ -294,50 +326,51 @@ impl Clouds {
         policy.is_some_and(|policy| policy != "ALWAYS")
     }
 
-    /// Why the resource cannot be created, if so.
+    /// The reason why the resource cannot be created, if any.
     pub(super) fn forbids_creation(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         now: Timestamp,
     ) -> Option<String> {
         let is_reserved = |gone: &Timestamp| now.duration_since(*gone) < RESERVED;
         let name = text(object, &EXTERNAL_NAME).unwrap_or_default();
         let reserved =
-            manner.rules.reserved.filter(|_| self.gone.get(slot).is_some_and(is_reserved));
+            behaviour.rules.reserved.filter(|_| self.gone.get(slot).is_some_and(is_reserved));
         reserved
-            .map(|refusal| rules::words(manner.facts, refusal, name))
-            .or_else(|| manner.rules.forbids_creation(manner.facts, &wanted(object)))
+            .map(|refusal| rules::words(behaviour.facts, refusal, name))
+            .or_else(|| behaviour.rules.forbids_creation(behaviour.facts, &wanted(object)))
     }
 
-    /// Changes the resource of a slot to what its object asks for, if there is a difference. What
-    /// the cloud chose or changed is copied into the spec first. `no_capacity` has the cloud's words
-    /// if it cannot start the machine again.
+    /// Updates the resource of a slot to its object's spec, if they differ. First, fields that the
+    /// cloud chose or changed are copied to the spec. `no_capacity` is the cloud's error if it cannot
+    /// start the machine again.
     pub(super) fn update(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
         no_capacity: Option<&str>,
     ) -> State {
         let Some(external) = self.externals.get_mut(slot) else { return State::Creating };
         let mut late = json!({});
-        for field in manner.facts.iter().flat_map(|facts| facts.copied()) {
+        for field in behaviour.facts.iter().flat_map(|facts| facts.copied()) {
             let found = external.parameters.get(field).filter(|value| !is_zero(value));
             if let Some(value) = found {
                 set(&mut late, &[field], value.clone());
             }
         }
-        late_initialise(manner, object, &late);
-        identify(manner, object);
+        late_initialise(behaviour, object, &late);
+        identify(behaviour, object);
         text(object, &EXTERNAL_NAME).unwrap_or_default().clone_into(&mut external.name);
         let wanted = wanted(object);
         if !differs(&external.parameters, &wanted) || !may_update(object) {
             return State::Ready;
         }
-        if let Some(why) = manner.rules.forbids_change(manner.facts, &external.parameters, &wanted)
+        if let Some(why) =
+            behaviour.rules.forbids_change(behaviour.facts, &external.parameters, &wanted)
         {
             return State::Failed(why);
         }
@@ -353,7 +386,7 @@ impl Clouds {
         }
         let Some(external) = self.externals.get_mut(slot) else { return State::Creating };
         let machine = external.machine.as_mut().map(|machine| (machine, external.name.as_str()));
-        match manner.rules.change(&mut external.parameters, machine, &wanted, no_capacity) {
+        match behaviour.rules.change(&mut external.parameters, machine, &wanted, no_capacity) {
             Ok(()) => State::Ready,
             Err(why) => {
                 self.end_change(slot);
@@ -362,12 +395,13 @@ impl Clouds {
         }
     }
 
-    /// Shows in `status.atProvider` what the resource of a slot is, whatever its object asks for.
-    pub(super) fn show(&self, slot: &str, manner: &Manner, object: &mut Value) {
+    /// Copies the actual resource of a slot to `status.atProvider`, regardless of its object's
+    /// spec.
+    pub(super) fn show(&self, slot: &str, behaviour: &KindBehaviour, object: &mut Value) {
         let Some(external) = self.externals.get(slot) else { return };
         let mut seen = at(object, &["status", "atProvider"]).cloned().unwrap_or_default();
         overlay(&mut seen, &external.parameters);
-        if let (Some(state), Some(field)) = (&external.state, manner.rules.state) {
+        if let (Some(state), Some(field)) = (&external.state, behaviour.rules.state) {
             seen[field] = json!(state);
         }
         if let Some(machine) = external.machine.as_ref().filter(|_| external.state.is_none()) {
@@ -377,18 +411,18 @@ impl Clouds {
     }
 }
 
-/// What a cloud makes of an object: what the object asks for, and what the cloud chooses.
-pub(super) fn completed(manner: &Manner, object: &Value, world: &World) -> Value {
+/// The parameters of a created resource: the object's spec and the fields that the cloud chooses.
+pub(super) fn completed(behaviour: &KindBehaviour, object: &Value, world: &World) -> Value {
     let mut made = object.clone();
-    finish(manner, &mut made, world, &mut world.clone());
+    finish(behaviour, &mut made, world, &mut world.clone());
     let mut known = wanted(&made);
-    let late = manner.late_values(&Facts::new(&made, world));
+    let late = behaviour.late_values(&Context::new(&made, world));
     for (field, value) in late.as_object().into_iter().flatten() {
         if known[field].is_null() {
             known[field] = value.clone();
         }
     }
-    for field in manner.rules.computed {
+    for field in behaviour.rules.computed {
         if known[field].is_null() {
             known[field] = made["status"]["atProvider"][field].clone();
         }
@@ -414,7 +448,7 @@ fn whole_slot<'w>(manner: &Manner, object: &Value, world: &'w World) -> Option<&
     Some(slot)
 }
 
-/// Whether Terraform takes a value for unset.
+/// Whether Terraform treats a value as unset.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,4 +1,4 @@
-//! Which cluster a resource goes to, and what must be there first: credentials, a namespace, a
+//! Finds the cluster of a resource, and waits for its prerequisites: credentials, a namespace, a
 //! kind.
 
 use serde_json::Value;
@@ -8,15 +8,14 @@ use crate::core::{World, secret_ref};
 use crossplane::api_version::group_of;
 use crossplane::json::{at, text};
 
-/// Kinds that a chart brings, by group and name: nobody knows them before it is installed.
+/// Kinds that a chart installs, by group and name. They are unknown before the installation.
 const BROUGHT: [(&str, &str, &str); 3] = [
     ("argoproj.io", "Application", "argo-cd"),
     ("operator.knative.dev", "KnativeServing", "knative-operator"),
     ("operator.knative.dev", "KnativeEventing", "knative-operator"),
 ];
 
-/// A provider config that is composed beside the resource must have its secret before anything goes
-/// through it.
+/// A composed provider config must have its Secret before a resource can use it.
 pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> {
     let Some(config) = config(object, world) else { return Ok(()) };
     let Some((namespace, name)) = credentials(config) else { return Ok(()) };
@@ -28,28 +27,30 @@ pub(super) fn await_config(object: &Value, world: &World) -> Result<(), String> 
     Err(format!("cannot get credentials of provider config {config:?}: secrets {name:?} not found"))
 }
 
-/// Crossplane's runtime notes in a label of a ProviderConfigUsage which provider config a resource
-/// goes through.
+/// Crossplane's runtime records the name of a resource's provider config in a label of a
+/// ProviderConfigUsage.
 pub(super) fn track_config(object: &Value) -> Result<(), String> {
-    const LONGEST: usize = 63;
-    match text(object, &["spec", "providerConfigRef", "name"]).filter(|name| name.len() > LONGEST) {
+    const MAX_LABEL_LEN: usize = 63;
+    match text(object, &["spec", "providerConfigRef", "name"])
+        .filter(|name| name.len() > MAX_LABEL_LEN)
+    {
         None => Ok(()),
         Some(name) => Err(format!(
             "connect failed: cannot track provider config usage: cannot apply ProviderConfigUsage: metadata.labels: \
-             Invalid value: {name:?}: must be no more than {LONGEST} characters"
+             Invalid value: {name:?}: must be no more than {MAX_LABEL_LEN} characters"
         )),
     }
 }
 
-/// A connection secret can be written only once its namespace is there.
+/// A connection Secret can be written only after its namespace exists.
 pub(super) fn await_secret_namespace(object: &Value, world: &World) -> Result<(), String> {
     let Some((namespace, _)) = secret_ref(object) else { return Ok(()) };
     await_namespace(&namespace, None, world)
         .map_err(|why| format!("cannot create or update connection secret: {why}"))
 }
 
-/// What the composed resources make of a namespace in a cluster. One that none of them makes is
-/// taken to exist.
+/// Waits for a namespace that a composed resource creates in a cluster. Other namespaces count as
+/// existing.
 pub(super) fn await_namespace(
     namespace: &str,
     cluster: Option<(&str, &str)>,
@@ -69,8 +70,8 @@ pub(super) fn await_namespace(
         .ok_or_else(|| format!("namespaces {namespace:?} not found"))
 }
 
-/// A kind that a chart brings is not known before a release of it is ready. The cluster that
-/// Crossplane runs in may know it already.
+/// Waits for a ready release of the chart that installs a kind. Without such a release, the cluster
+/// of Crossplane counts as having the kind.
 pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Result<(), String> {
     let version = text(manifest, &["apiVersion"]).unwrap_or_default();
     let kind = text(manifest, &["kind"]).unwrap_or_default();
@@ -93,19 +94,19 @@ pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Res
     ))
 }
 
-/// The cluster that a resource goes to, by the Secret that holds the kubeconfig; `None` is the one
-/// that Crossplane runs in.
+/// The cluster of a resource, by the Secret with the kubeconfig. `None` is the cluster of
+/// Crossplane.
 pub(super) fn cluster<'w>(object: &Value, world: &'w World) -> Option<(&'w str, &'w str)> {
     credentials(config(object, world)?)
 }
 
-/// Whether the provider only looks at what somebody else makes.
+/// Whether the provider only observes an object that another controller creates.
 pub(super) fn is_observe_only(object: &Value) -> bool {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     policies.is_some_and(|all| all.iter().all(|policy| policy == "Observe"))
 }
 
-/// The composed provider config that a resource goes through.
+/// The composed provider config of a resource.
 fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
     let name = text(object, &["spec", "providerConfigRef", "name"])?;
     world.resources().values().find(|one| {
@@ -115,8 +116,8 @@ fn config<'w>(object: &Value, world: &'w World) -> Option<&'w Value> {
     })
 }
 
-/// The Secret that a provider config reads, by namespace and name; one in a namespace reads its
-/// own.
+/// The Secret of a provider config, by namespace and name. A namespaced config reads it in its own
+/// namespace.
 fn credentials(config: &Value) -> Option<(&str, &str)> {
     let reference = at(config, &["spec", "credentials", "secretRef"])?;
     let namespace =

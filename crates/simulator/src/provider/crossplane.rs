@@ -1,23 +1,24 @@
-//! Crossplane's own kinds: Usages, and provider configs, which have no conditions at all.
+//! Crossplane's own kinds: Usages, and provider configs, which have no conditions.
 
 use serde_json::{Value, json};
 
-use super::manner::{Id, MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, Id, KindBehaviour};
 use super::{State, set_condition};
 use crossplane::json::set;
 
-/// A provider config exists, and that is all.
-pub(super) const CONFIG: Manner = Manner { id: Id::None, tell: |_, _, _, _| {}, ..MANAGED };
+/// A provider config has no status.
+pub(super) const CONFIG: KindBehaviour =
+    KindBehaviour { id: Id::None, set_status: |_, _, _, _| {}, ..DEFAULT };
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Usage" | "ClusterUsage" => USAGE,
         _ => CONFIG,
     }
 }
 
-/// A Usage is available once what it protects is labelled; the label is the webhook's sign.
-const USAGE: Manner = Manner {
+/// A Usage is available after its used resource has the label for the webhook.
+const USAGE: KindBehaviour = KindBehaviour {
     id: Id::None,
     waits: |usage, world| {
         let (kind, name) = used(usage);
@@ -39,7 +40,7 @@ const USAGE: Manner = Manner {
             set(used, &["metadata", "labels", "crossplane.io/in-use"], json!("true"));
         }
     },
-    tell: |usage, state, world, _| {
+    set_status: |usage, state, world, _| {
         let now = world.now().to_string();
         match state {
             State::Ready => set_condition(usage, &now, "Ready", "True", "Available", ""),
@@ -49,7 +50,7 @@ const USAGE: Manner = Manner {
             }
         }
     },
-    ..MANAGED
+    ..DEFAULT
 };
 
 fn used(usage: &Value) -> (&Value, &Value) {

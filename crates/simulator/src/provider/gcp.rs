@@ -2,19 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner, PROJECT, Reference, UPJET, await_secret, details, one};
+use super::kind_behaviour::{
+    Context, Id, KindBehaviour, PROJECT, Reference, UPJET, await_secret, details, one,
+};
 use super::rules::{Dependent, Rules, needed};
 use crossplane::json::{at, text};
 
 const INSTANCE: &[Reference] = &[one("instance", "DatabaseInstance")];
 
-/// What holds for every kind: nothing moves to another location or project.
+/// The rules for every kind: a resource cannot move to another location or project.
 const RULES: Rules = Rules { immutable: &["location", "project"], ..Rules::NONE };
 
-/// A kind of the provider.
-const KIND: Manner = Manner { rules: RULES, ..UPJET };
+/// An ordinary kind of the provider.
+const KIND: KindBehaviour = KindBehaviour { rules: RULES, ..UPJET };
 
-/// The words about a server that its own settings protect.
+/// The error when deleting a server with deletion protection in its own settings.
 const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected. Please disable \
      the deletion protection and try again. To disable deletion protection, update the instance \
      settings with deletionProtectionEnabled set to false., failedPrecondition";
@@ -23,10 +25,10 @@ const PROTECTED_SERVER: &str = "googleapi: Error 400: The instance is protected.
 const STOPPED_SERVER: &str = "googleapi: Error 400: Invalid request: Invalid request since \
      instance is not running., invalid";
 
-pub(super) fn manner(service: &str, kind: &str) -> Manner {
+pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
     match (service, kind) {
         ("container", "Cluster") => CLUSTER,
-        ("container", "NodePool") => Manner {
+        ("container", "NodePool") => KindBehaviour {
             rounds: 2,
             references: const { &[one("cluster", "Cluster")] },
             rules: Rules {
@@ -38,7 +40,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             ..KIND
         },
         ("sql", "DatabaseInstance") => DATABASE_INSTANCE,
-        ("sql", "Database") => Manner {
+        ("sql", "Database") => KindBehaviour {
             references: INSTANCE,
             rules: Rules {
                 part_of: Some("instance"),
@@ -47,7 +49,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("sql", "User") => Manner {
+        ("sql", "User") => KindBehaviour {
             references: INSTANCE,
             waits: |object, world| await_secret(object, world, "passwordSecretRef"),
             connection: user_connection,
@@ -60,7 +62,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("storage", "Bucket") => Manner {
+        ("storage", "Bucket") => KindBehaviour {
             at_provider: |f| {
                 let name = f.external();
                 json!({
@@ -78,7 +80,7 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("storage", _) => Manner {
+        ("storage", _) => KindBehaviour {
             references: const { &[one("bucket", "Bucket")] },
             rules: Rules {
                 part_of: Some("bucket"),
@@ -87,18 +89,18 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
             },
             ..KIND
         },
-        ("cloudplatform", "ProjectIAMMember") => Manner {
+        ("cloudplatform", "ProjectIAMMember") => KindBehaviour {
             rules: Rules { immutable: &["project", "role", "member", "condition"], ..RULES },
             ..KIND
         },
-        ("cloudplatform", "ServiceAccount") => Manner {
+        ("cloudplatform", "ServiceAccount") => KindBehaviour {
             at_provider: |f| {
                 let email = format!("{}@{PROJECT}.iam.gserviceaccount.com", f.external());
                 json!({"email": email, "member": format!("serviceAccount:{email}")})
             },
             ..KIND
         },
-        ("compute", _) => Manner {
+        ("compute", _) => KindBehaviour {
             id: Id::Name,
             at_provider: |f| json!({"selfLink": link(f, "compute")}),
             ..KIND
@@ -107,8 +109,8 @@ pub(super) fn manner(service: &str, kind: &str) -> Manner {
     }
 }
 
-/// GKE takes its time; the kubeconfig in its secret holds server and CA, no token.
-const CLUSTER: Manner = Manner {
+/// GKE takes long. The kubeconfig in the Secret has the server and the CA, but no token.
+const CLUSTER: KindBehaviour = KindBehaviour {
     rounds: 4,
     // Google chooses three zones for a regional cluster. A zonal cluster lists only further zones.
     late: |f| {
@@ -129,7 +131,7 @@ const CLUSTER: Manner = Manner {
         details([("kubeconfig", &kubeconfig)])
     },
     rules: Rules {
-        // A cluster is deleted with its node pools, once no provider works on one of them.
+        // A cluster is deleted with its node pools, unless a provider is working on one of them.
         needed_by: &[Dependent { only_busy: true, ..needed("NodePool", "/cluster", "busy") }],
         protected: Some(|parameters: &Value| {
             (parameters["deletionProtection"] != false).then_some("protected")
@@ -142,7 +144,7 @@ const CLUSTER: Manner = Manner {
     ..KIND
 };
 
-const DATABASE_INSTANCE: Manner = Manner {
+const DATABASE_INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 3,
     at_provider: |f| {
         json!({
@@ -172,7 +174,7 @@ const DATABASE_INSTANCE: Manner = Manner {
     ..KIND
 };
 
-/// The words about a disk that is to become smaller.
+/// The error when shrinking a disk.
 const SMALLER: &str =
     "googleapi: Error 400: Invalid request: Disk size cannot be decreased., invalid";
 
@@ -183,8 +185,8 @@ fn protection(parameters: &Value) -> Option<&'static str> {
     (parameters["deletionProtection"] != false).then_some("protected")
 }
 
-/// A SQL user's secret holds the password it was given.
-fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {
+/// A SQL user's Secret has the password from its spec.
+fn user_connection(f: &Context<'_>) -> crate::core::ConnectionDetails {
     let reference = at(f.object, &["spec", "forProvider", "passwordSecretRef"]);
     let part = |key| reference.and_then(|reference| text(reference, &[key])).unwrap_or_default();
     let namespace = text(f.object, &["metadata", "namespace"]).unwrap_or_else(|| part("namespace"));
@@ -192,7 +194,7 @@ fn user_connection(f: &Facts<'_>) -> crate::core::ConnectionDetails {
     given.map(|password| ("password".to_owned(), password)).into_iter().collect()
 }
 
-fn connection_name(f: &Facts<'_>) -> String {
+fn connection_name(f: &Context<'_>) -> String {
     format!(
         "{}:{}:{}",
         f.param("project").unwrap_or(PROJECT),
@@ -201,16 +203,16 @@ fn connection_name(f: &Facts<'_>) -> String {
     )
 }
 
-/// Addresses of the ranges that documentation uses.
-fn endpoint(f: &Facts<'_>) -> String {
+/// Addresses of the ranges reserved for documentation.
+fn endpoint(f: &Context<'_>) -> String {
     format!("198.51.100.{}", f.byte(0).max(1))
 }
 
-fn address(f: &Facts<'_>) -> String {
+fn address(f: &Context<'_>) -> String {
     format!("203.0.113.{}", f.byte(0).max(1))
 }
 
-fn link(f: &Facts<'_>, api: &str) -> String {
+fn link(f: &Context<'_>, api: &str) -> String {
     let (project, region, name) =
         (f.param("project").unwrap_or(PROJECT), f.region("us-central1"), f.external());
     format!("https://{api}.googleapis.com/v1/projects/{project}/locations/{region}/{name}")

@@ -3,27 +3,27 @@
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_namespace, cluster};
-use super::manner::{MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, KindBehaviour};
 use super::object::copy_details;
 use super::{State, set_condition};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::{at, remove, set, text};
 
-/// Charts whose own version has no `v`, although their repository's index may write one.
-/// provider-helm compares the version that was asked for with the chart's own one, as text.
+/// Charts without a `v` in their own version. Their repository's index may have one. provider-helm
+/// compares the requested version with the chart's own one, as text.
 const WITHOUT_V: [&str; 3] = ["argo-cd", "knative-operator", "vcluster"];
 
-/// Deployed after two rounds; it must reach its cluster first.
-pub(super) const RELEASE: Manner = Manner {
+/// Deployed after two rounds, once its cluster is reachable.
+pub(super) const RELEASE: KindBehaviour = KindBehaviour {
     rounds: 2,
     waits: await_cluster,
     at_provider: |f| json!({"state": "deployed", "revision": 1, "version": own_version(f.object)}),
     effects: install,
-    tell,
-    ..MANAGED
+    set_status,
+    ..DEFAULT
 };
 
-/// The version that the chart of a release gives itself.
+/// The chart's own version in a release.
 fn own_version(release: &Value) -> &str {
     let chart = &release["spec"]["forProvider"]["chart"];
     let asked = text(chart, &["version"]).unwrap_or_default();
@@ -31,13 +31,13 @@ fn own_version(release: &Value) -> &str {
     if without_v { asked.trim_start_matches('v') } else { asked }
 }
 
-/// A release whose version is written otherwise than the chart's own is upgraded at every look, and
-/// never ready.
-fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
+/// A release is never ready if its version is spelled differently from the chart's own. It is then
+/// upgraded at each observation.
+fn set_status(release: &mut Value, state: &State, world: &World, behaviour: &KindBehaviour) {
     if let State::Failed(why) = state {
-        return tell_failure(release, why, world);
+        return set_failure_status(release, why, world);
     }
-    (MANAGED.tell)(release, state, world, manner);
+    (DEFAULT.set_status)(release, state, world, behaviour);
     if *state == State::Ready {
         remove(release, &["status", "failed"]);
     }
@@ -48,9 +48,9 @@ fn tell(release: &mut Value, state: &State, world: &World, manner: &Manner) {
     }
 }
 
-/// A release that fails is rolled back and installed again, up to its limit. There the provider
-/// gives up without an error, until the spec changes.
-fn tell_failure(release: &mut Value, why: &str, world: &World) {
+/// A failed release is rolled back and installed again, up to its limit. Then the provider stops
+/// without an error, until the spec changes.
+fn set_failure_status(release: &mut Value, why: &str, world: &World) {
     let now = world.now().to_string();
     let limit = at(release, &["spec", "rollbackLimit"]).and_then(Value::as_u64);
     let failed = at(release, &["status", "failed"]).and_then(Value::as_u64).unwrap_or(0) + 1;
@@ -67,7 +67,7 @@ fn tell_failure(release: &mut Value, why: &str, world: &World) {
     set_condition(release, &now, "Ready", "False", "Unavailable", "");
 }
 
-/// A release that does not make its namespace needs one that is there.
+/// A release that does not create its namespace needs an existing one.
 fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     await_config(release, world)?;
     let params = &release["spec"]["forProvider"];
@@ -80,8 +80,8 @@ fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     }
 }
 
-/// What installing a chart leaves in the cluster, as far as anything here reads it: a virtual
-/// cluster's kubeconfig, `vc-<release>` in the release's namespace.
+/// Creates the used objects of a chart's installation: a virtual cluster's kubeconfig,
+/// `vc-<release>` in the release's namespace.
 fn install(
     release: &mut Value,
     before: &World,
@@ -99,7 +99,7 @@ fn install(
         let server = at(release, &["spec", "forProvider", "values", "exportKubeConfig", "server"]);
         let default = format!("https://{name}.{namespace}.svc");
         let kubeconfig = super::kubeconfig(server.and_then(Value::as_str).unwrap_or(&default));
-        let made = super::manner::details([
+        let made = super::kind_behaviour::details([
             ("config", &kubeconfig),
             ("certificate-authority", "ca"),
             ("client-certificate", "certificate"),

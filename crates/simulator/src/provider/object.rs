@@ -1,5 +1,5 @@
-//! provider-kubernetes' Object: what it holds lives in a cluster, and its readiness follows a
-//! policy.
+//! provider-kubernetes' Object. Its wrapped object exists in a cluster, and its readiness depends
+//! on a policy.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,16 +11,17 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::clusters::{await_config, await_kind, await_namespace, cluster, is_observe_only};
-use super::manner::{MANAGED, Manner};
+use super::kind_behaviour::{DEFAULT, KindBehaviour};
 use super::{State, condition, set_condition};
 use crate::core::{ConnectionDetails, World, naming};
 use crossplane::json::{at, set, text};
 
-/// Synced once its cluster takes the manifest; Ready as its policy says. The registry adds
-/// [`create`].
-pub(super) const OBJECT: Manner = Manner { watches: true, waits: await_cluster, tell, ..MANAGED };
+/// Synced after its cluster accepts the manifest, and Ready according to its policy. The registry
+/// adds [`create`].
+pub(super) const OBJECT: KindBehaviour =
+    KindBehaviour { watches: true, waits: await_cluster, set_status, ..DEFAULT };
 
-/// Its cluster must be within reach, and know the manifest's namespace and kind.
+/// Waits until its cluster is reachable, and has the manifest's namespace and kind.
 fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
     await_config(object, world)?;
     let manifest = at(object, &["spec", "forProvider", "manifest"]).unwrap_or(&Value::Null);
@@ -33,7 +34,7 @@ fn await_cluster(object: &Value, world: &World) -> Result<(), String> {
     there.map_err(|why| format!("create failed: cannot create object: {why}"))
 }
 
-/// What is only looked at was made by a release into its namespace, if there is one.
+/// Waits for the releases in its namespace. Any of them may create an observed object.
 fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), String> {
     let mut makers = world.resources().values().filter(|one| {
         let own = text(one, &["metadata", "namespace"]);
@@ -45,26 +46,27 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
     makers.all(super::is_ready).then_some(()).ok_or_else(|| why.to_owned())
 }
 
-/// Puts the manifest into its cluster. It answers there as its kind does, at once where no policy
-/// looks at it. `manner_of` finds the manner of that kind.
+/// Creates the wrapped object in its cluster. Its own kind determines its status. `behaviour_of` finds
+/// the behaviour of that kind.
 pub(super) fn create(
     object: &mut Value,
     before: &World,
     world: &mut World,
     details: &mut ConnectionDetails,
-    manner_of: fn(&Value) -> Manner,
+    behaviour_of: fn(&Value) -> KindBehaviour,
 ) {
     let Some(mut inner) = at(object, &["spec", "forProvider", "manifest"]).cloned() else { return };
     if is_observe_only(object) && inner["kind"] == "Service" {
-        // The manifest only names it. Nobody looks at one that is not balanced.
+        // The manifest has only the Service's name. Only the addresses of load balancers are
+        // observed.
         set(&mut inner, &["spec", "type"], json!("LoadBalancer"));
     }
     let last = at(object, &["status", "atProvider", "manifest"]).cloned();
     let is_new = identify(&mut inner, last.as_ref());
-    let manner = manner_of(&inner);
-    // It is made, or changed, in one round and seen as such in the next.
-    let state = if is_new && manner.rounds > 1 { State::Creating } else { State::Ready };
-    (manner.tell)(&mut inner, &state, before, &manner);
+    let behaviour = behaviour_of(&inner);
+    // The creation or change takes one round, and is observed in the next.
+    let state = if is_new && behaviour.rounds > 1 { State::Creating } else { State::Ready };
+    (behaviour.set_status)(&mut inner, &state, before, &behaviour);
     if inner["kind"] == "Secret" {
         world.put_secret(inner.clone());
     }
@@ -72,8 +74,8 @@ pub(super) fn create(
     copy_details(object, before, details);
 }
 
-/// Gives what is wrapped the metadata that its cluster gives it, and the status that it had; says
-/// whether this is a new generation of it.
+/// Sets the wrapped object's metadata as its cluster does, and its previous status. Returns whether
+/// it has a new generation.
 fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
     let generation = last.and_then(|last| at(last, &["metadata", "generation"])?.as_i64());
     let wanted = at(inner, &["spec"]).cloned().unwrap_or_default();
@@ -89,7 +91,7 @@ fn identify(inner: &mut Value, last: Option<&Value>) -> bool {
     changed
 }
 
-/// Whether `live` has all that is wanted; its cluster may have added more.
+/// Whether `live` has all wanted values. Its cluster may have added more.
 fn covers(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (Value::Object(live), Value::Object(wanted)) => wanted
@@ -100,8 +102,7 @@ fn covers(live: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// `spec.connectionDetails` of an Object or a Release: fields of what lies in the cluster, Secrets
-/// above all.
+/// Copies the `spec.connectionDetails` of an Object or a Release from Secrets in the cluster.
 pub(super) fn copy_details(object: &Value, world: &World, details: &mut ConnectionDetails) {
     let entries = at(object, &["spec", "connectionDetails"]).and_then(Value::as_array);
     for entry in entries.into_iter().flatten().filter(|entry| entry["kind"] == "Secret") {
@@ -110,7 +111,7 @@ pub(super) fn copy_details(object: &Value, world: &World, details: &mut Connecti
             text(object, &["metadata", "namespace"]),
             text(object, &["spec", "forProvider", "namespace"]),
         );
-        // A namespaced Release looks into its own namespace only, whatever the entry says.
+        // A namespaced Release reads only its own namespace. It ignores the entry's namespace.
         let named =
             text(entry, &["namespace"]).filter(|_| own.is_none() || object["kind"] != "Release");
         let namespace = named.or(release).or(own).unwrap_or_default();
@@ -122,15 +123,15 @@ pub(super) fn copy_details(object: &Value, world: &World, details: &mut Connecti
     }
 }
 
-fn tell(object: &mut Value, state: &State, world: &World, managed: &Manner) {
-    (MANAGED.tell)(object, state, world, managed);
+fn set_status(object: &mut Value, state: &State, world: &World, managed: &KindBehaviour) {
+    (DEFAULT.set_status)(object, state, world, managed);
     if *state == State::Ready && !is_ready(object) {
         let now = world.now().to_string();
         set_condition(object, &now, "Ready", "False", "Unavailable", "");
     }
 }
 
-/// What the readiness policy says.
+/// Evaluates the readiness policy.
 fn is_ready(object: &Value) -> bool {
     let inner = at(object, &["status", "atProvider", "manifest"]).unwrap_or(&Value::Null);
     match text(object, &["spec", "readiness", "policy"]) {
@@ -171,8 +172,8 @@ fn compiled(query: &str) -> Option<Rc<Program>> {
     })
 }
 
-/// A value whose whole numbers are signed, as Kubernetes has them: CEL's unsigned numbers equal no
-/// literal.
+/// A value with signed integers, as in Kubernetes. Literals in CEL are signed, and do not equal
+/// unsigned numbers.
 struct Signed<'a>(&'a Value);
 
 impl Serialize for Signed<'_> {

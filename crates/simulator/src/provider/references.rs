@@ -1,19 +1,22 @@
-//! References and selectors among siblings.
+//! References and selectors among composed resources.
 
 use serde_json::{Value, json};
 
 use super::is_ready;
-use super::manner::{Manner, Reference};
+use super::kind_behaviour::{KindBehaviour, Reference};
 use crate::core::World;
 use crossplane::api_version::group_of;
 use crossplane::json::{at, set, text};
 
-/// Fills the fields that references and selectors stand for; an error is what a provider says while
-/// it cannot.
-pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Result<(), String> {
+/// Sets the fields of references and selectors. The error is the provider's message.
+pub(super) fn resolve(
+    behaviour: &KindBehaviour,
+    object: &mut Value,
+    world: &World,
+) -> Result<(), String> {
     let own = object.clone();
     let Some(params) = object.pointer_mut("/spec/forProvider") else { return Ok(()) };
-    manner.references.iter().try_for_each(|reference| {
+    behaviour.references.iter().try_for_each(|reference| {
         let place =
             reference.within.map(|list| format!("{}[i3].", go_name(list))).unwrap_or_default();
         let holders = match reference.within {
@@ -33,14 +36,14 @@ pub(super) fn resolve(manner: &Manner, object: &mut Value, world: &World) -> Res
     })
 }
 
-/// A field as the providers' own code calls it: `SecurityGroupID`, `VPCSecurityGroupIds`.
+/// A field's name in the providers' own code: `SecurityGroupID`, `VPCSecurityGroupIds`.
 fn go_name(field: &str) -> String {
     let mut name = field.replacen("vpc", "VPC", usize::from(field.starts_with("vpc")));
     name[..1].make_ascii_uppercase();
     name.strip_suffix("Id").map(|stem| format!("{stem}ID")).unwrap_or(name)
 }
 
-/// Fills one field of `params`; `own` is the resource that it belongs to.
+/// Sets one field of `params`. `own` is the resource with these parameters.
 fn resolve_one(
     reference: &Reference,
     params: &mut Value,
@@ -68,15 +71,15 @@ fn resolve_one(
     Ok(())
 }
 
-/// A resource that is referred to.
+/// A referenced resource.
 enum Target<'a> {
-    /// One of this world.
+    /// A resource of this world.
     Sibling(&'a Value),
-    /// One that only its name is known of; it is taken to exist.
+    /// A resource outside of this world. It counts as existing.
     Elsewhere(String),
 }
 
-/// What `<base>Ref`, `<base>Refs` or `<base>Selector` stands for; nothing if none of them is there.
+/// The resources for `<base>Ref`, `<base>Refs` or `<base>Selector`. Empty if all three are missing.
 fn targets<'a>(
     reference: &Reference,
     params: &Value,
@@ -130,7 +133,7 @@ impl Target<'_> {
             }
             Self::Elsewhere(name) => Some(name.as_str()),
         };
-        // What refers to a sibling that is still being made would only be refused.
+        // A resource with a reference to an unfinished resource would be rejected.
         let made = match self {
             Self::Sibling(object) => is_ready(object),
             Self::Elsewhere(_) => true,

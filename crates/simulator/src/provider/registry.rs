@@ -1,41 +1,41 @@
-//! The table that finds the manner of a kind.
+//! The table that finds the behaviour of a kind.
 
 use serde_json::Value;
 
-use super::manner::{MANAGED, Manner};
-use super::{addons, aws, azure, behaviour, builtin, crossplane, gcp, helm, object, sql};
+use super::kind_behaviour::{DEFAULT, KindBehaviour};
+use super::{aws, azure, behaviour, builtin, crossplane, gcp, helm, helm_charts, object, sql};
 use ::crossplane::api_version::group_of;
 use ::crossplane::json::text;
 
-/// The manner of an object's kind, with the facts about it.
-pub(super) fn for_object(object: &Value) -> Manner {
+/// The behaviour of an object's kind, with the facts about it.
+pub(super) fn for_object(object: &Value) -> KindBehaviour {
     let group = group_of(object);
     let kind = text(object, &["kind"]).unwrap_or_default();
-    let (manner, facts) = (in_table(group, kind), behaviour::for_object(object));
-    let asynchronous = facts.map_or(manner.asynchronous, |facts| facts.asynchronous);
-    Manner { asynchronous, facts, ..manner }
+    let (behaviour, facts) = (in_table(group, kind), behaviour::for_object(object));
+    let asynchronous = facts.map_or(behaviour.asynchronous, |facts| facts.asynchronous);
+    KindBehaviour { asynchronous, facts, ..behaviour }
 }
 
-fn in_table(group: &str, kind: &str) -> Manner {
+fn in_table(group: &str, kind: &str) -> KindBehaviour {
     let mut labels = group.split('.').filter(|label| *label != "m");
     match (labels.next().unwrap_or_default(), labels.next().unwrap_or_default()) {
-        (service, "aws") => aws::manner(service, kind),
-        (service, "gcp") => gcp::manner(service, kind),
-        (_, "azure") => azure::manner(kind),
-        ("postgresql" | "mysql" | "mssql", "sql") => sql::manner(kind),
+        (service, "aws") => aws::behaviour(service, kind),
+        (service, "gcp") => gcp::behaviour(service, kind),
+        (_, "azure") => azure::behaviour(kind),
+        ("postgresql" | "mysql" | "mssql", "sql") => sql::behaviour(kind),
         _ if kind.ends_with("ProviderConfig") => crossplane::CONFIG,
         ("helm", "crossplane") => helm::RELEASE,
         ("kubernetes", "crossplane") => OBJECT,
-        ("protection" | "apiextensions", "crossplane") => crossplane::manner(kind),
-        _ if (group, kind) == ("argoproj.io", "Application") => addons::APPLICATION,
-        _ if group == "operator.knative.dev" => addons::KNATIVE,
-        _ if is_builtin(group) => builtin::manner(kind),
-        _ => MANAGED,
+        ("protection" | "apiextensions", "crossplane") => crossplane::behaviour(kind),
+        _ if (group, kind) == ("argoproj.io", "Application") => helm_charts::APPLICATION,
+        _ if group == "operator.knative.dev" => helm_charts::KNATIVE,
+        _ if is_builtin(group) => builtin::behaviour(kind),
+        _ => DEFAULT,
     }
 }
 
 /// An Object contains an object of any kind, which this table finds.
-const OBJECT: Manner = Manner {
+const OBJECT: KindBehaviour = KindBehaviour {
     effects: |object, before, world, details| {
         object::create(object, before, world, details, for_object);
     },

@@ -1,26 +1,27 @@
-//! What clouds refuse: creations, changes and deletions. The facts say which fields cannot change,
-//! and have the words of most refusals. Everything else is in the table of kinds.
+//! Rejections by clouds: of creations, changes and deletions. The facts list the immutable fields,
+//! and have the messages of most rejections. The table of kinds has the other rules.
 //!
-//! A refusal is the name of a case of the facts, or the words themselves.
+//! A refusal is the name of a case in the facts, or the message itself.
 
 use serde_json::Value;
 
 use super::behaviour::Behaviour;
 use super::machines::Machine;
 
-/// What the table says of a kind, beyond the facts.
+/// The rules in the table of a kind, in addition to the facts.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// The field of `spec.forProvider` that names the resource which it belongs to, and is deleted
-    /// with.
+    /// The field of `spec.forProvider` with the name of the resource that this one belongs to and
+    /// is deleted with.
     pub(super) part_of: Option<&'static str>,
-    /// Paths below `spec.forProvider` that cannot change, and that the facts do not have.
+    /// Immutable paths below `spec.forProvider` that are not in the facts.
     pub(super) immutable: &'static [&'static str],
-    /// Fields of `spec.forProvider` that the cloud chooses where the spec has none.
+    /// Fields of `spec.forProvider` that the cloud chooses if the spec lacks them.
     pub(super) computed: &'static [&'static str],
     /// Paths of sizes that cannot shrink, and the refusal.
     pub(super) grows: &'static [(&'static str, &'static str)],
-    /// Paths of versions that the cloud also raises by itself and never lowers, and the refusal.
+    /// Paths of versions that the cloud also upgrades automatically and never downgrades, and the
+    /// refusal.
     pub(super) rises: &'static [(&'static str, &'static str)],
     /// Fields whose changes stop and start a machine, in the order in which they are changed.
     pub(super) restarts: &'static [&'static str],
@@ -31,52 +32,52 @@ pub(super) struct Rules {
     /// The refusal of a change while the server that the resource belongs to is stopped. Until then
     /// the resource counts as created, because providers do not ask a stopped server.
     pub(super) refused_while_stopped: Option<&'static str>,
-    /// Fields whose changes wait for a maintenance window, unless `applyImmediately` is set.
+    /// Fields with changes that wait for a maintenance window, unless `applyImmediately` is set.
     pub(super) windowed: &'static [&'static str],
-    /// Fields that change only by way of another one.
+    /// Fields that change only through another field.
     pub(super) replaced: &'static [Replaced],
     /// Resources that must be deleted first.
     pub(super) needed_by: &'static [Dependent],
-    /// The refusal of a deletion that the parameters forbid.
+    /// The refusal of a deletion because of the parameters.
     pub(super) protected: Option<fn(&Value) -> Option<&'static str>>,
-    /// The refusal of a creation that the parameters forbid, and the name that it is about.
+    /// The refusal of a creation because of the parameters, and the name in its message.
     pub(super) refused: Option<fn(&Value) -> Option<Refusal>>,
-    /// The field of `status.atProvider` that has the cloud's state, where the kind has one.
+    /// The field of `status.atProvider` with the cloud's state, if any.
     pub(super) state: Option<&'static str>,
-    /// The refusal of a read, once the resource that it belongs to is gone.
+    /// The refusal of a read, after the resource that this one belongs to is deleted.
     pub(super) unreadable: Option<&'static str>,
     /// The refusal of a read, if another account has a resource of this name.
     pub(super) foreign: Option<&'static str>,
     /// The refusal of a creation within a week of the deletion of a resource of this name.
     pub(super) reserved: Option<&'static str>,
-    /// A second resource that a creation first makes and then removes, by the parameters. It stays
-    /// if the provider no longer follows the creation.
+    /// A second resource that a creation temporarily creates, depending on the parameters. It
+    /// remains if the provider no longer follows the creation.
     pub(super) intermediate: Option<fn(&Value) -> Option<&'static str>>,
-    /// Whether the provider updates a resource at every look, also without a difference.
+    /// Whether the provider updates a resource at each observation, even without a difference.
     pub(super) restless: bool,
 }
 
-/// A refusal, and the name that it is about.
+/// A refusal, and the name in its message.
 type Refusal = (&'static str, String);
 
 /// A kind of resources that need another resource.
 #[derive(Clone, Copy)]
 pub(super) struct Dependent {
     pub(super) kind: &'static str,
-    /// Where they name the resource that they need, below `spec.forProvider`.
+    /// The path below `spec.forProvider` with the name of the needed resource.
     pub(super) pointer: &'static str,
-    /// Whether they forbid the deletion only while they are being created or deleted.
+    /// Whether they block the deletion only while they are being created or deleted.
     pub(super) only_busy: bool,
     /// The refusal.
     pub(super) refusal: &'static str,
 }
 
-/// A field that changes only where another field names what is used meanwhile.
+/// A field that can change only if another field names a temporary replacement.
 #[derive(Clone, Copy)]
 pub(super) struct Replaced {
     pub(super) path: &'static str,
     pub(super) by: &'static str,
-    /// What the provider says where the other field is missing.
+    /// The provider's message if the other field is missing.
     pub(super) words: &'static str,
 }
 
@@ -89,7 +90,7 @@ pub(super) const fn needed(
     Dependent { kind, pointer, only_busy: false, refusal }
 }
 
-/// A resource that exists in a cloud, as far as the deletion of another one depends on it.
+/// A resource in a cloud that may block the deletion of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Existing<'a> {
     /// The group of its kind, without the namespaced API's `m`.
@@ -105,7 +106,7 @@ pub struct Existing<'a> {
 }
 
 impl Rules {
-    /// Nothing beyond the facts.
+    /// No rules in addition to the facts.
     pub(super) const NONE: Self = Self {
         part_of: None,
         immutable: &[],
@@ -129,7 +130,7 @@ impl Rules {
         restless: false,
     };
 
-    /// Why a resource with these parameters cannot be created, if so.
+    /// The message if a resource with these parameters cannot be created.
     pub(super) fn forbids_creation(
         &self,
         facts: Option<&Behaviour>,
@@ -142,7 +143,7 @@ impl Rules {
         })
     }
 
-    /// Why `external` cannot be deleted among `all` that exists, if so.
+    /// The message if `external` cannot be deleted while the resources in `all` exist.
     pub(super) fn forbids_deletion<'a>(
         &self,
         facts: Option<&Behaviour>,
@@ -168,8 +169,8 @@ impl Rules {
         Some(words(facts, refusal, external.name))
     }
 
-    /// Why a resource with the parameters `there` cannot get those that are `wanted`, if so. A
-    /// difference in an immutable field refuses all changes.
+    /// The message if a resource with the parameters `there` cannot be changed to `wanted`. A
+    /// difference in one immutable field blocks all changes.
     pub(super) fn forbids_change(
         &self,
         facts: Option<&Behaviour>,
@@ -232,7 +233,7 @@ impl Rules {
         machine.restart_with(self.restarts, there, &changes, id, no_capacity)
     }
 
-    /// The changes that take effect now: all, or those that wait for no window.
+    /// The changes that take effect immediately. The others wait for a maintenance window.
     pub(super) fn effective(&self, wanted: &Value) -> Value {
         let mut changes = wanted.clone();
         if let Some(fields) = changes.as_object_mut()
@@ -244,8 +245,8 @@ impl Rules {
     }
 }
 
-/// The words of a refusal that is about a resource of this name. After the end of some errors, the
-/// facts have a note in parentheses.
+/// The message of a refusal, with this resource name. After some errors, the facts have a note in
+/// parentheses, which is omitted.
 pub(super) fn words(facts: Option<&Behaviour>, refusal: &str, name: &str) -> String {
     const NAMES: [&str; 7] =
         ["<name>", "<id>", "<identifier>", "<bucket>", "<db>", "sg-...", "eni-..."];
@@ -254,16 +255,16 @@ pub(super) fn words(facts: Option<&Behaviour>, refusal: &str, name: &str) -> Str
     NAMES.iter().fold(words[..end].to_owned(), |words, name_of| words.replace(name_of, name))
 }
 
-/// Whether there is anything in `wanted` that is otherwise in `there`. A field that is left out of
-/// `spec.forProvider` is left to the cloud.
+/// Whether any field of `wanted` differs in `there`. The cloud chooses fields that are missing in
+/// `spec.forProvider`.
 pub fn differs(there: &Value, wanted: &Value) -> bool {
     let wanted = wanted.as_object();
     wanted.into_iter().flatten().any(|(field, value)| there.get(field) != Some(value))
 }
 
-/// How `wanted` changes the value at a path, if it does: Terraform's name of the argument, the old
-/// value and the new one. Of a list only the number of its entries is compared, and of a block only
-/// whether it is there; their fields have paths of their own.
+/// The change of the value at a path, if any: Terraform's name of the argument, the old value and
+/// the new one. For a list, only the number of entries is compared. For a block, only its existence
+/// is compared. Their fields have separate paths.
 fn difference(path: &str, there: &Value, wanted: &Value) -> Option<(String, String, String)> {
     let (list, field) = path
         .split_once("[]")
@@ -291,7 +292,7 @@ fn difference(path: &str, there: &Value, wanted: &Value) -> Option<(String, Stri
     }
 }
 
-/// Whether one number or version is below another.
+/// Whether one number or version is lower than another.
 fn is_less(one: &Value, other: &Value) -> bool {
     let numbers = |value: &Value| -> Vec<u64> {
         let text = shown(Some(value));
@@ -324,7 +325,7 @@ fn shown(value: Option<&Value>) -> String {
     value.map_or_else(String::new, text)
 }
 
-/// A field as Terraform calls it: the only entry of a block has the index 0.
+/// A field's name in Terraform. The only entry of a block has the index 0.
 fn snake(path: &str) -> String {
     let letter = |c: char| if c.is_ascii_uppercase() { vec!['_', c] } else { vec![c] };
     let words: String = path.chars().flat_map(letter).collect();

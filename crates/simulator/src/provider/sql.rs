@@ -1,15 +1,15 @@
 //! provider-sql.
 
 use super::is_ready;
-use super::manner::{MANAGED, Manner, details, one};
+use super::kind_behaviour::{DEFAULT, KindBehaviour, details, one};
 use super::rules::Rules;
 use crate::core::ConnectionDetails;
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "Role" | "User" => Manner {
-            // The provider knows a password only when it creates the role: a Secret that is lost
-            // does not come back.
+        "Role" | "User" => KindBehaviour {
+            // The provider knows a password only when it creates the role. A lost Secret is not
+            // restored.
             connection: |f| {
                 if is_ready(f.object) {
                     return ConnectionDetails::new();
@@ -20,21 +20,21 @@ pub(super) fn manner(kind: &str) -> Manner {
                 details(entries).into_iter().chain(details(server)).collect()
             },
             rules: Rules { restless: true, ..Rules::NONE },
-            ..MANAGED
+            ..DEFAULT
         },
-        "Database" => Manner { references: const { &[one("owner", "Role")] }, ..MANAGED },
-        "Grant" => Manner {
+        "Database" => KindBehaviour { references: const { &[one("owner", "Role")] }, ..DEFAULT },
+        "Grant" => KindBehaviour {
             references: const {
                 &[one("role", "Role"), one("database", "Database"), one("memberOf", "Role")]
             },
-            // The provider connects to the database that the grant is about.
+            // The provider connects to the database of the grant.
             rules: Rules {
                 part_of: Some("database"),
                 unreadable: Some("database gone"),
                 ..Rules::NONE
             },
-            ..MANAGED
+            ..DEFAULT
         },
-        _ => MANAGED,
+        _ => DEFAULT,
     }
 }

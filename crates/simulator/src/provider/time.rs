@@ -1,9 +1,9 @@
-//! Time: the rounds of a creation, the longest operation, and the looks of providers.
+//! Time: the rounds of a creation, the longest operation, and the providers' observations.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::manner::{Id, Manner};
+use super::kind_behaviour::{Id, KindBehaviour};
 use super::writes::identify;
 use super::{Pace, Provider, State, is_ready};
 use crate::core::World;
@@ -11,14 +11,15 @@ use crossplane::conditions::is_true;
 use crossplane::json::{at, text};
 use crossplane::names::{CREATE_FAILED, CREATE_PENDING, CREATE_SUCCEEDED};
 
-/// How long a resource has been worked on.
+/// The duration of the work on a resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     pub(super) rounds: u32,
     since: Timestamp,
 }
 
-/// A look at a resource: its time, and the labels, annotations and spec of the object after it.
+/// An observation of a resource: its time, and the labels, annotations and spec of the object after
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct Look {
     at: Timestamp,
@@ -26,16 +27,16 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// A look at an object, as it leaves the object behind.
+    /// Records the observation of an object, after the provider's changes.
     pub(super) fn new(object: &Value, at: Timestamp) -> Self {
         Self { at, seen: watched(object) }
     }
 }
 
-/// How often providers look at a ready resource that did not change.
+/// The interval between observations of a ready and unchanged resource.
 const POLL: SignedDuration = SignedDuration::from_mins(10);
 
-/// How long upjet's providers follow an operation.
+/// How long upjet providers follow an operation.
 const LONGEST_OPERATION: SignedDuration = SignedDuration::from_hours(1);
 
 /// The error of an operation that took longer.
@@ -46,12 +47,12 @@ pub(super) const RESULT_UNKNOWN: &str = "cannot determine creation result - remo
      crossplane.io/external-create-pending annotation if it is safe to proceed";
 
 impl Provider {
-    /// Creates a resource, which takes its rounds. The provider follows a creation for an hour. The
-    /// cloud continues after that, and the resource is there at the next look.
+    /// Creates a resource, which takes its number of rounds. The provider follows a creation for an
+    /// hour. The cloud continues after that, and the next observation finds the resource.
     pub(super) fn create(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
     ) -> State {
@@ -63,28 +64,28 @@ impl Provider {
                 return State::Creating;
             }
             self.stalled.remove(slot);
-            self.clouds.keep(slot, manner, object, world);
+            self.clouds.keep(slot, behaviour, object, world);
             return State::Failed(CUT_OFF.to_owned());
         }
         let is_done =
-            work.rounds >= manner.rounds || self.pace == Pace::Instant || is_ready(object);
+            work.rounds >= behaviour.rounds || self.pace == Pace::Instant || is_ready(object);
         if !is_done {
             return State::Creating;
         }
-        identify(manner, object);
-        self.clouds.put(slot, manner, object, world);
+        identify(behaviour, object);
+        self.clouds.put(slot, behaviour, object, world);
         State::Ready
     }
 
-    /// Whether the resource's provider does not look at it now.
+    /// Whether the resource's provider does not observe it now.
     pub(super) fn is_between_looks(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         now: Timestamp,
     ) -> bool {
-        let polls = !manner.watches && !matches!(manner.id, Id::None);
+        let polls = !behaviour.watches && !matches!(behaviour.id, Id::None);
         let is_settled = is_ready(object) && is_true(object, "Synced");
         let last =
             self.looks.as_ref().and_then(|looks| looks.get(slot)).filter(|_| polls && is_settled);
@@ -92,7 +93,7 @@ impl Provider {
     }
 }
 
-/// Whether a provider stopped between the beginning of a creation and the note of its result.
+/// Whether a provider stopped between the start of a creation and the record of its result.
 pub(super) fn is_result_unknown(object: &Value) -> bool {
     let time = |annotation: &str| {
         let noted = text(object, &["metadata", "annotations", annotation])?;
@@ -102,7 +103,7 @@ pub(super) fn is_result_unknown(object: &Value) -> bool {
     time(CREATE_PENDING).is_some_and(|pending| result.is_none_or(|result| result < pending))
 }
 
-/// The fields of an object. Its provider notices a change of them at once.
+/// The fields of an object with changes that its provider notices immediately.
 fn watched(object: &Value) -> [Value; 3] {
     let found = |path: &[&str]| at(object, path).cloned().unwrap_or_default();
     [found(&["metadata", "labels"]), found(&["metadata", "annotations"]), found(&["spec"])]

@@ -1,74 +1,81 @@
-//! What a provider writes to an object: the name of its resource, late-initialised fields, status
+//! Writes a provider's fields to an object: the resource's name, late-initialized fields, status
 //! and connection details.
 
 use serde_json::{Value, json};
 
-use super::manner::{Facts, Id, Manner};
+use super::kind_behaviour::{Context, Id, KindBehaviour};
 use crate::core::{ConnectionDetails, World, connection_secret, secret_ref};
 use crossplane::json::{at, overlay, set, text};
 
-/// Where an object has the name of its resource in the cloud.
+/// The path of the resource's name in the cloud.
 pub(super) const EXTERNAL_NAME: [&str; 3] =
     ["metadata", "annotations", "crossplane.io/external-name"];
 
-/// Gives the object the name that its resource is going to have, where the cloud does not assign
-/// it.
-pub(super) fn name(manner: &Manner, object: &mut Value) {
-    let is_named = matches!(manner.id, Id::None) || manner.assigns_names();
+/// Sets the name of the object's future resource, unless the cloud assigns it.
+pub(super) fn name(behaviour: &KindBehaviour, object: &mut Value) {
+    let is_named = matches!(behaviour.id, Id::None) || behaviour.assigns_names();
     if !is_named && text(object, &EXTERNAL_NAME).is_none() {
-        let name = manner.id.for_object(object);
+        let name = behaviour.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
 }
 
-/// Gives the object the name that its resource has in the cloud, once it exists.
-pub(super) fn identify(manner: &Manner, object: &mut Value) {
-    if matches!(manner.id, Id::None) {
+/// Sets the name of the object's existing resource.
+pub(super) fn identify(behaviour: &KindBehaviour, object: &mut Value) {
+    if matches!(behaviour.id, Id::None) {
         return;
     }
     let named = text(object, &EXTERNAL_NAME);
-    let stays = match manner.id {
+    let stays = match behaviour.id {
         Id::Replaced(prefix) => named.is_some_and(|name| name.starts_with(prefix)),
         _ => named.is_some(),
     };
     if !stays {
-        let name = manner.id.for_object(object);
+        let name = behaviour.id.for_object(object);
         set(object, &EXTERNAL_NAME, json!(name));
     }
-    if manner.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {
+    if behaviour.mirrors && at(object, &["status", "atProvider", "id"]).is_none() {
         let external = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
         set(object, &["status", "atProvider", "id"], json!(external));
     }
 }
 
-/// What a provider writes once the resource is made: its status, late-initialised fields,
-/// connection details.
-pub(super) fn finish(manner: &Manner, object: &mut Value, before: &World, world: &mut World) {
-    let facts = Facts::new(object, before);
-    let (late, seen, details) =
-        (manner.late_values(&facts), (manner.at_provider)(&facts), (manner.connection)(&facts));
-    if !matches!(manner.id, Id::None) {
-        late_initialise(manner, object, &late);
-        let mut at_provider = if manner.mirrors { wanted(object) } else { json!({}) };
+/// Writes a provider's fields after the creation: status, late-initialized fields, connection
+/// details.
+pub(super) fn finish(
+    behaviour: &KindBehaviour,
+    object: &mut Value,
+    before: &World,
+    world: &mut World,
+) {
+    let facts = Context::new(object, before);
+    let (late, seen, details) = (
+        behaviour.late_values(&facts),
+        (behaviour.at_provider)(&facts),
+        (behaviour.connection)(&facts),
+    );
+    if !matches!(behaviour.id, Id::None) {
+        late_initialise(behaviour, object, &late);
+        let mut at_provider = if behaviour.mirrors { wanted(object) } else { json!({}) };
         overlay(&mut at_provider, at(object, &["status", "atProvider"]).unwrap_or(&json!({})));
         overlay(&mut at_provider, &seen);
         set(object, &["status", "atProvider"], at_provider);
     }
     let mut details = details;
-    (manner.effects)(object, before, world, &mut details);
+    (behaviour.effects)(object, before, world, &mut details);
     write_secret(object, &details, world);
 }
 
-/// Fills fields of `spec.forProvider` that are absent, where the policies allow it. Upjet's
-/// providers never look into a block that is there; others do.
-pub(super) fn late_initialise(manner: &Manner, object: &mut Value, late: &Value) {
+/// Sets missing fields of `spec.forProvider`, if the policies allow it. Upjet providers never
+/// change an existing block, while others do.
+pub(super) fn late_initialise(behaviour: &KindBehaviour, object: &mut Value, late: &Value) {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     let allowed =
         policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "LateInitialize"));
     for (field, value) in late.as_object().filter(|_| allowed).into_iter().flatten() {
         let mut filled = value.clone();
         match at(object, &["spec", "forProvider", field]) {
-            Some(_) if manner.mirrors => continue,
+            Some(_) if behaviour.mirrors => continue,
             Some(there) => overlay(&mut filled, there),
             None => {}
         }
@@ -82,7 +89,7 @@ pub(super) fn may_update(object: &Value) -> bool {
     policies.is_none_or(|all| all.iter().any(|one| one == "*" || one == "Update"))
 }
 
-/// Connection details go where the resource says; keys are added to what is there.
+/// Writes connection details to the resource's Secret. Keys are added to existing ones.
 pub(super) fn write_secret(object: &Value, details: &ConnectionDetails, world: &mut World) {
     let Some((namespace, name)) = secret_ref(object) else { return };
     let mut all = world.secret_data(&namespace, &name);
@@ -90,7 +97,7 @@ pub(super) fn write_secret(object: &Value, details: &ConnectionDetails, world: &
     world.put_secret(connection_secret(&namespace, &name, &all));
 }
 
-/// What an object asks for, as its cloud understands it: `spec.forProvider` without references.
+/// The desired parameters of a resource in its cloud: `spec.forProvider` without references.
 pub fn wanted(object: &Value) -> Value {
     fn without_references(value: &mut Value) {
         match value {
@@ -108,8 +115,8 @@ pub fn wanted(object: &Value) -> Value {
     wanted
 }
 
-/// Works on an object under the identity that its cloud resource has, from which ids and addresses
-/// follow; without one that is the object's uid.
+/// Works on an object with the identity of its external resource, the base of IDs and addresses.
+/// Without an `identity`, the object's UID is the identity.
 pub(super) fn as_identified<T>(
     identity: Option<String>,
     object: &mut Value,

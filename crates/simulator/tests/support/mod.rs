@@ -1,4 +1,4 @@
-//! What the tests of the providers share: a world with resources in it, and what became of them.
+//! Shared by the tests of the providers: a world with resources, and their states.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 use function_sdk_rust::proto::v1::RunFunctionResponse;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
 
-/// A legacy XR's world with these resources desired and applied.
+/// A legacy XR's world. These resources are desired and applied.
 pub fn world(resources: Value) -> World {
     world_of(json!({"name": "demo"}), resources)
 }
@@ -60,7 +60,7 @@ pub fn message(world: &World, slot: &str, kind: &str) -> String {
     found["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The rounds until each slot is Ready.
+/// The round after which each slot became Ready.
 pub fn rounds(world: &mut World, slots: &[&str]) -> Vec<usize> {
     let mut provider = Provider::new(Pace::Rounds);
     let mut ready = vec![0; slots.len()];

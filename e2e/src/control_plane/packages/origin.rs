@@ -1,12 +1,12 @@
-//! Packages find each other by the registry and the release that they were built for. Those for
-//! another than the default ones would wait here for a Function that is nowhere.
+//! Packages find each other by the registry and the release of their build. Packages for another
+//! registry or release would wait for a Function that does not exist here.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use xtask::package::{Args, configuration};
 
-/// An error unless a Configuration, of which these are the contents, depends on the Function that
-/// the flags lead to.
+/// Returns an error unless a Configuration with these contents depends on the Function of the
+/// flags.
 pub fn check(contents: &[Value], args: &Args) -> Result<()> {
     let dependencies =
         contents.iter().filter_map(|object| object["spec"]["dependsOn"].as_array()).flatten();

@@ -1,5 +1,5 @@
-//! An operator upgrades what runs, as docs/how-to/change-settings.md says: the managed resource is
-//! patched, and the function keeps the value.
+//! An operator upgrades a running resource, as docs/how-to/change-settings.md says. The operator
+//! patches the managed resource, and the function keeps the value.
 
 use anyhow::{Context, Result, ensure};
 use function_paved_road::apis::Flavour;
@@ -10,14 +10,14 @@ use super::settled;
 use crate::environment::Environment;
 use crate::eventually::eventually;
 use crate::examples;
+use crate::fixture::Fixture;
 use crate::objects::resource;
 use crate::scenarios::in_each_flavour;
-use crate::stage::Stage;
 
-/// A slot, what is patched into the parameters of what fills it, and where that is to be seen.
+/// A slot, a patch of its resource's parameters, and the expected value at a JSON pointer.
 type Patch = (&'static str, Value, &'static str, Value);
 
-/// What is patched of an environment of an API.
+/// The patches for an environment of an API.
 fn patches(api: &str) -> Vec<Patch> {
     match api {
         "application-environment" => vec![
@@ -44,18 +44,18 @@ fn patches(api: &str) -> Vec<Patch> {
 }
 
 pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    in_each_flavour(&stage, async |flavour| {
+    in_each_flavour(&fixture, async |flavour| {
         let upgraded = ["application-environment", "stock-pool"].into_iter().map(async |api| {
-            let environment = stage.ready(api, flavour, examples::beside(api, flavour)).await?;
+            let environment = fixture.ready(api, flavour, examples::beside(api, flavour)).await?;
             let before = environment.uids().await?;
             for patch in patches(api) {
-                stays(&stage, &environment, flavour, &patch).await?;
+                stays(&fixture, &environment, flavour, &patch).await?;
             }
             settled(std::slice::from_ref(&environment)).await?;
             let after = environment.uids().await?;
-            ensure!(before == after, "something was made anew: {before:?}, {after:?}");
+            ensure!(before == after, "resources were created again: {before:?}, {after:?}");
             Ok(())
         });
         try_join_all(upgraded).await.map(drop)
@@ -63,10 +63,10 @@ pub(in crate::scenarios) async fn resource_upgraded_by_hand_stays_upgraded(
     .await
 }
 
-/// Patches a resource until the value is there after the function was asked again: a composition
-/// that began before the patch may have written the old one back.
+/// Patches a resource until the value remains after a call of the function. A composition that
+/// began before the patch may have restored the old value.
 async fn stays(
-    stage: &Stage,
+    fixture: &Fixture,
     environment: &Environment,
     flavour: Flavour,
     (slot, patch, pointer, wanted): &Patch,
@@ -83,10 +83,13 @@ async fn stays(
             if !namespace.is_empty() {
                 args.extend(["-n", &namespace]);
             }
-            // Operators may only look at Deployments: a native one is patched by the cluster's
-            // administrator.
-            let who =
-                if object["kind"] == "Deployment" { stage.admin.clone() } else { stage.operator() };
+            // Operators may not patch Deployments, so the cluster's administrator patches native
+            // ones.
+            let who = if object["kind"] == "Deployment" {
+                fixture.admin.clone()
+            } else {
+                fixture.operator()
+            };
             who.run(&args).await.with_context(|| format!("patching {slot}"))?;
         }
         environment.poke().await?;
@@ -96,15 +99,15 @@ async fn stays(
     .await
 }
 
-/// Where the parameters of a composed resource are: of a native object its spec, of a wrapped one
-/// that of the object within.
+/// The parameters of a composed resource. A native object has them in its spec, and a wrapped
+/// object in the spec of the inner object.
 fn parameters(object: &Value) -> &Value {
     let wrapped = object.pointer("/spec/forProvider/manifest/spec");
     let managed = object.pointer("/spec/forProvider");
     wrapped.or(managed).unwrap_or(&object["spec"])
 }
 
-/// A patch of a composed resource from one of its parameters.
+/// A patch of a composed resource from a patch of its parameters.
 fn whole(object: &Value, parameters: &Value, flavour: Flavour) -> Value {
     match (object["kind"].as_str(), flavour) {
         (Some("Object"), _) => json!({"spec": {"forProvider": {"manifest": {"spec": parameters}}}}),

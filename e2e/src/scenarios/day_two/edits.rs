@@ -1,4 +1,4 @@
-//! What an owner may change of an environment: every such field, and what follows from each.
+//! Every field of an environment that its owner may change, and the results of each change.
 
 use std::slice;
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::environment::{Desired, Environment};
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::scenarios::claims::tells_its_status;
-use crate::stage::Stage;
 
-/// An edit, and what is composed after it: slots, JSON pointers into what fills them, and what is
-/// there. It is null where there is nothing, and one among others where there is a list.
+/// An edit and its results: slots, JSON pointers into their resources, and values. Null means an
+/// absent value. In a list, one element must have the value.
 struct Edit {
     patch: Value,
     seen: Vec<(&'static str, &'static str, Value)>,
@@ -23,7 +23,7 @@ impl Edit {
         Self { patch, seen: seen.into() }
     }
 
-    /// What of it is not to be seen yet.
+    /// The results that are not visible yet.
     async fn missing(&self, environment: &Environment) -> Result<Vec<String>> {
         let composed = environment.composed().await?;
         let is_missing = |(slot, pointer, expected): &&(&str, &str, Value)| {
@@ -38,7 +38,7 @@ impl Edit {
     }
 }
 
-/// What a part asks for: the object that it wraps, where it wraps one.
+/// The desired object of a resource: the wrapped object, if there is one.
 fn asked(part: &Value) -> &Value {
     part.pointer("/spec/forProvider/manifest").unwrap_or(part)
 }
@@ -47,8 +47,8 @@ fn parameters(change: &Value) -> Value {
     json!({"spec": {"parameters": change}})
 }
 
-/// Every field that may change, with a value that the example does not have; add-ons come and go by
-/// themselves.
+/// Edits of every updatable field, with values that the example does not have. Add-ons have a
+/// separate edit.
 fn edits(api: &str) -> Vec<Edit> {
     match api {
         "gpu-workspace" => workspace_edits(),
@@ -209,13 +209,15 @@ fn add_on_edit() -> Edit {
     )
 }
 
-pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: Stage) -> Result<()> {
-    let standing = stage.standing_examples().await?;
+pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(
+    fixture: Fixture,
+) -> Result<()> {
+    let standing = fixture.shared_examples().await?;
     let (hosts, others): (Vec<_>, Vec<_>) =
         standing.iter().partition(|(api, _, _)| api.info().name == "virtual-environment");
     let others =
         others.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name)));
-    let mut clusters = stage.standing_clusters().await?;
+    let mut clusters = fixture.shared_clusters().await?;
     clusters.retain(|(cluster, _, _)| *cluster == "gke");
     let clusters =
         clusters.iter().map(|(_, _, environment)| changes(environment, vec![gke_edit()]));
@@ -224,10 +226,10 @@ pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: St
             hosts.iter().map(|(api, _, environment)| changes(environment, edits(api.info().name))),
         )
         .await?;
-        // The claim's may have add-ons: it has the first turn, and whoever looks on next gives them
-        // back to it.
+        // The claim's environment may have the add-ons, so it is first. The next scenario that uses
+        // the shared environments returns them to it.
         for (api, _, environment) in hosts {
-            let add_ons = stage.add_ons().await?;
+            let add_ons = fixture.add_ons().await?;
             add_ons.join(environment).await?;
             tells_its_status(api.info().name, &environment.object().await?)?;
             arrives(environment, &add_on_edit()).await?;
@@ -237,14 +239,14 @@ pub(in crate::scenarios) async fn updatable_field_reaches_its_resource(stage: St
     };
     try_join3(try_join_all(others), try_join_all(clusters), hosts).await?;
     for (_, _, environment) in &standing {
-        // What a provider refuses of the last edit, it refuses by then.
+        // By then, providers have rejected any invalid value of the last edit.
         environment.rests().await?;
         super::settled(slice::from_ref(environment)).await?;
     }
     Ok(())
 }
 
-/// Whatever is edited changes, and nothing is lost by it.
+/// Every edit takes effect, and no resource is lost by it.
 async fn changes(environment: &Environment, edits: Vec<Edit>) -> Result<()> {
     for edit in &edits {
         let before = environment.desired().await?;
@@ -254,8 +256,8 @@ async fn changes(environment: &Environment, edits: Vec<Edit>) -> Result<()> {
     Ok(())
 }
 
-/// Edits an environment, and waits until all of it is to be seen, whole and in sync; what is
-/// composed then.
+/// Edits an environment, and waits until all results are visible and in sync. Returns the desired
+/// state.
 async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
     let missing = edit.missing(environment).await?;
     ensure!(!missing.is_empty(), "{} has {} already", environment.resource(), edit.patch);
@@ -270,10 +272,10 @@ async fn arrives(environment: &Environment, edit: &Edit) -> Result<Desired> {
     environment.desired().await
 }
 
-/// The rule of a firewall stands for a network, and goes with it: its slot begins so.
+/// The slot prefix of firewall rules. A rule belongs to a network and is deleted with it.
 const OF_A_NETWORK: &str = "ssh-";
 
-/// Nothing was made anew nor has gone, but for the rules of a firewall.
+/// Fails if a resource was created again or is gone. Firewall rules may be gone.
 fn no_field_is_lost(environment: &Environment, before: &Desired, after: &Desired) -> Result<()> {
     let is_lost = |(name, (uid, _)): &(&String, &(String, String))| match after.get(*name) {
         Some((now, _)) => now != uid,
@@ -282,7 +284,7 @@ fn no_field_is_lost(environment: &Environment, before: &Desired, after: &Desired
     let lost: Vec<_> = before.iter().filter(is_lost).collect();
     ensure!(
         lost.is_empty(),
-        "{}: made anew, or gone, is {lost:?}: {after:?}",
+        "{}: created again or gone: {lost:?}: {after:?}",
         environment.resource()
     );
     Ok(())
@@ -298,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// The paths of a schema's fields that may have another value some day.
+    /// The paths of a schema's fields that may change.
     fn mutable(schema: &Value, path: &str, all: &mut BTreeSet<String>) {
         let rules = schema["x-kubernetes-validations"].as_array();
         if rules.is_some_and(|rules| rules.iter().any(|rule| rule["rule"] == "self == oldSelf")) {
@@ -313,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The fields among `fields` that a patch has a value for.
+    /// The fields among `fields` that have a value in a patch.
     fn changed<'f>(
         patch: &Value,
         fields: &'f BTreeSet<String>,

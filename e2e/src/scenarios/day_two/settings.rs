@@ -11,38 +11,41 @@ use serde_json::{Value, json};
 use super::{desired, settled};
 use crate::environment::{Desired, Environment, is_ready, slot};
 use crate::eventually::eventually;
-use crate::scenarios::deletion::{self, Traces};
-use crate::stage::{Stage, is_part};
+use crate::fixture::{Fixture, is_part};
+use crate::scenarios::deletion::{self, Leftovers};
 
-/// Whatever is changed in Settings, what runs goes on as it is, and what is new has it.
+/// After any change of Settings, running resources stay as they are, and new resources follow it.
 pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    let environments = stage.standing().await?;
+    let environments = fixture.shared_environments().await?;
     let before = desired(&environments).await?;
-    let old = stage.settings().await?;
+    let old = fixture.settings().await?;
     let namespace = environments.first().map(Environment::namespace).unwrap_or_default();
-    stage.patch_settings(&json!({"data": other_settings(namespace, &stage.namespace)})).await?;
-    let ((new, before), (), ()) =
-        try_join3(new_ones(&stage), new_parts_have_them(&stage), run_on(&environments, &before))
-            .await?;
-    stage.put_settings(&old).await?;
-    // Databases are shared again, and a server of one's own goes on.
+    fixture.patch_settings(&json!({"data": other_settings(namespace, &fixture.namespace)})).await?;
+    let ((new, before), (), ()) = try_join3(
+        new_ones(&fixture),
+        new_parts_have_them(&fixture),
+        run_on(&environments, &before),
+    )
+    .await?;
+    fixture.put_settings(&old).await?;
+    // Databases are shared again, and separate servers keep running.
     run_on(&new, &before).await?;
     let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
-        deletion::goes_by_its_usages(&stage, environment, &deletion::usages("rds", flavour)).await
+        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds", flavour)).await
     });
     try_join_all(gone).await.map(drop)
 }
 
-/// What is made under the other Settings has them: a pool its runtime class, and unified
-/// environments a database server of their own. The latter, and how they run.
-async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
-    let pool = stage.example("stock-pool", Flavour::Namespaced, json!({}))?;
+/// Creates a pool with the changed runtime class, and unified environments with separate database
+/// servers. Returns the unified environments and their desired state.
+async fn new_ones(fixture: &Fixture) -> Result<(Vec<Environment>, Vec<Desired>)> {
+    let pool = fixture.example("stock-pool", Flavour::Namespaced, json!({}))?;
     pool.apply().await?;
     let servers = Flavour::ALL.map(async |flavour| {
         let change = json!({"spec": {"frontend": {"retainFiles": false}}});
-        let environment = stage.ready("unified-environment", flavour, change).await?;
+        let environment = fixture.ready("unified-environment", flavour, change).await?;
         let server = environment.slot("postgres-instance").await?;
         ensure!(server["spec"]["forProvider"]["region"] == "eu-west-1", "a server elsewhere: {server}");
         let asked = &server["spec"]["forProvider"];
@@ -64,38 +67,38 @@ async fn new_ones(stage: &Stage) -> Result<(Vec<Environment>, Vec<Desired>)> {
     Ok(servers.into_iter().unzip())
 }
 
-/// What else is made under the other Settings has them; it comes, and goes again. One more with a
-/// server of its own goes half-made.
-async fn new_parts_have_them(stage: &Stage) -> Result<()> {
+/// Other new environments also follow the changed Settings, and are deleted again. Additional
+/// environments with separate servers are deleted half-made.
+async fn new_parts_have_them(fixture: &Fixture) -> Result<()> {
     let half_made = async {
         let files_go = json!({"metadata": {"name": "half-made"}, "spec": {"frontend": {"retainFiles": false}}});
         let half_made = Flavour::ALL.map(async |flavour| {
-            let environment = stage.example("unified-environment", flavour, files_go.clone())?;
+            let environment = fixture.example("unified-environment", flavour, files_go.clone())?;
             environment.apply().await?;
             eventually("the server is on its way", async || {
                 Ok(environment.slot("postgres-instance").await.ok())
             })
             .await?;
-            deletion::goes_as_it_is(stage, &environment).await
+            deletion::goes_as_it_is(fixture, &environment).await
         });
-        Traces::are_gone(&try_join_all(half_made).await?, &stage.objects).await
+        Leftovers::are_gone(&try_join_all(half_made).await?, &fixture.objects).await
     };
     let made = made_otherwise().into_iter().map(async |(api, change, seen)| {
-        let environment = stage.ready(api, Flavour::Namespaced, change).await?;
+        let environment = fixture.ready(api, Flavour::Namespaced, change).await?;
         for (slot, pointer, wanted) in seen {
             let part = environment.slot(slot).await?;
             let found = part["spec"]["forProvider"].pointer(pointer);
             ensure!(found == Some(&wanted), "{slot} {pointer} is {found:?}, not {wanted}");
         }
-        deletion::goes(stage, &environment).await
+        deletion::goes(fixture, &environment).await
     });
     try_join(half_made, try_join_all(made)).await.map(drop)
 }
 
-/// A slot, a JSON pointer into the parameters of what fills it, and what stands there.
+/// A slot, a JSON pointer into its resource's parameters, and the value there.
 type Seen = (&'static str, &'static str, Value);
 
-/// Environments, and what is to be seen of the other Settings in each.
+/// Environments, and the values that each takes from the changed Settings.
 fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
     let sized = |size: &str| {
         let app = if size == "medium" { json!({}) } else { Value::Null };
@@ -165,74 +168,70 @@ fn made_otherwise() -> Vec<(&'static str, Value, Vec<Seen>)> {
     ]
 }
 
-/// The function is told the new Settings, and asked about all that runs: it runs on as it was
-/// before.
+/// Calls the function with the new Settings for all running environments. None of them may change.
 async fn run_on(environments: &[Environment], before: &[Desired]) -> Result<()> {
     try_join_all(environments.iter().map(Environment::poke)).await?;
     settled(environments).await?;
     for (environment, before) in environments.iter().zip(before) {
         let after = environment.desired().await?;
-        ensure!(
-            after == *before,
-            "{} runs otherwise: {before:?}, {after:?}",
-            environment.resource()
-        );
+        ensure!(after == *before, "{} changed: {before:?}, {after:?}", environment.resource());
     }
     Ok(())
 }
 
-/// What is only written on things, or lets somebody in, follows the Settings, and nothing is made
-/// anew.
+/// Tags and publishers of running resources follow the Settings, and no resource is created again.
 pub(in crate::scenarios) async fn new_tags_and_publishers_reach_running_resources(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
-    let environments = stage.standing().await?;
+    let environments = fixture.shared_environments().await?;
     let before = try_join_all(environments.iter().map(Environment::uids)).await?;
-    let old = stage.settings().await?;
-    stage.patch_settings(&json!({"data": followed_settings()})).await?;
+    let old = fixture.settings().await?;
+    fixture.patch_settings(&json!({"data": followed_settings()})).await?;
     says(&environments, true).await?;
-    stage.put_settings(&old).await?;
-    // What is taken back goes.
+    fixture.put_settings(&old).await?;
+    // Removed tags and publishers disappear.
     says(&environments, false).await?;
     let after = try_join_all(environments.iter().map(Environment::uids)).await?;
-    ensure!(before == after, "something was made anew for a tag");
+    ensure!(before == after, "resources were created again for a tag");
     Ok(())
 }
 
-/// Networks are let in, and no longer, where an environment leaves them to the platform team.
-pub(in crate::scenarios) async fn new_networks_reach_running_resources(stage: Stage) -> Result<()> {
+/// Networks follow the Settings if an environment leaves them to the platform team.
+pub(in crate::scenarios) async fn new_networks_reach_running_resources(
+    fixture: Fixture,
+) -> Result<()> {
     let open = json!({"spec": {"parameters": {"allowedCidrs": null}}});
     let workspaces =
-        Flavour::ALL.map(|flavour| stage.ready("gpu-workspace", flavour, open.clone()));
+        Flavour::ALL.map(|flavour| fixture.ready("gpu-workspace", flavour, open.clone()));
     let workspaces = try_join_all(workspaces).await?;
-    let mut clusters = stage.standing().await?;
+    let mut clusters = fixture.shared_environments().await?;
     clusters.retain(|environment| environment.manifest["spec"]["parameters"]["type"].is_string());
-    ensure!(clusters.len() == stage.clusters().count(), "{} clusters stand", clusters.len());
+    ensure!(clusters.len() == fixture.clusters().count(), "there are {} clusters", clusters.len());
     let before = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
-    let old = stage.settings().await?;
-    stage.patch_settings(&json!({"data": networks()})).await?;
+    let old = fixture.settings().await?;
+    fixture.patch_settings(&json!({"data": networks()})).await?;
     lets_in(&workspaces, &clusters, true).await?;
-    stage.put_settings(&old).await?;
+    fixture.put_settings(&old).await?;
     lets_in(&workspaces, &clusters, false).await?;
     let after = try_join_all(workspaces.iter().chain(&clusters).map(uid_of_what_stays)).await?;
-    ensure!(before == after, "something was made anew for a network: {before:?}, {after:?}");
+    ensure!(before == after, "resources were created again for a network: {before:?}, {after:?}");
     Ok(())
 }
 
-/// A setting that is wrong is named on the environments that take it, and what runs goes on.
+/// Affected environments report a wrong setting by name, and running resources stay as they are.
 pub(in crate::scenarios) async fn wrong_settings_change_no_running_resource(
-    stage: Stage,
+    fixture: Fixture,
 ) -> Result<()> {
     let workspaces = Flavour::ALL.map(async |flavour| {
-        let workspace = stage.ready("gpu-workspace", flavour, json!({})).await?;
+        let workspace = fixture.ready("gpu-workspace", flavour, json!({})).await?;
         let runs = workspace.rests().await?;
         anyhow::Ok((workspace, runs))
     });
     let (workspaces, before): (Vec<_>, Vec<_>) =
         try_join_all(workspaces).await?.into_iter().unzip();
-    let old = stage.settings().await?;
+    let old = fixture.settings().await?;
     let wrong = json!({"gpuWorkspace": {"amis": {"us-east-1": {"default": "no image"}}}});
-    stage.patch_settings(&json!({"data": wrong})).await?;
+    fixture.patch_settings(&json!({"data": wrong})).await?;
     for workspace in &workspaces {
         workspace.touch().await?;
         let message = workspace.provisioned("InvalidSettings").await?;
@@ -241,19 +240,19 @@ pub(in crate::scenarios) async fn wrong_settings_change_no_running_resource(
             "the condition does not name the setting: {message}"
         );
     }
-    ensure!(desired(&workspaces).await? == before, "a wrong setting changed what runs");
-    stage.put_settings(&old).await?;
+    ensure!(desired(&workspaces).await? == before, "a wrong setting changed running resources");
+    fixture.put_settings(&old).await?;
     run_on(&workspaces, &before).await
 }
 
-/// The uid of the machine, or of the cluster, that a network is let into.
+/// The uid of the machine or the cluster that the networks reach.
 async fn uid_of_what_stays(environment: &Environment) -> Result<Value> {
     let slot =
         if is_part(&environment.object().await?, "instance") { "instance" } else { "cluster" };
     Ok(environment.slot(slot).await?["metadata"]["uid"].clone())
 }
 
-/// Waits until workspaces and clusters let the other networks in, or no longer do.
+/// Waits until workspaces and clusters allow the changed networks, or no longer allow them.
 async fn lets_in(workspaces: &[Environment], clusters: &[Environment], wanted: bool) -> Result<()> {
     try_join_all(workspaces.iter().chain(clusters).map(Environment::poke)).await?;
     for workspace in workspaces {
@@ -273,11 +272,12 @@ async fn lets_in(workspaces: &[Environment], clusters: &[Environment], wanted: b
         )
         .await?;
     }
-    // No provider refuses it.
+    // No provider rejects the change.
     settled(clusters).await
 }
 
-/// Waits until all that can carry tags has the tag and sites have the publisher, or neither.
+/// Waits until all resources that support tags have the tag and sites have the publisher, or
+/// neither.
 async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
     try_join_all(environments.iter().map(Environment::poke)).await?;
     let mut carriers = BTreeSet::new();
@@ -305,7 +305,7 @@ async fn says(environments: &[Environment], wanted: bool) -> Result<()> {
     settled(environments).await
 }
 
-/// What a part has for the tag, empty where it has none; nothing where its kind carries no tags.
+/// A resource's value of the tag, or an empty text. None if its kind has no tags.
 fn tag(part: &Value) -> Option<&str> {
     let is_its = |kind: &&Kind| {
         part["kind"] == kind.kind
@@ -324,18 +324,18 @@ const PUBLISHER: &str = "arn:aws:iam::123456789012:role/another-publisher";
 const SSH_FROM: &str = "192.0.2.0/28";
 const API_FROM: &str = "192.0.2.16/28";
 
-/// Settings that reach what runs.
+/// Settings that change running resources.
 fn followed_settings() -> Value {
     json!({"tags": {TAG_KEY: TAG}, "unifiedEnvironment": {"publisherRoleArns": [PUBLISHER]}})
 }
 
-/// Settings that reach what runs where its owner leaves it to them.
+/// Settings that change running resources if their owner leaves the field unset.
 fn networks() -> Value {
     json!({"gpuWorkspace": {"allowedCidrs": [SSH_FROM]}, "environment": {"allowedCidrs": [API_FROM]}})
 }
 
-/// Every other setting, other than those of the examples. Provider configs are others where
-/// something runs; what is new in the namespace `new` is made with those that there are.
+/// Changed values of all other settings. Provider configs change for running environments. New
+/// environments in the namespace `new` use the existing provider configs.
 fn other_settings(namespace: &str, new: &str) -> Value {
     let config = |own: &str| {
         json!({
@@ -357,7 +357,7 @@ fn other_settings(namespace: &str, new: &str) -> Value {
             "sql": config("sql-of-its-own"),
         },
         "gpuWorkspace": {
-            // Workspaces that name networks do not care.
+            // Workspaces with their own networks ignore this.
             "allowedCidrs": [SSH_FROM],
             "allowedCidrsWithin": ["192.0.2.0/24", "203.0.113.0/24"],
             "amis": {"us-east-1": {
@@ -447,11 +447,11 @@ mod tests {
     use crate::control_plane::settings::environment_config;
     use crossplane::json::merge_patch;
 
-    /// What is not the platform team's to change: it comes with the Compositions.
+    /// Fields that the platform team does not set, because they come with the Compositions.
     const OF_COMPOSITIONS: [&str; 5] =
         [".apiVersion", ".kind", ".metadata", ".schemaRevision", ".settingsFrom"];
 
-    /// The settings of a schema that `changed` does not have, or has as they were.
+    /// The settings of a schema that are absent from `changed`, or have their old value there.
     fn unchanged(schema: &Value, old: &Value, changed: &Value, path: &str) -> Vec<String> {
         if OF_COMPOSITIONS.contains(&path) {
             return Vec::new();
@@ -486,7 +486,7 @@ mod tests {
         merge_patch(&mut changed, followed_settings());
         merge_patch(&mut changed, networks());
         assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);
-        // It would be seen.
+        // The check finds unchanged settings.
         changed["stockPool"] = json!({});
         changed["environment"]["gke"]["location"] = old["environment"]["gke"]["location"].clone();
         changed["gpuWorkspace"]["amis"] = json!({});

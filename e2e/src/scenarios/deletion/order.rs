@@ -1,5 +1,5 @@
-//! The order in which parts go: what a Usage protects is not even asked to go before what uses it
-//! has gone.
+//! The deletion order. The deletion of a protected resource is not even requested before the
+//! resource that uses it is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::task::JoinSet;
 use crate::environment::{Environment, slot};
 use crate::objects::{End, Objects, reference, resource};
 
-/// How long news of what has gone may take.
+/// How long events of a deletion may take.
 const NEWS: Duration = Duration::from_mins(1);
 
-/// The slots of the Usages of an API's example without add-ons, as far as each of its flavours
-/// needs an order; those of a managed cluster by its type, on EKS with an app inside, and those of
-/// a unified environment with a database server of its own as `rds`.
+/// The slots of the Usages of an API's example without add-ons, as far as its claims or composites
+/// need an order. A managed cluster is named by its type, on EKS with an app inside. `rds` is a
+/// unified environment with its own database server.
 pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'static str> {
     let mut usages = match example {
         "gpu-workspace" => {
@@ -76,7 +76,7 @@ pub(in crate::scenarios) fn usages(example: &str, flavour: Flavour) -> Vec<&'sta
     usages
 }
 
-/// Somebody who looks on as an environment's parts go.
+/// Observes the deletion of an environment's resources.
 pub(super) struct Order {
     usages: Vec<Usage>,
     ends: JoinSet<Result<(String, End)>>,
@@ -89,15 +89,14 @@ struct Usage {
 }
 
 impl Order {
-    /// Looks on from now on, at whatever a Usage names.
+    /// Starts to observe all resources that Usages name.
     pub async fn new(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let usages = composed.iter().filter(|object| is_usage(object)).map(Usage::read).collect();
         Self::watched(objects, composed, usages).await
     }
 
-    /// The same while the environment is being made: at what Usages name that are in force already,
-    /// of what is there already.
+    /// The same for an unfinished environment: only Usages in force, and only existing resources.
     pub async fn from_unfinished(objects: &Objects, environment: &Environment) -> Result<Self> {
         let composed = environment.composed().await?;
         let is_in_force = |object: &&Value| {
@@ -121,14 +120,15 @@ impl Order {
         Ok(Self { usages, ends })
     }
 
-    /// The order of everything else than what was deleted by hand, whenever that was.
+    /// Ignores resources that were deleted by hand, at any time.
     pub fn but_for(mut self, freed: &[Value]) -> Self {
         let freed: Vec<_> = freed.iter().map(|part| named(&reference(part))).collect();
         self.usages.retain(|usage| !freed.contains(&usage.of) && !freed.contains(&usage.by));
         self
     }
 
-    /// The environment is gone: nothing was asked to go while something else used it.
+    /// Checks that no resource's deletion was requested while another resource used it. The
+    /// environment must be gone.
     pub async fn was_kept(mut self) -> Result<()> {
         let mut ends = BTreeMap::new();
         while let Some(end) = tokio::time::timeout(NEWS, self.ends.join_next()).await? {
@@ -149,16 +149,16 @@ fn were_kept(usages: &[Usage], ends: &BTreeMap<String, End>) -> Result<()> {
         }
         ensure!(
             was_let_go_with_another(usage, usages, ends),
-            "{slot}: {of} was to go before {by} had gone: {used:?}, {using:?}"
+            "{slot}: {of} was deleted before {by} was gone: {used:?}, {using:?}"
         );
-        println!("    {slot}: Crossplane let go of {of} too early");
+        println!("    {slot}: Crossplane released {of} too early");
     }
     Ok(())
 }
 
-/// Whether Crossplane stopped keeping what several Usages keep after the end of another of these,
-/// as docs/how-to/delete.md says that it may: when it looks at one that is gone already, it counts
-/// the last one that is left as that one.
+/// Whether Crossplane released a resource with several Usages after the end of a resource in
+/// another Usage. docs/how-to/delete.md describes this case. When Crossplane reads a Usage that is
+/// gone already, it takes the last remaining Usage for that one.
 fn was_let_go_with_another(usage: &Usage, usages: &[Usage], ends: &BTreeMap<String, End>) -> bool {
     let Some(let_go) = ends.get(&usage.of).and_then(|used| used.let_go) else { return false };
     let mut others = usages.iter().filter(|other| other.of == usage.of && other.by != usage.by);
@@ -182,7 +182,7 @@ pub(super) fn is_usage(object: &Value) -> bool {
     object["kind"] == "Usage" || object["kind"] == "ClusterUsage"
 }
 
-/// What a reference names, within an environment.
+/// The name of a referenced object within an environment.
 fn named(reference: &Value) -> String {
     format!("{} {}", resource(reference), reference["name"].as_str().unwrap_or_default())
 }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn used_resource_goes_last_unless_another_usage_released_it() {
+    fn used_resource_is_deleted_last_unless_another_usage_released_it() {
         let (one, two) = ([usage("db", "app")], [usage("db", "grant"), usage("db", "app")]);
         for (usages, let_go, asked, are_kept) in [
             (one.as_slice(), Some(25), 40, true),
@@ -205,7 +205,7 @@ mod tests {
             (&two, None, 40, true),
             (&two, None, 25, false),
             (&two, Some(25), 26, true),
-            // Before any of its users had gone.
+            // Before any resource that uses it was gone.
             (&two, Some(15), 26, false),
         ] {
             let end = |let_go, asked, gone| End { let_go, asked, gone };

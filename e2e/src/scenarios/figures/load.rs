@@ -1,5 +1,5 @@
-//! Ten people hold a thousand streams at two portals, which watch two thousand environments, of
-//! which fifty change a second; then one of the portals is killed.
+//! Ten people hold a thousand streams at two portals. The portals watch two thousand environments
+//! with fifty changes a second. Then one portal is killed.
 
 mod listener;
 mod world;
@@ -17,36 +17,36 @@ use tokio::time::sleep;
 use self::listener::Listener;
 use self::world::{Known, Replica, Told, Watches, World};
 use crate::eventually::eventually;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-/// How many people there are, each with a namespace that nobody else sees.
+/// The number of people. Each has a private namespace.
 const PEOPLE: usize = 10;
 
 /// How long the changes go on before a portal is killed.
 const BEFORE: Duration = Duration::from_secs(2);
 
-/// How long 99 of a hundred events may take, from before the change is written.
+/// The longest delay for 99 of a hundred events, from before the change is written.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// How long streams may take to come back whose portal is killed.
+/// How long streams may take to return after their portal is killed.
 const BACK: Duration = Duration::from_secs(5);
 
-/// The most memory of a portal, in KiB.
+/// The maximum memory of a portal, in KiB.
 const MEMORY: u64 = 200 * 1024;
 
-/// How much there is of everything.
+/// The size of the load.
 pub struct Size {
-    /// Whether this much is promised, and so what it may cost.
+    /// Whether this is the promised size. Only then do the promised limits apply.
     is_promised: bool,
     environments: usize,
     streams: usize,
-    /// In a second.
+    /// Changes per second.
     changes: usize,
     seconds: usize,
 }
 
 impl Size {
-    /// `PAVED_ROAD_LOAD=ENVIRONMENTS,STREAMS,CHANGES,SECONDS`, or what is promised.
+    /// `PAVED_ROAD_LOAD=ENVIRONMENTS,STREAMS,CHANGES,SECONDS`, or the promised size.
     fn wanted() -> Result<Self> {
         let asked = env::var("PAVED_ROAD_LOAD").ok();
         let is_promised = asked.is_none();
@@ -72,12 +72,12 @@ impl Size {
     }
 }
 
-/// Nothing is missed, nothing comes twice, and each portal watches each kind once, however many
-/// listen. What it costs is printed, and bounded where it is of the size that is promised.
-pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> Result<()> {
+/// No event is lost or repeated, and each portal watches each kind once, for any number of streams.
+/// Prints the costs, and checks them for the promised size.
+pub(in crate::scenarios) async fn streams_hear_of_every_change(fixture: Fixture) -> Result<()> {
     let size = Size::wanted()?;
     allow_many_files()?;
-    let world = World::set(&stage, &size).await?;
+    let world = World::set(&fixture, &size).await?;
     let mut tasks = JoinSet::new();
     let told = Told::default();
     told.follow(&world, &mut tasks);
@@ -121,15 +121,12 @@ pub(in crate::scenarios) async fn streams_hear_of_every_change(stage: Stage) -> 
     one_watch_each(&world, &others, 1).await?;
     let doubled: Vec<String> =
         crowd.iter().flat_map(|one| one.heard().doubled.clone()).take(10).collect();
-    ensure!(
-        doubled.is_empty(),
-        "what was told does not follow on what was told before: {doubled:?}"
-    );
+    ensure!(doubled.is_empty(), "events contradict earlier events: {doubled:?}");
     drop(tasks);
     world.clear().await
 }
 
-/// Everybody listens, half of them at each portal, and knows everything.
+/// Opens all streams, half of them at each portal, and waits until each knows all environments.
 async fn gather(
     world: &World,
     replicas: &[Replica],
@@ -153,18 +150,18 @@ async fn gather(
         one.heard().snapshots = 0;
     }
     println!(
-        "    {} streams know everything after {:.2} s",
+        "    {} streams know all environments after {:.2} s",
         crowd.len(),
         begin.elapsed().as_secs_f64()
     );
     Ok(crowd)
 }
 
-/// Waits until everybody knows what a fresh list says.
+/// Waits until all streams have the state of a fresh list.
 async fn caught_up(world: &World, crowd: &[Listener]) -> Result<()> {
     let listed = world.listed().await?;
     let mut behind = String::new();
-    let all = eventually("everybody knows what a fresh list says", async || {
+    let all = eventually("all streams have the state of a fresh list", async || {
         behind =
             crowd.iter().find_map(|one| difference(one, &listed[one.person])).unwrap_or_default();
         Ok(behind.is_empty().then_some(()))
@@ -189,7 +186,7 @@ fn difference(one: &Listener, listed: &Known) -> Option<String> {
     ))
 }
 
-/// Each portal watches each kind once, beside what others watch.
+/// Checks that each portal watches each kind once, beside the watches of others.
 async fn one_watch_each(world: &World, others: &Watches, portals: usize) -> Result<()> {
     let mut wrong: Vec<(String, f64)> = Vec::new();
     let checked = eventually("each portal watches each kind once", async || {
@@ -211,18 +208,18 @@ async fn one_watch_each(world: &World, others: &Watches, portals: usize) -> Resu
     Ok(())
 }
 
-/// Changes, and who heard of them.
+/// A round of changes.
 struct Round<'r> {
     what: &'r str,
     count: usize,
     took: Duration,
-    /// The portal that was killed amid them: whoever listened there goes on at another.
+    /// The portal that was killed during the changes. Its streams continue at the other portal.
     killed: Option<usize>,
 }
 
 impl Round<'_> {
-    /// Prints how long changes took to each of the streams. Whoever was told nothing anew has heard
-    /// of each once.
+    /// Prints how long changes took to each stream. A stream without a new snapshot must have
+    /// received each change once.
     async fn report(
         &self,
         world: &World,
@@ -230,8 +227,8 @@ impl Round<'_> {
         told: &Told,
         size: &Size,
     ) -> Result<()> {
-        // The watch that is compared with is a client as the others are, and may be the last one.
-        eventually("the API server's own watch has told everything", async || {
+        // The reference watch is a client like the others, and may receive a change last.
+        eventually("the API server's own watch has received all changes", async || {
             Ok((told.count() >= self.count).then_some(()))
         })
         .await?;
@@ -249,7 +246,7 @@ impl Round<'_> {
             let person = one.person;
             if std::mem::take(&mut heard.snapshots) > 0 {
                 let has_cause = self.killed == Some(one.begins_at) || !size.is_promised;
-                ensure!(has_cause, "person {person} began anew at a portal that stands");
+                ensure!(has_cause, "person {person} got a new snapshot from a running portal");
                 anew += 1;
                 continue;
             }
@@ -271,7 +268,7 @@ impl Round<'_> {
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = self.count as f64 / self.took.as_secs_f64();
         println!(
-            "    {}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} began anew",
+            "    {}, {rate:.0} changes a second: {} events, p50 {:?}, p99 {:?}, max {:?}; {anew} got a new snapshot",
             self.what,
             waited.len(),
             share(waited, 50),
@@ -281,7 +278,7 @@ impl Round<'_> {
     }
 }
 
-/// What so many of a hundred do not exceed, in sorted times.
+/// The upper bound of a percentage of sorted times.
 fn share(sorted: &[Duration], percent: usize) -> Duration {
     let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(index).copied().unwrap_or_default()
@@ -294,7 +291,7 @@ fn has_memory(replica: &Replica, size: &Size) -> Result<()> {
     Ok(())
 }
 
-/// Each stream is an open file, here as at the portal, which sees to it itself.
+/// Each stream is an open file. The portal raises its own limit.
 fn allow_many_files() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -20,22 +20,22 @@ use tokio::task::spawn_blocking;
 use xtask::{package::image::sha256, released::FIRST, workspace};
 
 use super::{NEXT, Part, Release, State, follows, install, installation, reference};
-use crate::control_plane::{Breakers, ControlPlane, Function, Options, packages};
+use crate::control_plane::{CircuitBreakers, ControlPlane, Function, Options, packages};
 use crate::environment::{Environment, is_ready, slot};
 use crate::eventually::eventually;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
 use crate::scenarios::portrayed;
-use crate::stage::Stage;
 
-pub(crate) async fn environments_survive_the_function_first(stage: Stage) -> Result<()> {
-    play(&stage, Order::FunctionFirst, "function-first").await
+pub(crate) async fn environments_survive_the_function_first(fixture: Fixture) -> Result<()> {
+    play(&fixture, Order::FunctionFirst, "function-first").await
 }
 
-pub(crate) async fn environments_survive_the_apis_first(stage: Stage) -> Result<()> {
-    play(&stage, Order::ApisFirst, "apis-first").await
+pub(crate) async fn environments_survive_the_apis_first(fixture: Fixture) -> Result<()> {
+    play(&fixture, Order::ApisFirst, "apis-first").await
 }
 
-/// The part that is upgraded first.
+/// The component that is upgraded first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     FunctionFirst,
@@ -44,85 +44,87 @@ enum Order {
 
 /// Starts a control plane with the packages, roles and Settings of the first release, and upgrades
 /// it.
-async fn play(stage: &Stage, order: Order, name: &str) -> Result<()> {
+async fn play(fixture: &Fixture, order: Order, name: &str) -> Result<()> {
     let folder = spawn_blocking(|| FIRST.folder()).await??;
     let options = Options {
         sources: folder.join("sources"),
         packages: Some(folder.join("packages")),
         release: FIRST.version.to_owned(),
         pace: Duration::ZERO,
-        ..stage.plane.beside()
+        ..fixture.plane.beside()
     };
     let plane = ControlPlane::start(&options).await.context("a control plane with v0.1.0")?;
-    let stage = Stage::set(Arc::new(plane), name).await?.with_rights().await?;
-    portrayed(upgrade(&stage, order).await, &stage, name).await
+    let fixture = Fixture::set(Arc::new(plane), name).await?.with_rights().await?;
+    portrayed(upgrade(&fixture, order).await, &fixture, name).await
 }
 
 /// Creates every example, and upgrades to today's release. Each step leaves all of them as they
 /// are.
-async fn upgrade(stage: &Stage, order: Order) -> Result<()> {
-    let environments = stage.standing().await?;
+async fn upgrade(fixture: &Fixture, order: Order) -> Result<()> {
+    let environments = fixture.shared_environments().await?;
     let before = try_join_all(environments.iter().map(Before::read)).await?;
-    let untouched = untouched(stage, &environments).await?;
-    stage.plane.grant(workspace::root()).await?;
-    let _today = publish(&stage.plane).await?;
+    let untouched = untouched(fixture, &environments).await?;
+    fixture.plane.grant(workspace::root()).await?;
+    let _today = publish(&fixture.plane).await?;
     let steps = async {
         let mut installed = State::default();
         let check = async |release: &str| {
             let checks = before.iter().zip(&environments);
             let checks =
-                checks.map(|(before, environment)| before.stays(stage, environment, release));
+                checks.map(|(before, environment)| before.stays(fixture, environment, release));
             let errors = join_all(checks).await.into_iter().filter_map(Result::err);
             let errors: Vec<_> = errors.map(|error| format!("{error:#}")).collect();
             ensure!(errors.is_empty(), errors.join("\n    "));
-            let now = self::untouched(stage, &environments).await?;
+            let now = self::untouched(fixture, &environments).await?;
             ensure!(now == untouched, "pods or Secrets changed: {untouched:?}, {now:?}");
             anyhow::Ok(())
         };
         if order == Order::ApisFirst {
             installed.change(Part::Apis, Release::Next);
-            install(stage, Part::Apis, Release::Next, &installed).await?;
+            install(fixture, Part::Apis, Release::Next, &installed).await?;
             check(FIRST.version).await.context("the APIs wait for the function")?;
-            skip_dependencies(stage).await?;
+            skip_dependencies(fixture).await?;
             check(NEXT).await.context("the APIs come before the function")?;
         }
         installed.change(Part::Function, Release::Next);
-        install(stage, Part::Function, Release::Next, &installed).await?;
-        stage.plane.function.replicas[0].stop().await;
+        install(fixture, Part::Function, Release::Next, &installed).await?;
+        fixture.plane.function.replicas[0].stop().await;
         if order == Order::FunctionFirst {
             check(FIRST.version).await.context("the function comes before the APIs")?;
             installed.change(Part::Apis, Release::Next);
-            install(stage, Part::Apis, Release::Next, &installed).await?;
+            install(fixture, Part::Apis, Release::Next, &installed).await?;
         }
         check(NEXT).await.context("both are upgraded")
     };
     tokio::select! {
         done = steps => done?,
-        seen = stay_ready(stage, &environments) => seen.map(|never| match never {})?,
+        seen = stay_ready(fixture, &environments) => seen.map(|never| match never {})?,
     }
-    Breakers::from_plane(&stage.plane).await?.have_not_opened_since(&Breakers::default())
+    CircuitBreakers::from_plane(&fixture.plane)
+        .await?
+        .have_not_opened_since(&CircuitBreakers::default())
 }
 
 /// Pushes today's packages as the next release, and starts today's function for them.
 async fn publish(plane: &ControlPlane) -> Result<Function> {
-    let (ground, args) = (plane.ground(), &Release::Next.args(plane));
-    let output = ground.subfolder("packages-today")?;
+    let (workdir, args) = (plane.workdir(), &Release::Next.args(plane));
+    let output = workdir.subfolder("packages-today")?;
     packages::build(args, output.clone()).await?;
-    packages::push(ground, &plane.registry, args, &output).await?;
+    packages::push(workdir, &plane.registry, args, &output).await?;
     let (authority, program) = (plane.runtime.authority(), workspace::built("function")?);
-    let today = Function::start(ground, authority, &program, "function-today", 1).await?;
+    let today = Function::start(workdir, authority, &program, "function-today", 1).await?;
     plane.runtime.serve(&format!(":{NEXT}"), &today.endpoint);
     Ok(today)
 }
 
 /// Tells Crossplane to install the APIs although they want a later function.
-async fn skip_dependencies(stage: &Stage) -> Result<()> {
-    for mut object in installation(&stage.plane, Part::Apis, Release::Next) {
+async fn skip_dependencies(fixture: &Fixture) -> Result<()> {
+    for mut object in installation(&fixture.plane, Part::Apis, Release::Next) {
         object["spec"]["skipDependencyResolution"] = json!(true);
-        stage.plane.outer.apply(std::slice::from_ref(&object)).await?;
+        fixture.plane.outer.apply(std::slice::from_ref(&object)).await?;
         eventually("the APIs are installed without the function", async || {
             let package =
-                stage.objects.referred(&reference(&object), "").await?.unwrap_or_default();
+                fixture.objects.referred(&reference(&object), "").await?.unwrap_or_default();
             Ok(conditions::is_true(&package, "Healthy").then_some(()))
         })
         .await?;
@@ -143,10 +145,15 @@ impl Before {
         Ok(Self { composed: composed(environment).await?, status })
     }
 
-    /// Waits until an environment uses the Composition of a release, and fails if one of its
-    /// resources is not as before, or a status field is missing.
-    async fn stays(&self, stage: &Stage, environment: &Environment, release: &str) -> Result<()> {
-        follows(stage, environment, release).await?;
+    /// Waits until an environment uses the Composition of a release. Fails if a resource has
+    /// changed, or a status field is missing.
+    async fn stays(
+        &self,
+        fixture: &Fixture,
+        environment: &Environment,
+        release: &str,
+    ) -> Result<()> {
+        follows(fixture, environment, release).await?;
         environment.poke().await?;
         let object = environment.until("ready again", is_ready).await?;
         environment.rests().await?;
@@ -240,16 +247,16 @@ fn fields(object: &Value) -> Fields {
 }
 
 /// Digests of the pods of the cluster and of all virtual clusters, and of the Secrets beside the
-/// environments: an upgrade starts no pod again, and changes no password.
-async fn untouched(stage: &Stage, environments: &[Environment]) -> Result<BTreeSet<String>> {
+/// environments. An upgrade restarts no pod, and changes no password.
+async fn untouched(fixture: &Fixture, environments: &[Environment]) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
-    for objects in [stage.objects.clone(), Objects::new(stage.plane.inner.client.clone())] {
+    for objects in [fixture.objects.clone(), Objects::new(fixture.plane.inner.client.clone())] {
         let pods = objects.list("v1", "Pod", "").await?.into_iter();
         found.extend(
             pods.map(|pod| format!("{} {}", pod["metadata"]["name"], pod["metadata"]["uid"])),
         );
     }
-    let secrets = stage.objects.list("v1", "Secret", namespace(environments)?).await?.into_iter();
+    let secrets = fixture.objects.list("v1", "Secret", namespace(environments)?).await?.into_iter();
     found.extend(secrets.map(|secret| {
         let data = sha256(secret["data"].to_string().as_bytes());
         format!("{} {data}", secret["metadata"]["name"])
@@ -262,16 +269,16 @@ fn namespace(environments: &[Environment]) -> Result<&str> {
     environments.first().map(Environment::namespace).context("there are no environments")
 }
 
-/// Watches the environments for as long as the future is polled, and fails at the first moment in
-/// which one has failed, is refused, or is not ready without an intended change. Crossplane itself
-/// sets `Provisioned` to Unknown while it changes to another function or another XRD.
-async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infallible> {
+/// Watches the environments for as long as the future is polled. Fails as soon as one has failed,
+/// is rejected, or is not ready without an intended change. Crossplane itself sets `Provisioned` to
+/// Unknown while it changes to another function or another XRD.
+async fn stay_ready(fixture: &Fixture, environments: &[Environment]) -> Result<Infallible> {
     let namespace = namespace(environments)?;
     let mut watches = Vec::new();
-    for (api, flavour) in stage.apis() {
-        let example = stage.manifest(api.info().name, flavour)?;
+    for (api, flavour) in fixture.apis() {
+        let example = fixture.manifest(api.info().name, flavour)?;
         let text = |key: &str| example[key].as_str().unwrap_or_default();
-        let watch = stage.objects.watch(text("apiVersion"), text("kind"), namespace).await?;
+        let watch = fixture.objects.watch(text("apiVersion"), text("kind"), namespace).await?;
         watches.push(watch.boxed());
     }
     let mut seen = pin!(select_all(watches));
@@ -281,7 +288,7 @@ async fn stay_ready(stage: &Stage, environments: &[Environment]) -> Result<Infal
         let status = &object["status"];
         if status["phase"] == "Failed" || !is_ready && !is_changed_on_purpose(status) {
             let name = &object["metadata"]["name"];
-            bail!("{} {name} is not ready meanwhile: {status}", object["kind"]);
+            bail!("{} {name} is not ready during the upgrade: {status}", object["kind"]);
         }
     }
     bail!("the API server has ended the watches")

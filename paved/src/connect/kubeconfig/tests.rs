@@ -63,12 +63,12 @@ fn a_new_file_is_for_its_owner_alone() {
     assert_eq!(
         fs::read_dir(path.parent().unwrap()).unwrap().count(),
         1,
-        "no lock, no part is left"
+        "a lock or a temporary file remains"
     );
 }
 
 #[test]
-fn ours_is_renewed_and_anothers_is_not() {
+fn own_entry_is_replaced_and_foreign_entry_is_kept() {
     let (_home, path) = home(Some(THEIRS));
     add(&path, "a", &entry("https://a"), "u", false).unwrap();
     add(&path, "a", &entry("https://b"), "u", false).unwrap();
@@ -82,14 +82,14 @@ fn ours_is_renewed_and_anothers_is_not() {
     }
     add(&path, "work", &entry("https://c"), "u", true).unwrap();
     assert_eq!(read(&path)["clusters"][0]["cluster"]["server"], "https://c");
-    assert_eq!(read(&path)["users"].as_array().unwrap().len(), 3, "whoever me is stays");
+    assert_eq!(read(&path)["users"].as_array().unwrap().len(), 3, "the user `me` stays");
 }
 
 #[test]
 fn added_entry_is_removed_unless_it_was_changed() {
     let (_home, path) = home(Some(THEIRS));
     add(&path, "a", &entry("https://a"), "u", false).unwrap();
-    assert!(!remove(&path, "a", &entry("https://another")).unwrap(), "somebody else's by now");
+    assert!(!remove(&path, "a", &entry("https://another")).unwrap(), "the entry has changed");
     assert!(remove(&path, "a", &entry("https://a")).unwrap());
     assert_eq!(read(&path), serde_saphyr::from_str::<Value>(THEIRS).unwrap());
     assert!(!remove(&path, "a", &entry("https://a")).unwrap());
@@ -125,7 +125,7 @@ fn link_to_a_missing_file_is_followed() {
 }
 
 #[test]
-fn pipe_device_or_folder_is_left_as_it_is() {
+fn pipe_device_or_folder_is_unchanged() {
     let (home, _) = home(None);
     let pipe = home.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -156,5 +156,5 @@ fn locked_kubeconfig_is_not_written() {
     fs::write(&lock, "").unwrap();
     let told = add(&path, "a", &entry("https://a"), "u", false).unwrap_err().to_string();
     assert!(told.contains("config.lock"), "{told}");
-    assert!(lock.exists(), "it is theirs");
+    assert!(lock.exists(), "the lock belongs to another program");
 }

@@ -7,11 +7,13 @@ use paved_client::samples::kinds;
 use serde_json::json;
 
 use super::*;
-use crate::doctor::look::{ProviderConfigs, Served};
-use crate::paint::Mark;
+use crate::doctor::snapshot::{ProviderConfigs, Served};
+use crate::style::Mark;
 
-pub(in crate::doctor) fn objects(values: &[Value]) -> Seen {
-    Seen::All(values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect())
+pub(in crate::doctor) fn objects(values: &[Value]) -> ListResult {
+    ListResult::All(
+        values.iter().map(|value| serde_json::from_value(value.clone()).unwrap()).collect(),
+    )
 }
 
 fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
@@ -22,8 +24,8 @@ fn with(name: &str, spec: &Value, conditions: &[(&str, &str)]) -> Value {
     json!({"metadata": {"name": name}, "spec": spec, "status": {"conditions": conditions}})
 }
 
-/// A cluster with one API in which everything is as it should be.
-pub(in crate::doctor) fn world() -> World {
+/// A correct cluster with one API.
+pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
     let package = json!({"package": "registry.example.org/x/y:v1.2.3"});
     let healthy = [("Installed", "True"), ("Healthy", "True")];
     let definition = json!({"group": "dev.example.org", "names": {"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]}});
@@ -42,7 +44,7 @@ pub(in crate::doctor) fn world() -> World {
         kind: kind.into(),
         plural: format!("{}s", kind.to_lowercase()),
     };
-    World {
+    ClusterSnapshot {
         kinds: kinds().all().to_vec(),
         crossplane: objects(&[
             json!({"metadata": {"name": "crossplane", "labels": {}}, "spec": {"template": {"spec": {
@@ -73,7 +75,7 @@ pub(in crate::doctor) fn world() -> World {
     }
 }
 
-/// Everything that a GPU workspace is composed of.
+/// All kinds in a GPU workspace.
 fn served() -> BTreeSet<Served> {
     let kinds = [
         ("apiextensions.crossplane.io", "v2", "CompositeResourceDefinition"),
@@ -91,16 +93,16 @@ fn served() -> BTreeSet<Served> {
         .into()
 }
 
-fn told(world: &World) -> String {
+fn told(snapshot: &ClusterSnapshot) -> String {
     let line = |check: &Check| {
-        format!("{} {}  {}\n", crate::paint::sign_of(check.mark), check.what, check.found)
+        format!("{} {}  {}\n", crate::style::sign_of(check.mark), check.what, check.found)
     };
-    all(world).iter().map(line).collect()
+    all(snapshot).iter().map(line).collect()
 }
 
 #[test]
 fn a_cluster_that_is_well_has_no_red_line() {
-    insta::assert_snapshot!(told(&world()), @r"
+    insta::assert_snapshot!(told(&snapshot()), @r"
     ✓ Crossplane  2.4.3 serves both APIs
     ✓ Function fn  v1.2.3
     ✓ Provider provider-aws-ec2  v1.2.3
@@ -114,35 +116,35 @@ fn a_cluster_that_is_well_has_no_red_line() {
 #[test]
 fn missing_or_broken_component_is_red_with_its_remedy() {
     let sick = [("Installed", "True"), ("Healthy", "False")];
-    let world = World {
+    let snapshot = ClusterSnapshot {
         functions: objects(&[]),
         providers: objects(&[with(
             "ours",
             &json!({"package": "r.example.org/provider-aws-ec2:v1"}),
             &sick,
         )]),
-        ..world()
+        ..snapshot()
     };
     for line in [
         "✗ Provider ours  is not Healthy: Healthy is False; run `kubectl describe \
          provider.pkg.crossplane.io ours`",
         "✗ Function fn  is not installed",
     ] {
-        assert!(told(&world).contains(line), "{line}: {}", told(&world));
+        assert!(told(&snapshot).contains(line), "{line}: {}", told(&snapshot));
     }
-    let world = World { compositions: objects(&[]), ..world };
+    let snapshot = ClusterSnapshot { compositions: objects(&[]), ..snapshot };
     for line in [
         "… Provider ours  is not Healthy: Healthy is False; no environment uses it",
         "✗ XRD workspaces.dev.example.org  has no Composition; install",
     ] {
-        assert!(told(&world).contains(line), "{line}: {}", told(&world));
+        assert!(told(&snapshot).contains(line), "{line}: {}", told(&snapshot));
     }
 }
 
 #[test]
 fn hidden_component_is_not_red() {
-    let hidden = || Seen::Hidden;
-    let world = World {
+    let hidden = || ListResult::Hidden;
+    let snapshot = ClusterSnapshot {
         crossplane: hidden(),
         definitions: hidden(),
         compositions: hidden(),
@@ -152,18 +154,22 @@ fn hidden_component_is_not_red() {
         policies: hidden(),
         bindings: hidden(),
         roles: hidden(),
-        ..world()
+        ..snapshot()
     };
-    assert!(all(&world).iter().all(|check| check.mark != Mark::Bad), "{}", told(&world));
-    assert!(told(&world).contains("Environments  3 kinds"), "{}", told(&world));
+    assert!(all(&snapshot).iter().all(|check| check.mark != Mark::Bad), "{}", told(&snapshot));
+    assert!(told(&snapshot).contains("Environments  3 kinds"), "{}", told(&snapshot));
 }
 
 #[test]
 fn unreadable_component_is_red_and_not_hidden() {
-    let failed = || Seen::Failed("etcd has no leader".to_owned());
-    let world =
-        World { definitions: failed(), functions: failed(), providers: Seen::Hidden, ..world() };
-    let told = told(&world);
+    let failed = || ListResult::Failed("etcd has no leader".to_owned());
+    let snapshot = ClusterSnapshot {
+        definitions: failed(),
+        functions: failed(),
+        providers: ListResult::Hidden,
+        ..snapshot()
+    };
+    let told = told(&snapshot);
     for line in [
         "✗ Functions  could not be read: etcd has no leader; check the state of the cluster, and \
          run paved doctor again",
@@ -175,10 +181,11 @@ fn unreadable_component_is_red_and_not_hidden() {
 }
 
 #[test]
-fn a_cluster_without_crossplane_says_only_that() {
-    let world = World { definitions: Seen::NoSuchKind, kinds: Vec::new(), ..world() };
+fn cluster_without_crossplane_reports_only_crossplane() {
+    let snapshot =
+        ClusterSnapshot { definitions: ListResult::NoSuchKind, kinds: Vec::new(), ..snapshot() };
     assert_eq!(
-        told(&world),
+        told(&snapshot),
         "✗ Crossplane  is not installed; install 1.20 for claims, or 2.x for both APIs\n"
     );
 }

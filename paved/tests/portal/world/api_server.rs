@@ -13,7 +13,7 @@ use k8s_schema::Schemas;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// The kinds that this cluster makes, with their plurals.
+/// The kinds in this cluster, with their plurals.
 pub const KINDS: [(&str, &str); 5] = [
     ("GpuDevWorkspaceClaim", "gpudevworkspaceclaims"),
     ("ApplicationEnvironment", "applicationenvironments"),
@@ -25,11 +25,11 @@ pub const KINDS: [(&str, &str); 5] = [
 /// Their group and version.
 pub const GROUP: &str = "/apis/platform.acme.io/v1alpha1";
 
-/// A user with an authorization webhook beside RBAC, as clouds have them: reviews of rules are
-/// wrong.
+/// A user with an authorization webhook beside RBAC, as in clouds. Reviews of this user's rules are
+/// incomplete.
 pub const CAROL: &str = "carol";
 
-/// Stands in the request log for a caller with an unknown token.
+/// The name in the request log for a caller with an unknown token.
 pub const NOBODY: &str = "nobody";
 
 /// A request: user, method, path.
@@ -52,7 +52,7 @@ const USERS: [(&str, &[&str], Option<&str>); 8] = [
     ("operator", &["ops"], Some("*")),
 ];
 
-/// An API server, for as long as it is held.
+/// An API server. It stops when it is dropped.
 pub struct ApiServer {
     folder: TempDir,
     cluster: Arc<Cluster>,
@@ -98,7 +98,7 @@ impl ApiServer {
         self.put(path, object);
     }
 
-    /// Begins the deletion of an object, which Crossplane's finalizer keeps.
+    /// Begins the deletion of an object. Crossplane's finalizer blocks it.
     pub fn begin_deletion(&self, path: &str) {
         self.change(path, |object| {
             object["metadata"]["finalizers"] = json!(["finalizer.apiextensions.crossplane.io"]);
@@ -106,7 +106,7 @@ impl ApiServer {
         });
     }
 
-    /// Removes an object at once.
+    /// Removes an object immediately.
     pub fn remove(&self, path: &str) {
         self.cluster.store.put(&self.key(path), clock(), |_| None);
     }
@@ -129,14 +129,14 @@ impl ApiServer {
         requests.map(|request| (user(request.user), request.method, request.path)).collect()
     }
 
-    /// Allows or denies a user a verb in a place: `list team-vision`, `list` or `watch` and a whole
+    /// Allows or denies a user a verb in a scope: `list team-vision`, `list` or `watch` and a whole
     /// path, or `impersonate groups/vision`.
     pub fn grant(&self, who: &str, what: &str, allowed: bool) {
         let (verb, place) = what.split_once(' ').unwrap();
         self.cluster.access.set(who, verb, place, allowed);
     }
 
-    /// Adds an authorization webhook: reviews of the user's rules are incomplete.
+    /// Adds an authorization webhook, so that reviews of the user's rules are incomplete.
     pub fn add_webhook(&self, who: &str) {
         self.cluster.access.add_webhook(who);
     }
@@ -146,7 +146,7 @@ impl ApiServer {
         self.cluster.cut_watches();
     }
 
-    /// Removes the kinds of environment, or only leaves them out of discovery.
+    /// Removes the kinds of environment, or only omits them from discovery.
     pub fn unlist(&self, gone: bool) {
         let group = "platform.acme.io";
         if gone { self.cluster.faults.withdraw(group) } else { self.cluster.faults.unlist(group) }
@@ -168,7 +168,7 @@ fn clock() -> Timestamp {
     "2026-01-01T10:00:00Z".parse().unwrap()
 }
 
-/// The kinds of environment, with a schema that knows the replicas only, and a composite.
+/// The kinds of environment, with a schema that has only the replicas, and a composite.
 fn kinds() -> Kinds {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let mut spec = open.clone();
@@ -207,7 +207,7 @@ pub fn at(plural: &str, namespace: &str, name: &str) -> String {
     format!("{GROUP}/namespaces/{namespace}/{plural}/{name}")
 }
 
-/// An environment that is being made.
+/// An environment during its creation.
 pub fn environment(kind: &str, owner: &str) -> Value {
     json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": kind, "metadata": {"labels": {"owner": owner}, "generation": 1},
         "spec": {"parameters": {"owner": owner, "instanceType": "g4dn.xlarge"}},

@@ -1,5 +1,5 @@
-//! An OpenID provider on loopback: it signs in whoever the test says, and holds the portal to the
-//! protocol.
+//! An OpenID provider on loopback. It signs in the user that the test chooses, and checks that the
+//! portal follows the protocol.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,10 +20,10 @@ use super::portal::{Answer, Portal};
 /// The key of the portal's sessions.
 const KEY: [u8; 64] = [7; 64];
 
-/// The secret that the portal shares with the provider, where that wants one.
+/// The secret that the portal and the provider share, if the provider requires a secret.
 pub const SECRET: &str = "client-canary";
 
-/// A provider, for as long as it is held.
+/// A provider. It stops when it is dropped.
 pub struct Provider {
     pub issuer: String,
     here: Arc<Mutex<Here>>,
@@ -33,13 +33,13 @@ pub struct Provider {
 struct Here {
     issuer: String,
     key: Ed25519KeyPair,
-    /// The claims of whoever signs in next.
+    /// The claims of the next user.
     claims: Value,
-    /// What the portal asked for: nonce and challenge.
+    /// Nonce and challenge of the portal's request.
     asked: (String, String),
-    /// Claims that are said at the userinfo endpoint only.
+    /// Claims that only the userinfo endpoint returns.
     apart: Value,
-    /// How the portal has to say at the token endpoint who it is.
+    /// The portal's authentication method at the token endpoint.
     method: &'static str,
 }
 
@@ -71,7 +71,7 @@ impl Provider {
         Self { issuer, here, server }
     }
 
-    /// Flags of a portal that signs in here. The folder holds its key.
+    /// Flags of a portal that uses this provider. The folder holds the portal's key.
     pub fn flags(&self, folder: &tempfile::TempDir) -> Vec<String> {
         let key = folder.path().join("key");
         std::fs::write(&key, KEY).unwrap();
@@ -87,12 +87,12 @@ impl Provider {
         .to_vec()
     }
 
-    /// From now on the portal needs its secret, told in this way.
+    /// From now on, the portal must send its secret with this method.
     pub fn wants_secret(&self, method: &'static str) {
         self.here.lock().unwrap().method = method;
     }
 
-    /// Begins a sign-in: the cookie, and the state.
+    /// Begins a sign-in. Returns the cookie and the state.
     pub async fn begin(&self, portal: &Portal, back: &str) -> (String, String) {
         let answer = portal.get("", &format!("/auth/sign-in?return={back}")).await;
         assert_eq!(answer.status, 303, "{:?}", answer.body);
@@ -112,13 +112,13 @@ impl Provider {
         (cookie(&answer, "__Host-paved-sign-in"), asked("state"))
     }
 
-    /// Who signs in next.
+    /// Sets the claims of the next user.
     pub fn says(&self, claims: Value, apart: Value) {
         let mut here = self.here.lock().unwrap();
         (here.claims, here.apart) = (claims, apart);
     }
 
-    /// Signs somebody in; the answer of the portal's callback.
+    /// Signs a user in. Returns the answer of the portal's callback.
     pub async fn sign_in(&self, portal: &Portal, claims: Value) -> Answer {
         let (cookie, state) = self.begin(portal, "/").await;
         self.says(claims, json!({}));
@@ -132,7 +132,7 @@ impl Provider {
             .await
     }
 
-    /// A session of somebody that the portal has made a while ago, and that ends in so many
+    /// A user's session that the portal created earlier, and that ends after this number of
     /// seconds.
     pub fn session_that_ends(&self, login: &str, groups: &[&str], seconds: i64) -> String {
         let expires = jiff::Timestamp::now().as_second() + seconds;
@@ -144,7 +144,7 @@ impl Provider {
         format!("{name}={}", jar.get(name).unwrap().value())
     }
 
-    /// The key of a portal's cookies: the key file, and what else tells portals apart.
+    /// The key of a portal's cookies, from the key file and the portal's identity.
     fn key(&self) -> ::cookie::Key {
         let mut hash = sha2::Sha512::new();
         for part in
@@ -156,7 +156,7 @@ impl Provider {
         ::cookie::Key::derive_from(&hash.finalize())
     }
 
-    /// The session of somebody who has signed in.
+    /// Signs a user in, and returns the session.
     pub async fn session(&self, portal: &Portal, login: &str, groups: &[&str]) -> String {
         let claims = json!({"sub": format!("sub-{login}"), "email": login, "email_verified": true, "groups": groups});
         let answer = self.sign_in(portal, claims).await;
@@ -165,7 +165,7 @@ impl Provider {
     }
 }
 
-/// A cookie that an answer sets, as a browser sends it.
+/// A cookie that an answer sets, in the form that a browser sends.
 pub fn cookie(answer: &Answer, name: &str) -> String {
     let all = answer.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap());
     let one = all

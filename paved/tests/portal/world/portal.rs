@@ -1,4 +1,4 @@
-//! The portal, in this process or in its own, and clients of it.
+//! The portal, in this process or in a separate process, and its clients.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -25,13 +25,13 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::api_server::ApiServer;
 
-/// How long anything may take. A test that waits longer fails, because it would wait for ever.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of every step. Without the limit, a failed test would wait permanently.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// New environments go to the namespace of somebody's group.
+/// New environments are created in the namespace of the user's group.
 const TEMPLATE: [&str; 2] = ["--namespace-template", "team-{group}"];
 
-/// A portal, for as long as it is held.
+/// A portal. It stops when it is dropped.
 pub struct Portal {
     running: Running,
     pub address: String,
@@ -55,7 +55,7 @@ impl Write for Log {
 }
 
 enum Running {
-    /// In a thread of this process. The thread ends without a word to clients when `_held` is
+    /// In a thread of this process. The thread ends without a message to clients when `_held` is
     /// dropped.
     Here {
         stop: Option<oneshot::Sender<()>>,
@@ -74,7 +74,7 @@ impl Drop for Running {
     }
 }
 
-/// An answer.
+/// A response.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -93,27 +93,28 @@ impl Answer {
 }
 
 impl Portal {
-    /// On this cluster, with `--auth none` and the rights of whoever has the token.
+    /// Starts a portal on this cluster, with `--auth none` and the rights of the token's user.
     pub async fn alone(cluster: &ApiServer, token: &str) -> Self {
         Self::start(cluster, token, &["--auth", "none"]).await
     }
 
-    /// With these flags, where new environments go to the namespace of somebody's group.
+    /// Starts a portal with these flags. New environments are created in the namespace of the
+    /// user's group.
     pub async fn start(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
         Self::limited(cluster, token, flags, Limits::default()).await
     }
 
-    /// The same with these limits.
+    /// The same, with these limits.
     pub async fn limited(cluster: &ApiServer, token: &str, flags: &[&str], limits: Limits) -> Self {
         Self::here(cluster, token, &[&TEMPLATE, flags].concat(), limits, None).await
     }
 
-    /// With these flags alone.
+    /// Starts a portal with only these flags.
     pub async fn with(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
         Self::here(cluster, token, flags, Limits::default(), None).await
     }
 
-    /// With these flags alone. Clients speak TLS, and trust this certificate.
+    /// Starts a portal with only these flags. Clients use TLS, and trust this certificate.
     pub async fn trusted(
         cluster: &ApiServer,
         token: &str,
@@ -123,7 +124,7 @@ impl Portal {
         Self::here(cluster, token, flags, Limits::default(), Some(certificate)).await
     }
 
-    /// A portal in a thread of this process: on a thread of its own it has a log of its own.
+    /// Starts a portal in a thread of this process. A separate thread has a separate log.
     async fn here(
         cluster: &ApiServer,
         token: &str,
@@ -168,9 +169,9 @@ impl Portal {
         Self::ready(running, address, log, certificate).await
     }
 
-    /// The same as `start` in a process of its own.
+    /// The same as `start`, in a separate process.
     pub async fn process(cluster: &ApiServer, token: &str, flags: &[&str]) -> Self {
-        // As few open files to begin with as a node may give.
+        // A low limit of open files, as on some nodes.
         let mut process = Command::new("sh")
             .args(["-c", "ulimit -S -n 64 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_paved")])
             .arg("portal")
@@ -218,22 +219,22 @@ impl Portal {
         portal
     }
 
-    /// Everything that it has logged.
+    /// The log so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&self.log.0.lock().unwrap()).into_owned()
     }
 
-    /// Waits until its log has this text.
+    /// Waits until the log has this text.
     pub async fn until_logged(&self, text: &str) {
         self.until("/healthz", |_| self.log().contains(text)).await;
     }
 
-    /// Asks it to stop, and waits until it has; its exit code.
+    /// Stops the portal, and waits for its end. Returns the exit code.
     pub async fn stop(&mut self) -> i32 {
         match &mut self.running {
             Running::Here { stop, ended, .. } => {
                 stop.take().unwrap().send(()).unwrap();
-                let end = timeout(PATIENCE, ended).await.expect("it does not stop").unwrap();
+                let end = timeout(TIMEOUT, ended).await.expect("no end in time").unwrap();
                 end.map_or(1, |()| 0)
             }
             Running::Process(process) => {
@@ -245,7 +246,7 @@ impl Portal {
                     }
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
-                panic!("it does not stop");
+                panic!("the portal does not stop");
             }
         }
     }
@@ -279,11 +280,11 @@ impl Portal {
     ) -> Answer {
         let response = self.open(method, path, headers, body).await;
         let (parts, body) = response.into_parts();
-        let body = timeout(PATIENCE, body.collect()).await.unwrap().unwrap().to_bytes();
+        let body = timeout(TIMEOUT, body.collect()).await.unwrap().unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
-    /// The same, whose answer goes on.
+    /// Sends a request, and returns the response before its end.
     pub async fn open(
         &self,
         method: &str,
@@ -292,15 +293,15 @@ impl Portal {
         body: impl Into<bytes::Bytes>,
     ) -> Response<hyper::body::Incoming> {
         let request = self.request(method, path, headers, body);
-        timeout(PATIENCE, self.client.request(request)).await.expect("no answer in time").unwrap()
+        timeout(TIMEOUT, self.client.request(request)).await.expect("no answer in time").unwrap()
     }
 
-    /// Gets as whoever has this token; an empty one is none.
+    /// Sends GET with this user's token, or without a token if it is empty.
     pub async fn get(&self, token: &str, path: &str) -> Answer {
         self.json("GET", token, path, &Value::Null).await
     }
 
-    /// Sends JSON as whoever has this token.
+    /// Sends JSON with this user's token.
     pub async fn json(&self, method: &str, token: &str, path: &str, body: &Value) -> Answer {
         let authorization = format!("Bearer token-{token}");
         let mut headers = vec![("content-type", "application/json")];
@@ -316,12 +317,12 @@ impl Portal {
         .await
     }
 
-    /// Asks again and again until the answer fits.
+    /// Repeats the request until the answer fits.
     pub async fn until(&self, path: &str, fits: impl Fn(&Answer) -> bool) -> Answer {
         self.until_as("", path, fits).await
     }
 
-    /// The same as whoever has this token.
+    /// The same, with this user's token.
     pub async fn until_as(
         &self,
         token: &str,
@@ -360,7 +361,7 @@ impl Portal {
             request.headers_mut().insert(name, value.parse().unwrap());
         }
         let stream = TcpStream::connect(&self.address).await.unwrap();
-        timeout(PATIENCE, tokio_tungstenite::client_async(request, stream))
+        timeout(TIMEOUT, tokio_tungstenite::client_async(request, stream))
             .await
             .unwrap()
             .map(|(socket, _)| socket)
@@ -386,20 +387,19 @@ fn client(
 pub struct Events {
     body: hyper::body::Incoming,
     text: String,
-    /// The id of the last event that had one.
+    /// The ID of the last event with an ID.
     pub last: String,
 }
 
-/// An event: its name, and its data.
+/// An event's name and data.
 pub type Event = (String, Value);
 
 impl Events {
-    /// The next event, heartbeats left out; `None` where the stream ends.
+    /// The next event except heartbeats. `None` at the end of the stream.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             while !self.text.contains("\n\n") {
-                let frame =
-                    timeout(PATIENCE, self.body.frame()).await.expect("no event in time")?;
+                let frame = timeout(TIMEOUT, self.body.frame()).await.expect("no event in time")?;
                 if let Some(data) = frame.ok()?.data_ref() {
                     self.text.push_str(std::str::from_utf8(data).unwrap());
                 }
@@ -421,7 +421,7 @@ impl Events {
         }
     }
 
-    /// Everything up to and including `synced`: names of events and of environments.
+    /// All events before `synced`: the names of the events and of the environments.
     pub async fn synced(&mut self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         loop {
@@ -433,7 +433,7 @@ impl Events {
         }
     }
 
-    /// The next event's name and its environment's.
+    /// The name of the next event and of its environment.
     pub async fn told(&mut self) -> (String, String) {
         let (name, data) = self.next().await.expect("the stream ends");
         (name, data["name"].as_str().unwrap_or_default().to_owned())

@@ -11,17 +11,17 @@ use crate::catalog::gcp;
 use crate::check::{self, Refused};
 use crate::error::Error;
 
-/// The whole version of a chart. With a shorter one, provider-helm takes the installed chart for
-/// another.
+/// The full version of a chart. With a shorter version, provider-helm mistakes the installed chart
+/// for another chart.
 pub const VERSION: &str = r"^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$";
 
-/// A name as Google Cloud, AWS' regions and Azure's locations have it.
+/// A name in the notation of Google Cloud, AWS' regions and Azure's locations.
 pub const NAME: &str = "^[a-z][a-z0-9.:-]*$";
 
 /// A machine type of any cloud.
 pub const MACHINE: &str = "^[A-Za-z][A-Za-z0-9._-]*$";
 
-/// A network of Google's, by name or by its path.
+/// A network of Google Cloud, by its name or by its path.
 pub const PATH: &str = "^[a-z][a-z0-9.:/-]*$";
 
 /// A subnet of AWS.
@@ -40,7 +40,7 @@ pub(in crate::apis::virtual_environment) fn version(version: &str) -> Result<(),
     check::shape(version, 64, fits, "a full version, for example 1.2.3").map(|_| ())
 }
 
-/// What a text has to be like: how long at most, its pattern, and both in words.
+/// The requirements for a text: its maximum length, its pattern, and both in words.
 struct Kind {
     longest: usize,
     pattern: LazyLock<Option<Regex>>,
@@ -96,7 +96,7 @@ static IDENTITY_ID: Kind = Kind::new(
     || Regex::new(IDENTITY).ok(),
     "/subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/…",
 );
-/// The key of an annotation: a name, behind a DNS name and a slash where it has one.
+/// The key of an annotation: a name, optionally after a DNS name and a slash.
 static ANNOTATION: Kind = Kind::new(
     317,
     || {
@@ -108,8 +108,7 @@ static ANNOTATION: Kind = Kind::new(
 static MACHINE_TYPE: Kind =
     Kind::new(63, || Regex::new(MACHINE).ok(), "a machine type, for example e2-standard-4");
 
-// What each cloud takes for a cluster that is still to be made; a cluster that runs keeps what it
-// has.
+// The values that each cloud accepts for a new cluster. An existing cluster keeps its values.
 static GKE_PLACE: Kind = Kind::new(
     63,
     || Regex::new(gcp::PLACE).ok(),
@@ -143,7 +142,7 @@ static AKS_MACHINE: Kind = Kind::new(
 );
 
 impl VirtualEnvironmentSettings {
-    /// What a new cluster of a type is made of, as its cloud takes it.
+    /// Checks the values for a new cluster of a type, by the rules of its cloud.
     pub(in crate::apis::virtual_environment) fn check_cloud(
         &self,
         cluster: ClusterType,
@@ -163,7 +162,7 @@ impl VirtualEnvironmentSettings {
         }
     }
 
-    /// Roles are of the region's partition.
+    /// Checks the values for EKS. Roles must belong to the region's partition.
     fn check_eks(&self) -> Result<(), Error> {
         let eks = &self.eks;
         EKS_REGION.check_some("eks.region", eks.region.as_ref())?;
@@ -182,7 +181,7 @@ impl VirtualEnvironmentSettings {
         Ok(())
     }
 
-    /// Every field, for whatever type of cluster.
+    /// Checks every field, for all types of clusters.
     pub(in crate::apis::virtual_environment) fn check(&self) -> Result<(), Error> {
         let charts = &self.charts;
         for (name, value) in [
@@ -238,7 +237,8 @@ impl VirtualEnvironmentSettings {
         self.check_networks()
     }
 
-    /// Everything that opens a managed cluster is IPv4: GKE and AKS know nothing else.
+    /// All networks with access to a managed cluster are IPv4, because GKE and AKS support no
+    /// other.
     fn check_networks(&self) -> Result<(), Error> {
         check::count(&self.allowed_cidrs, 40).map_err(|refused| wrong("allowedCidrs", refused))?;
         for (index, cidr) in self.allowed_cidrs.iter().enumerate() {
@@ -254,7 +254,7 @@ impl VirtualEnvironmentSettings {
                     ),
                 ));
             }
-            // A network that is taken can be written in one way only.
+            // An accepted network has only one notation.
             once(&path, cidr, &self.allowed_cidrs[..index], "network")?;
         }
         Ok(())
@@ -272,7 +272,7 @@ impl BySize {
     }
 }
 
-/// Refuses what stands in a list before it.
+/// Rejects a value that is already in the list before it.
 fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Error> {
     if before.iter().all(|other| other != value) {
         return Ok(());
@@ -281,7 +281,7 @@ fn once(path: &str, value: &str, before: &[String], what: &str) -> Result<(), Er
     Err(Error::settings(format!("environment.{path}"), message))
 }
 
-/// Whether vcluster's chart has its values under the names that we give them, which came with 0.20.
+/// Checks that vcluster's chart has the names of values that we use, which came with 0.20.
 fn has_todays_values(version: &str) -> Result<(), Refused> {
     if Charts::minor(version).is_some_and(|version| version < (0, 20)) {
         return Err(Refused::new(

@@ -1,5 +1,5 @@
 //! Rights in the cluster that Crossplane runs in: for Crossplane, provider-kubernetes and
-//! provider-helm. What is done inside clusters that environments make needs none here.
+//! provider-helm. Resources inside clusters of environments need no rights here.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,9 @@ use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::composed::Composed;
 use crate::workspace;
 
-/// What Crossplane composes natively, which its own role covers in part, and what the function has
-/// it look up: Namespaces, before an environment gets one of its own. Crossplane watches what it
-/// looks up.
+/// The rights of Crossplane for native resources, in addition to its own role, and for the
+/// resources that the function requires. The function requires Namespaces before it creates one for
+/// an environment. Crossplane watches required resources.
 pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
@@ -30,8 +30,8 @@ pub fn crossplane(composed: &[Composed]) -> Result<Value> {
     Ok(role)
 }
 
-/// A role for what provider-kubernetes does for a flavour, with a binding to a service account of
-/// its name.
+/// A role for provider-kubernetes in the claims API or the namespaced API, with a binding to the
+/// service account `provider-kubernetes`.
 pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Vec<Value>> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
@@ -43,8 +43,8 @@ pub fn provider_kubernetes(composed: &[Composed], flavour: Flavour) -> Result<Ve
     Ok(vec![rights.role(&name, &about), binding(&name, "provider-kubernetes")])
 }
 
-/// A role for what provider-helm does for virtual environments of either flavour, with a binding to
-/// a service account of its name.
+/// A role for provider-helm and virtual environments of both APIs, with a binding to the service
+/// account `provider-helm`.
 pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
     let mut rights = Rights::default();
     for api in composed {
@@ -55,7 +55,7 @@ pub fn provider_helm(composed: &[Composed]) -> Result<Vec<Value>> {
     Ok(vec![rights.role(name, about), binding(name, "provider-helm")])
 }
 
-/// A binding to a service account that a DeploymentRuntimeConfig names.
+/// A binding to a service account of a DeploymentRuntimeConfig.
 fn binding(role: &str, account: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -66,9 +66,9 @@ fn binding(role: &str, account: &str) -> Value {
     })
 }
 
-/// What provider-kubernetes does with what Objects wrap: it gets it, applies it by patches (which
-/// create what is not there), and deletes it; it watches where an Object says so. To compare, it
-/// applies by a dry run even what it only observes, and that takes the right to patch.
+/// The rights of provider-kubernetes for the manifests in Objects. It gets a manifest, applies it
+/// by patches (which also create it), and deletes it. It watches if the Object says so. Even for
+/// observed objects, it compares by a dry run of a patch.
 fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in at_home(api, "Object") {
@@ -85,7 +85,7 @@ fn objects(api: &Composed, plurals: &Plurals) -> Result<Rights> {
     Ok(rights)
 }
 
-/// What provider-helm does for the charts of Releases.
+/// The rights of provider-helm for the charts of Releases.
 fn releases(api: &Composed) -> Result<Rights> {
     let mut rights = Rights::default();
     for release in at_home(api, "Release") {
@@ -97,7 +97,7 @@ fn releases(api: &Composed) -> Result<Rights> {
     Ok(rights)
 }
 
-/// Objects or Releases whose provider config is not one that the environment makes itself.
+/// Objects or Releases with a provider config that does not belong to the environment.
 fn at_home<'a>(api: &'a Composed, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let configs = api.objects().filter(|object| object["kind"] == "ProviderConfig");
     let made: BTreeSet<_> =
@@ -108,9 +108,9 @@ fn at_home<'a>(api: &'a Composed, kind: &'a str) -> impl Iterator<Item = &'a Val
     })
 }
 
-/// What installing the chart vcluster takes, and Helm itself, whose state is in Secrets. The chart,
-/// 0.36.1 with our values, holds the kinds below; and since nobody can hand out rights without
-/// having them, the rights of its Role are among them.
+/// The rights to install the chart vcluster, including Helm's own state in Secrets. The chart,
+/// 0.36.1 with our values, has the kinds below. Kubernetes allows granting only rights that the
+/// grantor has. So the rights of the chart's Role are included.
 fn vcluster() -> Rights {
     const INSTALL: [&str; 4] = ["get", "create", "patch", "delete"];
     let mut rights = Rights::default();
@@ -131,7 +131,7 @@ fn vcluster() -> Rights {
     rights.and(role_of_vcluster())
 }
 
-/// The rules of the chart's Role, `templates/role.yaml`; that for `pods/resize` it has on
+/// The rules of the chart's Role, `templates/role.yaml`. The rule for `pods/resize` applies to
 /// Kubernetes 1.35 and later.
 fn role_of_vcluster() -> Rights {
     const FOLLOW: [&str; 4] = ["create", "get", "list", "watch"];

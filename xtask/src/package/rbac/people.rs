@@ -1,4 +1,4 @@
-//! Roles for people: who looks, who asks for environments, who looks after them.
+//! Roles for users: viewer, user and operator.
 
 use anyhow::Result;
 use crossplane::api_version;
@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::rule::{Plurals, READ, Rights, WRITE, is_native};
 use crate::composed::Composed;
 
-/// What is done with something that exists.
+/// Verbs for existing objects.
 const TEND: [&str; 6] = ["get", "list", "watch", "update", "patch", "delete"];
 
-/// What is done with Kubernetes' own objects that environments are made of: they are changed by
-/// nobody but Crossplane, and deleted by hand where Kubernetes has overlooked them.
+/// Verbs for Kubernetes' own objects in environments. Only Crossplane changes them. Operators
+/// delete them by hand if Kubernetes leaves them behind.
 const TIDY: [&str; 4] = ["get", "list", "watch", "delete"];
 
-/// What an operator reads of Crossplane, its rights and its policies to find out why nothing
-/// happens.
+/// The objects of Crossplane, rights and policies that an operator reads to find out why an
+/// environment is stuck.
 const CROSSPLANE: [(&str, &[&str]); 4] = [
     (
         "admissionregistration.k8s.io",
@@ -40,8 +40,7 @@ const CROSSPLANE: [(&str, &[&str]); 4] = [
     ("rbac.authorization.k8s.io", &["clusterroles"]),
 ];
 
-/// The roles that we ship: for APIs in the groups that are theirs unless somebody chooses another
-/// one.
+/// The shipped roles, for APIs in their default groups.
 pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     let groups = Flavour::ALL.map(|flavour| (flavour, flavour.default_group()));
     let mut catalogue = Rights::default();
@@ -55,8 +54,8 @@ pub fn roles(composed: &[Composed], plurals: &Plurals) -> Result<Vec<Value>> {
     Ok([vec![catalogue], by_groups(&groups, "", composed, plurals)?].concat())
 }
 
-/// The roles for APIs in a company's own group, which is in their names: they stand beside those
-/// that we ship, and beside those of another group.
+/// The roles for APIs in a company's own group. Their names contain the group, so they can be
+/// installed beside the roles of other groups.
 pub fn roles_of(
     flavour: Flavour,
     group: &str,
@@ -98,7 +97,7 @@ fn by_groups(
     ])
 }
 
-/// What people make: claims, and namespaced composites.
+/// Objects that users create: claims and namespaced composites.
 fn environments(groups: &[(Flavour, &str)], verbs: &[&str]) -> Rights {
     let mut rights = Rights::default();
     for (flavour, group) in groups {
@@ -113,7 +112,7 @@ fn environments(groups: &[(Flavour, &str)], verbs: &[&str]) -> Rights {
     rights
 }
 
-/// The composites beneath claims.
+/// The composites of claims.
 fn beneath(groups: &[(Flavour, &str)]) -> Rights {
     let mut rights = Rights::default();
     for (_, group) in groups.iter().filter(|(flavour, _)| *flavour == Flavour::Claims) {
@@ -124,8 +123,8 @@ fn beneath(groups: &[(Flavour, &str)]) -> Rights {
     rights
 }
 
-/// What environments are made of. Secrets are not looked after: they hold what only their owner is
-/// to know.
+/// The composed resources of environments. Secrets are excluded, because only their owner may read
+/// them.
 fn parts(composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     for object in

@@ -1,5 +1,5 @@
-//! What the portal's own account reads, for the chart in `deploy/chart`. Everything else the portal
-//! does in the name of whoever is signed in; and it reads no Secret as itself.
+//! The rights of the portal's own account, for the chart in `deploy/chart`. For all other requests,
+//! the portal acts as the signed-in user. With its own account, it reads no Secret.
 
 use anyhow::Result;
 use crossplane::api_version;
@@ -10,18 +10,19 @@ use super::rule::{Plurals, READ, Rights};
 use crate::composed::Composed;
 use crate::workspace;
 
-/// To look at what has a name already.
+/// To read objects by name.
 const GET: [&str; 1] = ["get"];
 
-/// To look through all there are.
+/// To list objects.
 const LIST: [&str; 2] = ["get", "list"];
 
-/// What the kinds are described by, and what a preview is composed with.
+/// The objects with the schemas of kinds, and those that a preview needs.
 const CROSSPLANE: [&str; 3] =
     ["compositeresourcedefinitions", "compositions", "environmentconfigs"];
 
-/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name
-/// is the chart's to fill in, and those to `parts`; then what is Crossplane's.
+/// The rights in the form that the chart uses. `claims` and `namespaced` have two lists. `own` has
+/// the rights in the APIs' group, whose name the chart adds, and `parts` has those to composed
+/// resources. `crossplane` has the rights to Crossplane's objects.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
@@ -37,7 +38,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
     Ok(rights.into())
 }
 
-/// All of its rights where the APIs have these groups; a flavour without a group is not installed.
+/// All rights for APIs in these groups. Without a group, an API is not installed.
 pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = crossplane();
@@ -47,8 +48,8 @@ pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights
     Ok(rights)
 }
 
-/// Environments, which it watches, and the composites beneath claims, which name the parts of one
-/// that goes.
+/// The rights to environments, which the portal watches, and to the composites of claims. During a
+/// deletion, a composite lists its remaining resources.
 fn own(flavour: Flavour, group: &str) -> Rights {
     let mut rights = Rights::default();
     for api in APIS {
@@ -63,7 +64,7 @@ fn own(flavour: Flavour, group: &str) -> Rights {
     rights
 }
 
-/// What environments are made of, but for Secrets.
+/// The rights to composed resources of environments, except Secrets.
 fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
     let mut rights = Rights::default();
     let of_flavour = composed.iter().filter(|api| api.flavour == flavour);

@@ -1,4 +1,4 @@
-//! Rules of roles, and the roles they make.
+//! Rules of roles, and roles with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::providers::Package;
 
-/// To look.
+/// The verbs to read.
 pub const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// To look, and to do everything that is done with one's own.
+/// The verbs to read and change the user's own objects.
 pub const WRITE: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/// Rights: verbs by API group and resource. Rights to the same resource add up.
+/// Rights: verbs by API group and resource. Verbs for the same resource are combined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights(BTreeMap<(String, String), BTreeSet<String>>);
 
@@ -25,7 +25,7 @@ impl Rights {
         self.0.entry(key).or_default().extend(verbs.iter().map(|verb| (*verb).to_owned()));
     }
 
-    /// The same with other rights.
+    /// The union of these and other rights.
     pub fn and(mut self, others: Self) -> Self {
         for (key, verbs) in others.0 {
             self.0.entry(key).or_default().extend(verbs);
@@ -33,8 +33,8 @@ impl Rights {
         self
     }
 
-    /// The rules of a role: what is done to several resources, or in both flavours' groups, is said
-    /// once.
+    /// The rules of a role. Resources with the same verbs share a rule, and so do groups with the
+    /// same resources.
     pub fn rules(&self) -> Vec<Value> {
         let mut resources: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
         for ((group, resource), verbs) in &self.0 {
@@ -64,19 +64,19 @@ impl Rights {
     }
 }
 
-/// Verbs as people write them.
+/// Verbs in their usual order.
 fn ordered(verbs: &BTreeSet<String>) -> Vec<&str> {
     let known = WRITE.iter().copied().filter(|verb| verbs.contains(*verb));
     let others = verbs.iter().map(String::as_str).filter(|verb| !WRITE.contains(verb));
     known.chain(others).collect()
 }
 
-/// The names of kinds in paths.
+/// The plural names of kinds.
 #[derive(Default)]
 pub struct Plurals(BTreeMap<(String, String), String>);
 
 impl Plurals {
-    /// Learns from a CRD.
+    /// Adds the names of a CRD.
     pub fn add(&mut self, definition: &Value) {
         let text = |pointer| {
             definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -84,8 +84,8 @@ impl Plurals {
         self.0.insert((text("/spec/group"), text("/spec/names/kind")), text("/spec/names/plural"));
     }
 
-    /// The resource of an object: `deployments`. A kind that a provider or Crossplane defines must
-    /// be known.
+    /// The resource name of an object's kind: `deployments`. For kinds of providers and of
+    /// Crossplane, the CRD must be known.
     pub fn for_object(&self, object: &Value) -> Result<String> {
         let (group, kind) =
             (api_version::group_of(object), object["kind"].as_str().unwrap_or_default());
@@ -98,14 +98,14 @@ impl Plurals {
     }
 }
 
-/// Whether Kubernetes itself serves an object's kind: nobody's provider, and not Crossplane.
+/// Whether Kubernetes itself serves an object's kind.
 pub fn is_native(object: &Value) -> bool {
     let group = api_version::group_of(object);
     let is_kubernetes = !group.contains('.') || group.ends_with(".k8s.io");
     is_kubernetes && Package::serving(group).is_none()
 }
 
-/// Kubernetes' own plurals: services, ingresses, networkpolicies.
+/// The plural names of Kubernetes' own kinds: services, ingresses, networkpolicies.
 fn native(kind: &str) -> String {
     let lower = kind.to_lowercase();
     match lower.strip_suffix('y') {

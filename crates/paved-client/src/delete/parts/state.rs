@@ -1,4 +1,4 @@
-//! The state of one part of an environment that is being deleted, and the reason why it stays.
+//! The state of a resource of an environment that is being deleted, and the reason why it remains.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use crate::environment::Mark;
 
-/// What stands in the place of a slot for the composite itself, which has none.
+/// The name for the composite in place of a slot. A composite has no slot.
 const COMPOSITE: &str = "composite";
 
-/// Crossplane's mark of a resource whose deletion a Usage refused. Crossplane repeats the deletion
-/// once the Usage is gone, and Kubernetes repeats it, too.
+/// Crossplane's annotation on a resource after a Usage blocked its deletion. Crossplane repeats the
+/// deletion after the Usage is deleted, and Kubernetes also repeats it.
 const ATTEMPTED: &str = "usage.crossplane.io/deletion-attempt-with-policy";
 
-/// How long until Kubernetes has asked every part to go, unless it never does.
+/// After this time, Kubernetes has requested the deletion of every resource that it knows.
 const OVERLOOKED: Duration = Duration::from_mins(1);
 
-/// Kubernetes may not know of a part that was made within this time before its composite was
-/// deleted. It deletes all older ones, however long Usages hold them.
+/// Kubernetes may not know a resource that was created within this time before the deletion of its
+/// composite. It deletes all older ones, even if Usages delay that for a long time.
 const NEW: SignedDuration = SignedDuration::from_secs(30);
 
-/// Crossplane's own finalizers say nothing of what holds a resource.
+/// Crossplane's own finalizers. They do not block a resource.
 const USUAL: [&str; 4] = [
     "finalizer.managedresource.crossplane.io",
     "foregroundDeletion",
@@ -32,7 +32,7 @@ const USUAL: [&str; 4] = [
     "composite.apiextensions.crossplane.io",
 ];
 
-/// What is known of a part.
+/// The known state of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
     /// Unknown: the object was not read, or the caller may not read it.
@@ -46,20 +46,21 @@ pub(super) enum State {
     Gone,
 }
 
-/// What holds a part.
+/// The reason why a resource remains.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Hold {
-    /// Its deletion has not been requested yet.
+    /// The deletion has not been requested yet.
     Unasked,
-    /// Its deletion will not be requested: Crossplane created it after the others were deleted.
+    /// The deletion will not be requested: Crossplane created the resource after the deletion of
+    /// the others.
     Overlooked,
-    /// A Usage: what uses it goes first.
+    /// A Usage. The using resource must be deleted first.
     Usage,
-    /// Its provider works on it.
+    /// The provider is deleting the resource.
     Provider,
-    /// Its provider was refused, in these words.
+    /// The external system rejected the deletion with this message.
     Refused(String),
-    /// Finalizers of others.
+    /// Finalizers of other controllers.
     Finalizers(Vec<String>),
 }
 
@@ -92,9 +93,9 @@ impl State {
         Self::There { slot: harmless(&slot), deleted, holds }
     }
 
-    /// The same, where the environment has been deleted for so long. Only Kubernetes' garbage
-    /// collector and Crossplane's Usages delete parts: a part is overlooked where neither knows of
-    /// it.
+    /// Adjusts the state after `waited`, the time since the first observation. Only Kubernetes'
+    /// garbage collector and Crossplane's Usages delete resources. If neither knows a resource, it
+    /// is overlooked.
     pub(super) fn after(
         mut self,
         waited: Duration,
@@ -106,7 +107,7 @@ impl State {
             && *holds == Hold::Unasked
             && waited > OVERLOOKED
             && kind != "Usage"
-            // Crossplane deletes the composite of a claim until it is gone.
+            // Crossplane repeats the deletion of a claim's composite until it is deleted.
             && slot != COMPOSITE
             && is_new(&object.metadata, composite_deleted)
             && !object.metadata.annotations.iter().any(|all| all.contains_key(ATTEMPTED))
@@ -135,18 +136,18 @@ impl Hold {
     }
 }
 
-/// Whether Kubernetes may not have known of a part when its composite was deleted. It is not new
-/// where that time is not known.
+/// Whether Kubernetes may not have known a resource at the deletion of its composite. The result is
+/// false if that time is unknown.
 fn is_new(metadata: &ObjectMeta, composite_deleted: Option<Timestamp>) -> bool {
     let made = metadata.creation_timestamp.as_ref().map(|time| time.0);
     made.zip(composite_deleted).is_some_and(|(made, deleted)| deleted.duration_since(made) <= NEW)
 }
 
-/// How providers that are made by upjet say what they have to end before they delete something:
-/// `create` or `update` stands before it.
+/// Text in messages of upjet providers about an operation that must end before a deletion. It
+/// follows the word `create` or `update`.
 const STILL_AT_WORK: &str = " operation that started at ";
 
-/// What the provider was refused.
+/// The message of a rejected deletion.
 fn refusal(data: &Value) -> Option<String> {
     let conditions = data["status"]["conditions"].as_array()?;
     let of = |kind: &str| {
@@ -191,11 +192,11 @@ mod tests {
         assert_eq!(
             state(OVERLOOKED * 2, "Instance", &bare, before),
             Hold::Overlooked,
-            "made since"
+            "created after the deletion"
         );
 
-        // A chain of Usages takes 30 s for each: what they hold is deleted by Kubernetes, or by
-        // them.
+        // Each Usage in a chain takes 30 s. Kubernetes or Crossplane's Usages delete the resources
+        // that a Usage protects.
         let later = Some("2026-01-01T10:10:00Z");
         let attempted = json!({"annotations": {ATTEMPTED: "Background", SLOT: "namespace"}});
         for (metadata, deleted) in [(&bare, later), (&bare, None), (&attempted, soon)] {

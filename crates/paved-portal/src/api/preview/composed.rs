@@ -1,4 +1,4 @@
-//! Composing a claim for its preview.
+//! Composes a claim for its preview.
 
 use crossplane::names::SLOT;
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
@@ -6,12 +6,12 @@ use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
-use paved_render::discreet::without_secrets;
 use paved_render::function;
+use paved_render::redact::without_secrets;
 use paved_render::rendered;
 use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
-use paved_render::subject::step::Step;
+use paved_render::subject::pipeline_step::Step;
 use serde_json::Value;
 
 use super::difference::differences;
@@ -19,7 +19,7 @@ use super::{Previewed, PreviewedChange, Resource};
 use crate::live::Part;
 use crate::problem::{FieldError, Problem};
 
-/// What the function makes of a claim.
+/// The function's result for a claim.
 pub(super) struct Composed {
     composition: String,
     parts: Vec<Part>,
@@ -28,9 +28,9 @@ pub(super) struct Composed {
     ssh_closed: bool,
 }
 
-/// Why a claim is not composed.
+/// The reason why a claim is rejected.
 pub(super) struct Rejected {
-    /// The words before them.
+    /// The introduction of the message.
     words: String,
     pub(super) fields: Vec<FieldError>,
 }
@@ -43,7 +43,7 @@ impl From<Rejected> for Problem {
 
 impl Composed {
     /// Composes a claim. For a change, `before` is the existing object. The random numbers are
-    /// fixed, so that a change differs in nothing else. Generated values are not shown.
+    /// fixed, so that generated values do not appear as differences.
     pub(super) fn new(
         document: &Value,
         before: Option<&Value>,
@@ -93,8 +93,7 @@ impl Composed {
         let resources: Vec<Resource> = shown.resources.into_iter().map(resource).collect();
         let slots = parts.iter().map(|part| part.slot.as_str());
         let ssh_closed = is_closed_to_ssh(&text(&document["kind"]), slots);
-        let closed =
-            ssh_closed.then(|| "Nobody can connect by SSH: no network is allowed.".to_owned());
+        let closed = ssh_closed.then(|| "SSH is closed: no network is allowed.".to_owned());
         let others = step.others.iter();
         let others = others.map(|other| {
             format!(
@@ -112,10 +111,10 @@ impl Composed {
         })
     }
 
-    /// What differs from what there is.
+    /// The differences from the existing environment.
     pub(super) fn since(self, before: Option<Self>) -> PreviewedChange {
         let Self { composition, resources: after, notes, ssh_closed, .. } = self;
-        // The running environment cannot be composed, so the effect of the change is unknown.
+        // The existing environment cannot be composed, so the effect of the change is unknown.
         let changes =
             before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
         PreviewedChange { composition, changes, notes, ssh_closed }
@@ -129,7 +128,7 @@ impl From<Composed> for Previewed {
 }
 
 impl PreviewedChange {
-    /// Where the environment is rejected as it is, and the change does not make that worse.
+    /// The result for a rejected environment, if the change adds no errors.
     pub(super) fn unknown(step: &Step) -> Self {
         let composition =
             step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -141,8 +140,8 @@ impl PreviewedChange {
     }
 }
 
-/// A result of the function's as an error of a field: its message begins with the field's path, if
-/// it is about one.
+/// A fatal result of the function as an error of a field. If it concerns a field, its message
+/// begins with the path.
 fn at_field(message: &str) -> FieldError {
     let found = message.split_once(": ").filter(|(path, _)| {
         let first = path.split(['.', '[']).next();

@@ -43,13 +43,13 @@ pub(crate) struct ChangedField {
     after: Option<String>,
 }
 
-/// How many fields of a resource are named.
+/// The maximum number of fields listed for a resource.
 const FIELDS: usize = 30;
 
-/// The longest value that is shown, in characters.
+/// The maximum length of a value in the response, in characters.
 const SHOWN: usize = 200;
 
-/// What differs between two sets of resources, slot by slot.
+/// The differences between two sets of resources, by slot.
 pub(super) fn differences(before: &[Resource], after: &[Resource]) -> Vec<ChangedResource> {
     let slots = |all: &'_ [Resource]| -> BTreeSet<String> {
         all.iter().map(|one| one.slot.clone()).collect()
@@ -63,7 +63,7 @@ pub(super) fn differences(before: &[Resource], after: &[Resource]) -> Vec<Change
         let (action, fields) = match (old, new) {
             (Some(old), Some(new)) => {
                 let mut fields = Vec::new();
-                // Labels and annotations are ours, and status is the provider's.
+                // Labels and annotations are set by us, and the status by the provider.
                 for (name, value) in new.manifest.as_object().into_iter().flatten() {
                     if !["metadata", "status"].contains(&name.as_str()) {
                         compare(name, Some(&old.manifest[name]), Some(value), &mut fields);
@@ -81,7 +81,7 @@ pub(super) fn differences(before: &[Resource], after: &[Resource]) -> Vec<Change
     changes
 }
 
-/// Notes the fields that differ; a list counts as one.
+/// Records the differing fields. A list counts as one field.
 fn compare(
     path: &str,
     before: Option<&Value>,

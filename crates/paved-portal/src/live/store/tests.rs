@@ -18,7 +18,7 @@ fn object(name: &str, uid: &str, version: &str) -> DynamicObject {
     .unwrap()
 }
 
-/// What was told after so many changes.
+/// The recorded changes after the first `since` ones.
 fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
     let backlog = live.start(true).backlog;
     backlog
@@ -28,9 +28,9 @@ fn told(live: &Live, since: usize) -> Vec<(Action, String)> {
         .collect()
 }
 
-/// What one knows who sees everything.
-fn known(live: &Live) -> Known {
-    live.all().iter().fold(Known::default(), |known, entry| known.with(entry.known))
+/// The state of a client that sees all environments.
+fn known(live: &Live) -> StateHash {
+    live.all().iter().fold(StateHash::default(), |known, entry| known.with(entry.known))
 }
 
 #[test]
@@ -54,14 +54,14 @@ fn new_version_of_the_kind_is_a_change() {
 }
 
 #[test]
-fn another_of_the_same_name_is_another() {
+fn object_recreated_with_the_same_name_is_another_object() {
     let live = Live::new("e".into());
     live.put(&object("ada", "u", "1"), &kind());
     live.put(&object("ada", "v", "2"), &kind());
     let all = [(Action::Deleted, "u".to_owned()), (Action::Added, "v".to_owned())];
     assert_eq!(told(&live, 1), all);
     live.remove(&object("ada", "u", "1"), &kind());
-    assert_eq!(live.all().len(), 1, "a late word of the first one does not take the second");
+    assert_eq!(live.all().len(), 1, "a late deletion of the first keeps the second");
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn every_change_can_be_taken_back() {
         there = there.without(change.step);
         assert_eq!(Some(there), states.pop());
     }
-    assert_eq!((there, states.len()), (Known::default(), 0));
+    assert_eq!((there, states.len()), (StateHash::default(), 0));
 }
 
 #[test]
-fn two_replicas_come_to_the_same() {
+fn two_replicas_compute_the_same_state() {
     let both = [object("ada", "u", "1"), object("bob", "v", "2")];
     let (one, other) = (Live::new("e".into()), Live::new("f".into()));
     for object in &both {
@@ -154,12 +154,12 @@ fn resources_of_an_environment_in_deletion_stay_visible() {
         message: None,
         cause: None,
     };
-    let left = Left { parts: vec![part.clone()], count: 2, of: 3 };
-    live.show_left(&key, "u", left.clone());
-    live.show_left(&key, "u", left);
+    let left = DeletionProgress { parts: vec![part.clone()], count: 2, of: 3 };
+    live.show_deletion_progress(&key, "u", left.clone());
+    live.show_deletion_progress(&key, "u", left);
     going.metadata.resource_version = Some("2".into());
     live.put(&going, &kind());
-    assert_eq!(told(&live, 1).len(), 2, "the same twice is told once");
+    assert_eq!(told(&live, 1).len(), 2, "an equal list is reported once");
     let view = live.get(&key).unwrap().view.clone();
     assert_eq!((view.parts, view.progress.as_str()), (vec![part], "1/3"));
     assert_eq!(
@@ -171,17 +171,17 @@ fn resources_of_an_environment_in_deletion_stay_visible() {
 #[test]
 fn interruption_counts_only_while_all_watches_are_interrupted() {
     let live = Live::new("e".into());
-    assert_eq!(live.unseen(), Duration::ZERO, "nothing is watched");
+    assert_eq!(live.unseen(), Duration::ZERO, "no kind is watched");
     live.watching(["A.g", "B.g"].map(str::to_owned).into());
     live.is_interrupted("A.g");
-    assert_eq!(live.unseen(), Duration::ZERO, "the other one stands");
+    assert_eq!(live.unseen(), Duration::ZERO, "the other watch works");
     live.is_interrupted("B.g");
     assert!(live.unseen() > Duration::ZERO);
     live.has_synced("A.g");
     assert_eq!(live.unseen(), Duration::ZERO);
     live.is_interrupted("A.g");
     live.watching(BTreeSet::from(["C.g".to_owned()]));
-    assert_eq!(live.unseen(), Duration::ZERO, "what is not watched any more is missed by nobody");
+    assert_eq!(live.unseen(), Duration::ZERO, "an unwatched kind does not count");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn store_is_unavailable_until_all_watches_have_synced() {
     assert_eq!(
         status(&live),
         Err(StatusCode::SERVICE_UNAVAILABLE),
-        "nobody has said what is watched"
+        "the watched kinds are unknown"
     );
     live.watching(["A.g", "B.g"].map(str::to_owned).into());
     live.has_synced("A.g");
@@ -199,9 +199,9 @@ fn store_is_unavailable_until_all_watches_have_synced() {
     live.has_synced("B.g");
     assert_eq!(status(&live), Ok(()));
     live.watching(["A.g", "B.g", "C.g"].map(str::to_owned).into());
-    assert_eq!(status(&live), Ok(()), "what is installed later takes nothing back");
+    assert_eq!(status(&live), Ok(()), "a later kind does not change this");
 
     let empty = Live::new("e".into());
     empty.watching(BTreeSet::new());
-    assert_eq!(status(&empty), Ok(()), "a cluster without kinds has nothing to show");
+    assert_eq!(status(&empty), Ok(()), "a cluster without kinds is complete");
 }

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::super::kind_behaviour::{Context, Id, KindBehaviour, Reference, many, one};
 use super::super::machines::{Role, is_spot, public_dns};
-use super::super::manner::{Facts, Id, Manner, Reference, many, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES, arn};
 
 const SECURITY_GROUP: &[Reference] = &[one("securityGroupId", "SecurityGroup")];
 
-/// The words about a volume that is to become smaller.
+/// The error when shrinking a volume.
 const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, https response \
      error StatusCode: 400, api error InvalidParameterValue: New size cannot be smaller than \
      existing size";
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Instance" => INSTANCE,
         "InstanceState" => Manner {
@@ -29,7 +29,7 @@ pub(super) fn manner(kind: &str) -> Manner {
             role: Role::Switch,
             ..KIND
         },
-        "SecurityGroup" => Manner {
+        "SecurityGroup" => KindBehaviour {
             id: Id::Assigned("sg-"),
             references: const { &[one("vpcId", "VPC")] },
             at_provider: |f| json!({"arn": arn(f, "ec2", "security-group"), "ownerId": ACCOUNT}),
@@ -39,7 +39,7 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..KIND
         },
-        "SecurityGroupIngressRule" | "SecurityGroupEgressRule" => Manner {
+        "SecurityGroupIngressRule" | "SecurityGroupEgressRule" => KindBehaviour {
             id: Id::Assigned("sgr-"),
             references: SECURITY_GROUP,
             at_provider: |f| {
@@ -50,21 +50,21 @@ pub(super) fn manner(kind: &str) -> Manner {
             ..KIND
         },
         "SecurityGroupRule" => {
-            Manner { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND }
+            KindBehaviour { id: Id::Assigned("sgrule-"), references: SECURITY_GROUP, ..KIND }
         }
-        "VPC" => Manner {
+        "VPC" => KindBehaviour {
             id: Id::Assigned("vpc-"),
             at_provider: |f| json!({"arn": arn(f, "ec2", "vpc")}),
             ..KIND
         },
-        "Subnet" => Manner {
+        "Subnet" => KindBehaviour {
             id: Id::Assigned("subnet-"),
             references: const { &[one("vpcId", "VPC")] },
             at_provider: |f| json!({"arn": arn(f, "ec2", "subnet")}),
             ..KIND
         },
-        "EBSVolume" => Manner { id: Id::Assigned("vol-"), ..KIND },
-        "EIP" => Manner {
+        "EBSVolume" => KindBehaviour { id: Id::Assigned("vol-"), ..KIND },
+        "EIP" => KindBehaviour {
             id: Id::Assigned("eipalloc-"),
             references: const { &[one("instance", "Instance")] },
             at_provider: |f| json!({"publicIp": public_ip(f), "allocationId": f.external()}),
@@ -74,8 +74,8 @@ pub(super) fn manner(kind: &str) -> Manner {
     }
 }
 
-/// EC2 creates a machine at once. Its id and its addresses are known when it runs.
-const INSTANCE: Manner = Manner {
+/// EC2 creates a machine immediately. Its ID and addresses are known once it runs.
+const INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 3,
     id: Id::Assigned("i-"),
     references: &[
@@ -115,14 +115,14 @@ const INSTANCE: Manner = Manner {
     ..KIND
 };
 
-/// A machine that is created again asks for the network interface of the former one, unless it has
-/// a subnet.
+/// A machine without a subnet that is created again still refers to the network interface of its
+/// predecessor.
 fn former_interface(parameters: &Value) -> Option<(&'static str, String)> {
     let id = parameters["primaryNetworkInterface"]["networkInterfaceId"].as_str()?;
     parameters["subnetId"].is_null().then(|| ("interface gone", id.to_owned()))
 }
 
-/// An address of the range that documentation uses.
-fn public_ip(f: &Facts<'_>) -> String {
+/// An address of the range reserved for documentation.
+fn public_ip(f: &Context<'_>) -> String {
     format!("203.0.113.{}", f.byte(3).max(1))
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::super::kind_behaviour::{Id, KindBehaviour, details, one};
 use super::super::kubeconfig;
-use super::super::manner::{Id, Manner, details, one};
 use super::super::rules::{Rules, needed};
 use super::{KIND, RULES, arn};
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Cluster" => CLUSTER,
-        "NodeGroup" => Manner {
+        "NodeGroup" => KindBehaviour {
             rounds: 2,
             references: const { &[one("clusterName", "Cluster"), one("nodeRoleArn", "Role")] },
             at_provider: |f| json!({"arn": arn(f, "eks", "nodegroup"), "status": "ACTIVE"}),
@@ -22,13 +22,13 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..KIND
         },
-        "Addon" => Manner {
+        "Addon" => KindBehaviour {
             rounds: 2,
-            // The real one is made of two names: `<cluster>:<add-on>`.
+            // The real ID has two names: `<cluster>:<add-on>`.
             id: Id::Assigned("addon-"),
             references: const { &[one("clusterName", "Cluster"), one("serviceAccountRoleArn", "Role")] },
             at_provider: |f| json!({"arn": arn(f, "eks", "addon")}),
-            late: |_| json!({"addonVersion": "v1.53.0-eksbuild.1"}),
+            late_initialize: |_| json!({"addonVersion": "v1.53.0-eksbuild.1"}),
             rules: Rules {
                 part_of: Some("clusterName"),
                 immutable: &["region", "clusterName", "addonName"],
@@ -36,7 +36,7 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..KIND
         },
-        "ClusterAuth" => Manner {
+        "ClusterAuth" => KindBehaviour {
             references: const { &[one("clusterName", "Cluster")] },
             connection: |f| {
                 let endpoint = format!("https://{}.eks.amazonaws.com", f.hex(32));
@@ -63,7 +63,7 @@ fn more_than_desired(parameters: &Value) -> Option<String> {
     })
 }
 
-const CLUSTER: Manner = Manner {
+const CLUSTER: KindBehaviour = KindBehaviour {
     rounds: 4,
     references: &[one("roleArn", "Role")],
     at_provider: |f| {

@@ -1,8 +1,8 @@
-//! Roles and what they may do.
+//! Roles and their permissions.
 
 use serde_json::json;
 
-use super::super::manner::{Id, Manner, Reference, one};
+use super::super::kind_behaviour::{Id, KindBehaviour, Reference, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND};
 
@@ -19,9 +19,9 @@ const HAS_PROFILES: &str = "deleting IAM Role (<name>): operation error IAM: Del
      response error StatusCode: 409, DeleteConflict: Cannot delete entity, must remove roles from \
      instance profile first.";
 
-pub(super) fn manner(kind: &str) -> Manner {
+pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
-        "Role" => Manner {
+        "Role" => KindBehaviour {
             at_provider: |f| json!({"arn": format!("arn:aws:iam::{ACCOUNT}:role/{}", f.external())}),
             rules: Rules {
                 needed_by: const {
@@ -35,16 +35,18 @@ pub(super) fn manner(kind: &str) -> Manner {
             },
             ..KIND
         },
-        "RolePolicyAttachment" => Manner {
+        "RolePolicyAttachment" => KindBehaviour {
             id: Id::Assigned("attachment-"),
             references: ROLE,
             rules: Rules { immutable: &["role"], ..RULES },
             ..KIND
         },
-        "RolePolicy" => {
-            Manner { references: ROLE, rules: Rules { immutable: &["role"], ..RULES }, ..KIND }
-        }
-        "InstanceProfile" => Manner {
+        "RolePolicy" => KindBehaviour {
+            references: ROLE,
+            rules: Rules { immutable: &["role"], ..RULES },
+            ..KIND
+        },
+        "InstanceProfile" => KindBehaviour {
             references: ROLE,
             at_provider: |f| {
                 let arn = format!("arn:aws:iam::{ACCOUNT}:instance-profile/{}", f.external());
@@ -53,6 +55,6 @@ pub(super) fn manner(kind: &str) -> Manner {
             rules: RULES,
             ..KIND
         },
-        _ => Manner { rules: RULES, ..KIND },
+        _ => KindBehaviour { rules: RULES, ..KIND },
     }
 }

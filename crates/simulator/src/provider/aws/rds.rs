@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::super::manner::{Facts, Id, Manner, details};
+use super::super::kind_behaviour::{Context, Id, KindBehaviour, details};
 use super::super::rules::Rules;
 use super::{KIND, RULES, arn};
 use crate::core::{ConnectionDetails, World, connection_secret};
 use crossplane::json::text;
 
-/// The words about a disk that is to become smaller.
+/// The error when shrinking a disk.
 const SMALLER: &str = "modifying RDS DB Instance: operation error RDS: ModifyDBInstance, https \
      response error StatusCode: 400, api error InvalidParameterCombination: Invalid storage size \
      for engine name postgres and storage type gp3";
 
-/// The words about a deletion that says nothing of a last snapshot.
+/// The error when deleting without a decision about a final snapshot.
 const NO_SNAPSHOT: &str = "final_snapshot_identifier is required when skip_final_snapshot is false";
 
-/// `endpoint` is host and port, `address` the host alone. The server's name is its identifier; the
-/// external name becomes an id of AWS's own.
-pub(super) const INSTANCE: Manner = Manner {
+/// `endpoint` is host and port, `address` is only the host. The server's name is its identifier.
+/// AWS replaces the external name with its own ID.
+pub(super) const INSTANCE: KindBehaviour = KindBehaviour {
     rounds: 4,
     id: Id::Replaced("db-"),
-    late: |f| json!({"identifier": identifier(f)}),
+    late_initialize: |f| json!({"identifier": identifier(f)}),
     at_provider: |f| {
         let host = host(f);
         json!({
@@ -53,7 +53,7 @@ pub(super) const INSTANCE: Manner = Manner {
     ..KIND
 };
 
-/// A generated password goes where the resource's own reference points.
+/// Stores a generated password in the Secret of the resource's own reference.
 fn keep_password(
     instance: &mut Value,
     before: &World,
@@ -69,7 +69,7 @@ fn keep_password(
     let Some(namespace) = own.or_else(|| text(reference, &["namespace"])) else { return };
     if params["autoGeneratePassword"] == Value::Bool(true) {
         let mut data = world.secret_data(namespace, name);
-        data.insert(key.to_owned(), Facts::new(instance, before).password().into_bytes());
+        data.insert(key.to_owned(), Context::new(instance, before).password().into_bytes());
         world.put_secret(connection_secret(namespace, name, &data));
     }
 }
@@ -83,7 +83,7 @@ fn protection(parameters: &Value) -> Option<&'static str> {
     is_kept.then_some(NO_SNAPSHOT)
 }
 
-/// Small disks take neither IOPS nor throughput, which a server that is created again asks for.
+/// Small disks allow neither IOPS nor throughput, but a server that is created again requests them.
 fn throughput(parameters: &Value) -> Option<(&'static str, String)> {
     let is_small = parameters["allocatedStorage"].as_f64().is_some_and(|gib| gib < 400.0);
     let asks = ["iops", "storageThroughput"].iter().any(|field| !parameters[field].is_null());
@@ -91,12 +91,12 @@ fn throughput(parameters: &Value) -> Option<(&'static str, String)> {
     (is_small && asks).then(|| ("re-creation below 400 GiB", name.to_owned()))
 }
 
-/// AWS names a server itself where the spec has no identifier.
-fn identifier(f: &Facts<'_>) -> String {
+/// AWS generates the name of a server without an identifier in its spec.
+fn identifier(f: &Context<'_>) -> String {
     f.param("identifier").map_or_else(|| format!("terraform-{}", f.hex(26)), str::to_owned)
 }
 
-fn host(f: &Facts<'_>) -> String {
+fn host(f: &Context<'_>) -> String {
     let region = f.region("us-east-1");
     format!("{}.c{}.{region}.rds.amazonaws.com", identifier(f), f.hex(11))
 }

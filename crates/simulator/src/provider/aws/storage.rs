@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::manner::{Id, Manner, details, each, one};
+use super::super::kind_behaviour::{Id, KindBehaviour, details, each, one};
 use super::super::rules::{Rules, needed};
 use super::{ACCOUNT, KIND, RULES};
 
-/// S3's kinds: a bucket and its settings.
-pub(super) fn s3(kind: &str) -> Manner {
+/// The kinds of S3: a bucket and its settings.
+pub(super) fn s3(kind: &str) -> KindBehaviour {
     match kind {
         "Bucket" => BUCKET,
-        _ => Manner {
+        _ => KindBehaviour {
             references: const { &[one("bucket", "Bucket")] },
             rules: Rules { part_of: Some("bucket"), ..RULES },
             ..KIND
@@ -18,8 +18,8 @@ pub(super) fn s3(kind: &str) -> Manner {
     }
 }
 
-/// A fake bucket counts as full: it is deleted only where its files may be deleted too.
-const BUCKET: Manner = Manner {
+/// A fake bucket counts as full. Its deletion succeeds only if its files may be deleted too.
+const BUCKET: KindBehaviour = KindBehaviour {
     at_provider: |f| {
         let (name, region) = (f.external(), f.region("us-east-1"));
         json!({
@@ -44,10 +44,10 @@ const BUCKET: Manner = Manner {
 };
 
 /// CloudFront has no regions. A distribution's ARN and domain are known once it is deployed.
-pub(super) fn cloudfront(kind: &str) -> Manner {
+pub(super) fn cloudfront(kind: &str) -> KindBehaviour {
     let rules = Rules { immutable: &[], ..RULES };
     match kind {
-        "Distribution" => Manner {
+        "Distribution" => KindBehaviour {
             rounds: 4,
             id: Id::Capital("E"),
             references: const { &[each("origin", "originAccessControlId", "OriginAccessControl")] },
@@ -59,7 +59,7 @@ pub(super) fn cloudfront(kind: &str) -> Manner {
             rules,
             ..KIND
         },
-        "OriginAccessControl" => Manner {
+        "OriginAccessControl" => KindBehaviour {
             id: Id::Capital("E"),
             rules: Rules {
                 needed_by: const { &[needed("Distribution", "/origin", "in use")] },
@@ -67,6 +67,6 @@ pub(super) fn cloudfront(kind: &str) -> Manner {
             },
             ..KIND
         },
-        _ => Manner { id: Id::Capital("E"), rules, ..KIND },
+        _ => KindBehaviour { id: Id::Capital("E"), rules, ..KIND },
     }
 }

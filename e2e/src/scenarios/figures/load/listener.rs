@@ -1,5 +1,5 @@
-//! Somebody's stream of changes at the portal, as a browser holds it: it comes back at once, with
-//! the id of the last event.
+//! A stream of changes at the portal, as a browser holds it. It reconnects at once, with the id of
+//! the last event.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,28 +11,28 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// How long whoever has lost the line waits: long enough for a refused connection to cost nothing.
+/// The pause before a new connection, long enough to make refused connections cheap.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a stream has told.
+/// The events of a stream.
 #[derive(Default)]
 pub struct Heard {
-    /// What there is: names and resource versions.
+    /// The existing environments: names and resource versions.
     pub known: BTreeMap<String, u64>,
-    /// Changes in the order in which they came: the resource version, and how long ago the change
-    /// was begun.
+    /// Changes in the order of their arrival: the resource version, and the time since the change
+    /// began.
     pub changes: Vec<(u64, Duration)>,
-    /// Events that cannot follow on what was told before.
+    /// Events that contradict earlier events.
     pub doubled: Vec<String>,
-    /// How often everything was told anew.
+    /// The number of snapshots.
     pub snapshots: usize,
-    /// When everything was told last.
+    /// The end of the last snapshot.
     pub synced: Option<Instant>,
-    /// Whether a snapshot is being told.
+    /// Whether a snapshot is incomplete.
     is_partial: bool,
 }
 
-/// What counts of an event.
+/// The relevant fields of an event.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct View {
@@ -44,7 +44,7 @@ struct View {
 
 #[derive(Default, Deserialize)]
 struct Status {
-    /// When the change was begun, in microseconds since 1970.
+    /// The time when the change began, in microseconds since 1970.
     available: Option<i64>,
 }
 
@@ -95,38 +95,38 @@ impl Heard {
     }
 }
 
-/// Somebody who listens.
+/// A client with a stream.
 #[derive(Clone)]
 pub struct Listener {
-    /// Which of the people it is.
+    /// The index of its person.
     pub person: usize,
-    /// At which of the replicas it begins.
+    /// The index of its first replica.
     pub begins_at: usize,
     heard: Arc<Mutex<Heard>>,
 }
 
 impl Listener {
-    /// One that has heard nothing yet.
+    /// A client without events.
     pub fn new(person: usize, begins_at: usize) -> Self {
         Self { person, begins_at, heard: Arc::default() }
     }
 
-    /// What it has heard.
+    /// Its events.
     pub fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Listens for ever: whatever ends a stream, it goes on at the next replica.
+    /// Listens permanently. When a stream ends, it continues at the next replica.
     pub async fn listen(self, replicas: Arc<[String]>, token: String) {
         let mut last = String::new();
         for address in replicas.iter().cycle().skip(self.begins_at) {
-            // What is missing in the end is found by what was heard.
+            // The comparison at the end finds lost events.
             let _ = self.follow(address, &token, &mut last).await;
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// HTTP/1.0, as its answers are not cut into chunks.
+    /// Uses HTTP/1.0, because its answers are not chunked.
     async fn follow(&self, address: &str, token: &str, last: &mut String) -> Result<()> {
         let (read, mut write) = TcpStream::connect(address).await?.into_split();
         let seen =
@@ -146,7 +146,7 @@ impl Listener {
                 Some(("data", text)) => text.clone_into(&mut data),
                 None if line.is_empty() => {
                     self.heard().take(&event, &data)?;
-                    // Only what was taken in whole counts as seen.
+                    // An event counts as seen only after it was handled completely.
                     *last = id.take().unwrap_or_else(|| std::mem::take(last));
                     event.clear();
                 }
@@ -183,6 +183,6 @@ mod tests {
         assert_eq!(told("deleted", 7), 4, "it is gone");
         told("snapshot", 0);
         assert_eq!(told("added", 8), 4);
-        assert_eq!((heard.snapshots, heard.changes.len()), (2, 6), "a snapshot tells of no change");
+        assert_eq!((heard.snapshots, heard.changes.len()), (2, 6), "a snapshot contains no change");
     }
 }

@@ -1,5 +1,5 @@
-//! What the streams are about: stock pools in the namespaces of as many people, in an API server
-//! where nobody composes anything, and the portal before it.
+//! The environments of the streams: stock pools in a namespace per person, in an API server without
+//! Crossplane. Also starts portals in front of that API server.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,31 +24,31 @@ use tokio::time::{interval, sleep};
 use super::super::{copy_kinds, released, write_all};
 use super::{PEOPLE, Size};
 use crate::control_plane::{Metrics, Process, Program, ports};
-use crate::eventually::PATIENCE;
+use crate::eventually::TIMEOUT;
+use crate::fixture::Fixture;
 use crate::objects::Objects;
-use crate::stage::Stage;
 
-/// The kind of all of them.
+/// The plural of their only kind.
 const PLURAL: &str = "stockpools";
 
-/// A person's account, in the namespace that they see.
+/// A person's account, in this person's namespace.
 const ACCOUNT: &str = "reader";
 
-/// How long the API server's other clients may take until they watch a new kind: its garbage
-/// collector looks every 30 s.
+/// How long the API server's other clients may take until they watch a new kind. Its garbage
+/// collector checks every 30 s.
 const SETTLED: Duration = Duration::from_secs(40);
 
-/// Watches that the API server has open, by resource and group.
+/// Open watches at the API server, by resource and group.
 pub type Watches = BTreeMap<String, f64>;
 
-/// What is there of a namespace: names and resource versions.
+/// The objects of a namespace: names and resource versions.
 pub type Known = BTreeMap<String, u64>;
 
 /// An API server with stock pools.
 pub struct World {
-    stage: Stage,
+    fixture: Fixture,
     objects: Objects,
-    /// One for each of the people.
+    /// One for each person.
     pub namespaces: Vec<String>,
     resource: ApiResource,
     each: usize,
@@ -56,28 +56,28 @@ pub struct World {
 
 /// A portal.
 pub struct Replica {
-    /// The process.
+    /// Its process.
     pub process: Process,
-    /// Where it listens.
+    /// The address that it listens at.
     pub address: String,
 }
 
-/// What the API server's own watch has told: by resource version, of which namespace.
+/// The changes that the API server's own watch received: namespaces by resource version.
 #[derive(Clone, Default)]
 pub struct Told(Arc<Mutex<BTreeMap<u64, String>>>);
 
 impl World {
-    /// Makes it, with the status that a real pool came to.
-    pub async fn set(stage: &Stage, size: &Size) -> Result<Self> {
-        let objects = Objects::new(stage.plane.inner.client.clone());
-        copy_kinds(&stage.objects, &objects).await?;
-        let pool = stage.ready("stock-pool", Flavour::Claims, json!({})).await?.object().await?;
+    /// Creates the pools, with the final status of a real pool.
+    pub async fn set(fixture: &Fixture, size: &Size) -> Result<Self> {
+        let objects = Objects::new(fixture.plane.inner.client.clone());
+        copy_kinds(&fixture.objects, &objects).await?;
+        let pool = fixture.ready("stock-pool", Flavour::Claims, json!({})).await?.object().await?;
         let (group, version) =
             api_version::split(pool["apiVersion"].as_str().context("an apiVersion")?);
         let kind = GroupVersionKind::gvk(group, version, "StockPool");
         let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
         let namespaces: Vec<String> =
-            (0..PEOPLE).map(|person| format!("{}-{person}", stage.namespace)).collect();
+            (0..PEOPLE).map(|person| format!("{}-{person}", fixture.namespace)).collect();
         let each = size.environments / PEOPLE;
         let mut all = Vec::new();
         for namespace in &namespaces {
@@ -92,10 +92,10 @@ impl World {
             }));
         }
         write_all(&objects, &all).await?;
-        Ok(Self { stage: stage.clone(), objects, namespaces, resource, each })
+        Ok(Self { fixture: fixture.clone(), objects, namespaces, resource, each })
     }
 
-    /// Takes it away.
+    /// Deletes the namespaces.
     pub async fn clear(&self) -> Result<()> {
         for namespace in &self.namespaces {
             self.objects.delete(&named("v1", "Namespace", "", namespace)).await?;
@@ -103,14 +103,15 @@ impl World {
         Ok(())
     }
 
-    /// The token of one of the people.
+    /// A person's token.
     pub async fn token(&self, person: usize) -> Result<String> {
-        self.stage.plane.inner.account_token(&self.namespaces[person], ACCOUNT).await
+        self.fixture.plane.inner.account_token(&self.namespaces[person], ACCOUNT).await
     }
 
-    /// Starts a portal, with the soft limit of open files that many a node sets, whatever ours is.
+    /// Starts a portal with the soft limit of open files that many nodes set, independently of our
+    /// limit.
     pub async fn portal(&self, number: usize) -> Result<Replica> {
-        let plane = &self.stage.plane;
+        let plane = &self.fixture.plane;
         let address = format!("127.0.0.1:{}", ports::free()?);
         let program = Program::new(format!("portal-load-{number}"), Path::new("sh"))
             .args(["-c", "ulimit -S -n 1024 && exec \"$0\" \"$@\""])
@@ -126,20 +127,20 @@ impl World {
                 "--kubeconfig",
             ])
             .arg(plane.inner.kubeconfig.display().to_string());
-        let process = Process::start(program, plane.folder(), &plane.ground().logs())?;
-        process.ready(PATIENCE, async || is_ready(&address).await.unwrap_or(false)).await?;
+        let process = Process::start(program, plane.folder(), &plane.workdir().logs())?;
+        process.ready(TIMEOUT, async || is_ready(&address).await.unwrap_or(false)).await?;
         Ok(Replica { process, address })
     }
 
     fn pools(&self, namespace: Option<&str>) -> Api<DynamicObject> {
-        let client = self.stage.plane.inner.client.clone();
+        let client = self.fixture.plane.inner.client.clone();
         match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &self.resource),
             None => Api::all_with(client, &self.resource),
         }
     }
 
-    /// Everything that there is now, in the order of the namespaces.
+    /// All current pools, in the order of the namespaces.
     pub async fn listed(&self) -> Result<Vec<Known>> {
         let mut all = Vec::new();
         for namespace in &self.namespaces {
@@ -155,8 +156,8 @@ impl World {
         Ok(all)
     }
 
-    /// Changes pools, so many a second, one namespace after the other; how many were changed, and
-    /// how long that took. Each says when it was begun.
+    /// Changes pools at a fixed rate, one namespace after another. Returns the number of changes
+    /// and their duration. Each change contains the time when it began.
     pub async fn change(&self, size: &Size) -> Result<(usize, Duration)> {
         let begin = Instant::now();
         let count = size.changes * size.seconds;
@@ -178,9 +179,9 @@ impl World {
         Ok((count, begin.elapsed()))
     }
 
-    /// Watches that the API server has open of the kinds of environment.
+    /// Open watches of the environments' kinds.
     pub async fn watches(&self) -> Result<Watches> {
-        let metrics = Metrics::from_client(self.stage.plane.inner.client.clone());
+        let metrics = Metrics::from_client(self.fixture.plane.inner.client.clone());
         let mut watches = Watches::new();
         for (labels, count) in metrics.samples("apiserver_longrunning_requests").await? {
             let label = |name: &str| labels.split(&format!("{name}=\"")).nth(1)?.split('"').next();
@@ -195,7 +196,7 @@ impl World {
         Ok(watches)
     }
 
-    /// The watches of the cluster's own controllers, once they have all of them.
+    /// The watches of the cluster's own controllers, once their number is stable.
     pub async fn watches_of_others(&self) -> Result<Watches> {
         let (mut last, mut since) = (Watches::new(), Instant::now());
         while since.elapsed() < SETTLED {
@@ -226,12 +227,12 @@ impl Told {
         });
     }
 
-    /// What was told since the last time.
+    /// Takes the changes since the last call.
     pub fn take(&self) -> BTreeMap<u64, String> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How much that is.
+    /// The number of these changes.
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -249,7 +250,7 @@ fn named(api_version: &str, kind: &str, namespace: &str, name: &str) -> Value {
     object
 }
 
-/// A namespace, and somebody who may list the pools there.
+/// A namespace, and an account that may list its pools.
 fn account(namespace: &str, group: &str) -> [Value; 4] {
     const RBAC: &str = "rbac.authorization.k8s.io/v1";
     let mut role = named(RBAC, "Role", namespace, ACCOUNT);

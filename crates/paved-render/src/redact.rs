@@ -1,0 +1,97 @@
+//! Removes possible secrets from the message of a violation.
+
+use crossplane::secrets::struck;
+use function_paved_road::check::{Refused, location};
+use function_paved_road::lifecycle::Span;
+use k8s_schema::Violation;
+use serde_json::Value;
+
+use crate::Written;
+
+/// The same violation of `object` without secrets. For a URL of a chart or of a Git repository, the
+/// message is the function's own, which gives the reason. Any other URL is shown without the user
+/// before its @ and without its query.
+pub fn redacted(violation: Violation, object: &Value) -> Violation {
+    let violation = in_words(violation);
+    let pointer = format!("/{}", violation.path.replace(['.', '['], "/").replace(']', ""));
+    let Some(value) = object.pointer(&pointer).and_then(Value::as_str) else { return violation };
+    let message = match location(&violation.message, value) {
+        Some(refused) => refused.to_string(),
+        None => violation.message.replace(&shown(value), &shown(&struck(value))),
+    };
+    Violation { message, ..violation }
+}
+
+/// The violation of a duration's pattern, in the function's words.
+fn in_words(violation: Violation) -> Violation {
+    match violation.message.split_once("; ") {
+        Some((found, allowed)) if allowed.contains(Span::PATTERN) => {
+            let message = format!("{found}; allowed: {}", Span::ALLOWED);
+            Violation { message, ..violation }
+        }
+        _ => violation,
+    }
+}
+
+/// The field and the message of a fatal result.
+pub fn fatal_violation(message: &str) -> Violation {
+    let is_path = |path: &str| {
+        !path.contains(' ')
+            && ["metadata.", "spec.", "settings."].iter().any(|root| path.starts_with(root))
+    };
+    let (path, message) =
+        message.split_once(": ").filter(|(path, _)| is_path(path)).unwrap_or(("", message));
+    Violation { path: path.to_owned(), message: message.to_owned() }
+}
+
+/// The same violation with a number or another plain value quoted as written in its file: `4.10`,
+/// not 4.1.
+pub fn as_written(violation: Violation, written: &Written) -> Violation {
+    const IN_QUOTES: &str = ", in quotes";
+    let Some(text) = written.get(&violation.path) else { return violation };
+    let Some((_, rest)) =
+        violation.message.strip_prefix("found ").and_then(|found| found.split_once("; "))
+    else {
+        return violation;
+    };
+    let message = match rest.split_once(IN_QUOTES) {
+        Some((needed, _)) => format!("found {text}; {needed}{IN_QUOTES}: \"{text}\""),
+        None => format!("found {text}; {rest}"),
+    };
+    Violation { message, ..violation }
+}
+
+/// Replaces the values in a Secret, or in a Secret that the object wraps.
+pub fn without_secrets(object: &mut Value) {
+    if let Some(wrapped) = object.pointer_mut("/spec/forProvider/manifest") {
+        without_secrets(wrapped);
+    }
+    if object["kind"] != "Secret" {
+        return;
+    }
+    for part in ["data", "stringData"] {
+        let values = object.get_mut(part).and_then(Value::as_object_mut);
+        values.into_iter().flatten().for_each(|(_, value)| *value = Value::from("…"));
+    }
+}
+
+/// The function's message about a URL, if the violation is of a URL pattern.
+fn location(message: &str, value: &str) -> Option<Refused> {
+    if message.contains(location::GIT_REPOSITORY) {
+        location::git_repository(value).err()
+    } else if message.contains(location::CHART_REPOSITORY) {
+        location::chart_repository(value).err()
+    } else {
+        None
+    }
+}
+
+/// A value as quoted by the schema's check.
+fn shown(value: &str) -> String {
+    const SHOWN: usize = 80;
+    let text = Value::from(value).to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}

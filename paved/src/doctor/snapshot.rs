@@ -1,0 +1,241 @@
+//! Reads the objects for `paved doctor`, as far as the caller may read them.
+
+use std::collections::BTreeSet;
+
+use function_paved_road::compose;
+use function_paved_road::models::aws::eks::Cluster as Eks;
+use function_paved_road::models::azure::KubernetesCluster as Aks;
+use function_paved_road::models::{self, Managed as _, Scope};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{DynamicObject, ListParams};
+use kube::core::ApiResource;
+use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use paved_client::cluster::{Api, Cluster, Kind, Kinds, group_name, is_denied};
+
+use super::check::Check;
+use super::family::family;
+
+/// The objects of a kind, or the reason why they could not be read.
+pub(super) enum ListResult {
+    All(Vec<DynamicObject>),
+    /// The caller may not list the kind.
+    Hidden,
+    /// The read failed for this reason.
+    Failed(String),
+    /// The cluster does not have the kind.
+    NoSuchKind,
+}
+
+impl ListResult {
+    /// The check for objects that were not read. Missing rights do not mean that the cluster is
+    /// broken, but an error does.
+    pub(super) fn unread(&self, what: impl Into<String>) -> Check {
+        match self {
+            Self::Failed(why) => Check::bad(
+                what,
+                format!("could not be read: {why}"),
+                "check the state of the cluster, and run paved doctor again",
+            ),
+            Self::NoSuchKind => Check::open(what, "this cluster does not have this kind"),
+            Self::Hidden | Self::All(_) => Check::open(what, "you may not read them"),
+        }
+    }
+}
+
+/// A kind of provider config and its objects.
+pub(super) struct ProviderConfigs {
+    pub(super) resource: ApiResource,
+    pub(super) objects: ListResult,
+}
+
+/// The clusters of a kind.
+pub(super) struct Clusters {
+    pub(super) resource: ApiResource,
+    pub(super) field: &'static str,
+    pub(super) objects: ListResult,
+}
+
+/// All objects that were read from a cluster.
+pub(super) struct ClusterSnapshot {
+    pub(super) kinds: Vec<Kind>,
+    /// Deployments with the label `app=crossplane`.
+    pub(super) crossplane: ListResult,
+    /// Group, version and kind of all served kinds. `None` if the discovery failed.
+    pub(super) served: Option<BTreeSet<Served>>,
+    pub(super) definitions: ListResult,
+    pub(super) compositions: ListResult,
+    pub(super) configs: ListResult,
+    pub(super) functions: ListResult,
+    pub(super) providers: ListResult,
+    /// The ValidatingAdmissionPolicies, and below their bindings.
+    pub(super) policies: ListResult,
+    pub(super) bindings: ListResult,
+    /// The ClusterRoles that are aggregated to Crossplane's role.
+    pub(super) roles: ListResult,
+    pub(super) provider_configs: Vec<ProviderConfigs>,
+    /// Our managed clusters, by kind.
+    pub(super) clusters: Vec<Clusters>,
+}
+
+/// The label of ClusterRoles that are aggregated to Crossplane's role.
+const AGGREGATED: &str = "rbac.crossplane.io/aggregate-to-crossplane=true";
+
+/// The kinds of managed clusters that their cloud upgrades, and the version's field in
+/// `spec.forProvider`.
+pub(super) const CLUSTERS: [(models::Kind, &str); 2] =
+    [(Eks::KIND, "version"), (Aks::KIND, "kubernetesVersion")];
+
+/// Group, version and kind.
+pub(super) type Served = (String, String, String);
+
+/// Reads the objects for all checks, as far as the caller may read them.
+pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
+    let crossplane = |group: &str, version: &str, kind: &str, plural: &str| ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: format!("{group}/{version}"),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    };
+    let apis = "apiextensions.crossplane.io";
+    let packages = "pkg.crossplane.io";
+    let admission = "admissionregistration.k8s.io";
+    let [definitions, compositions, configs, functions, providers, policies, bindings, roles] = [
+        crossplane(apis, "v1", "CompositeResourceDefinition", "compositeresourcedefinitions"),
+        crossplane(apis, "v1", "Composition", "compositions"),
+        crossplane(apis, "v1beta1", "EnvironmentConfig", "environmentconfigs"),
+        crossplane(packages, "v1", "Function", "functions"),
+        crossplane(packages, "v1", "Provider", "providers"),
+        crossplane(admission, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+        crossplane(
+            admission,
+            "v1",
+            "ValidatingAdmissionPolicyBinding",
+            "validatingadmissionpolicybindings",
+        ),
+        crossplane("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
+    ];
+    let deployments = ApiResource::erase::<Deployment>(&());
+    // An API server before 1.27 returns another document.
+    let groups = cluster.client.list_api_groups_aggregated().await.ok();
+    let groups = groups.filter(|groups| !groups.items.is_empty());
+    let (policies, bindings, roles) = futures::join!(
+        all(cluster, &policies, ""),
+        all(cluster, &bindings, ""),
+        all(cluster, &roles, AGGREGATED),
+    );
+    let (definitions, compositions, configs, functions, providers, crossplane) = futures::join!(
+        all(cluster, &definitions, ""),
+        all(cluster, &compositions, ""),
+        all(cluster, &configs, ""),
+        all(cluster, &functions, ""),
+        all(cluster, &providers, ""),
+        all(cluster, &deployments, "app=crossplane"),
+    );
+    let mut provider_configs = Vec::new();
+    for resource in groups.iter().flat_map(provider_config_kinds) {
+        let objects = all(cluster, &resource, "").await;
+        provider_configs.push(ProviderConfigs { resource, objects });
+    }
+    let mut all_clusters = Vec::new();
+    for (resource, field) in cluster_kinds() {
+        let objects = all(cluster, &resource, &ours()).await;
+        all_clusters.push(Clusters { resource, field, objects });
+    }
+    ClusterSnapshot {
+        kinds: kinds.all().to_vec(),
+        crossplane,
+        served: groups.as_ref().map(served),
+        definitions,
+        compositions,
+        configs,
+        functions,
+        providers,
+        policies,
+        bindings,
+        roles,
+        provider_configs,
+        clusters: all_clusters,
+    }
+}
+
+/// All objects of a kind with these labels, in all namespaces.
+async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListResult {
+    let api = Api::for_resource(&cluster.client, None, resource);
+    match api.list(&ListParams::default().labels(labels)).await {
+        Ok(list) => ListResult::All(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => ListResult::NoSuchKind,
+        Err(error) if is_denied(&error) => ListResult::Hidden,
+        Err(error) => ListResult::Failed(
+            cluster.explain(&error, &format!("list {}", resource.plural)).to_string(),
+        ),
+    }
+}
+
+fn served(groups: &APIGroupDiscoveryList) -> BTreeSet<Served> {
+    let mut all = BTreeSet::new();
+    for group in &groups.items {
+        let name = group_name(group);
+        for version in &group.versions {
+            let of_version = version.version.clone().unwrap_or_default();
+            let kinds =
+                version.resources.iter().filter_map(|one| one.response_kind.as_ref()?.kind.clone());
+            all.extend(kinds.map(|kind| (name.to_owned(), of_version.clone(), kind)));
+        }
+    }
+    all
+}
+
+/// The served kinds of provider configs, cluster-wide and namespaced.
+fn provider_config_kinds(groups: &APIGroupDiscoveryList) -> Vec<ApiResource> {
+    let mut kinds = Vec::new();
+    for group in &groups.items {
+        let name = group_name(group);
+        if family(name).is_none() {
+            continue;
+        }
+        for wanted in ["ClusterProviderConfig", "ProviderConfig"] {
+            // The version may differ from the version of the group's newest kinds.
+            let found = group.versions.iter().find_map(|version| {
+                let is_wanted = |resource: &&APIResourceDiscovery| {
+                    resource
+                        .response_kind
+                        .as_ref()
+                        .is_some_and(|kind| kind.kind.as_deref() == Some(wanted))
+                };
+                let plural = version.resources.iter().find(is_wanted)?.resource.clone()?;
+                Some((version.version.clone()?, plural))
+            });
+            let Some((version, plural)) = found else { continue };
+            kinds.push(ApiResource {
+                group: name.to_owned(),
+                api_version: format!("{name}/{version}"),
+                version,
+                kind: wanted.to_owned(),
+                plural,
+            });
+        }
+    }
+    kinds
+}
+
+/// The label of our composed resources, as a selector.
+fn ours() -> String {
+    format!("{}=true", compose::OWNED_LABEL)
+}
+
+/// The kinds of managed clusters, as cluster-scoped and as namespaced kinds.
+pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str)> {
+    CLUSTERS.into_iter().flat_map(|(kind, field)| {
+        [Scope::LegacyCluster, Scope::Namespaced].map(|scope| {
+            let resource = ApiResource {
+                group: kind.group(scope),
+                version: kind.version(scope).to_owned(),
+                api_version: kind.api_version(scope),
+                kind: kind.kind.to_owned(),
+                plural: format!("{}s", kind.kind.to_lowercase()),
+            };
+            (resource, field)
+        })
+    })
+}

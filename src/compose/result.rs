@@ -1,0 +1,243 @@
+//! The answer: the result of a composition, after the API has added all resources.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::health::State;
+use super::status::{self, ComposedResource, Phase};
+use super::{
+    Addition, COMMON_ADDITIONS, Composition, Expiring, OverBudget, Stalled, observed, revision,
+    scrub,
+};
+use crate::diagnosis::Code;
+use crate::error::Error;
+use crate::reason::Reason;
+use crate::value::Object;
+
+/// Time until Crossplane calls again.
+mod requeue {
+    use std::time::Duration;
+    /// All resources are ready. Watches report changes. This time is for changes without a watch.
+    pub const READY: Duration = Duration::from_mins(10);
+    /// A resource is being created, waits or has failed. Short enough for states that depend on
+    /// time, for example a failure that lasts.
+    pub const BUSY: Duration = Duration::from_secs(30);
+    /// A secret was generated, and Crossplane publishes it right after this answer.
+    pub const PUBLISHING: Duration = Duration::from_secs(5);
+}
+
+/// The content of the response.
+pub struct CompositionResult {
+    /// Every resource by slot, and whether it is ready.
+    pub resources: BTreeMap<String, (Object, bool)>,
+    /// The composite's status.
+    pub status: Object,
+    /// The composite's connection details. Empty in the namespaced API.
+    pub connection: BTreeMap<String, Vec<u8>>,
+    /// The environment's phase.
+    pub phase: Phase,
+    /// Whether all resources are ready, including resources that are not desired yet.
+    pub ready: bool,
+    /// The reason of `Provisioned`, unless the environment was rejected.
+    pub reason: Reason,
+    /// The code of the rejection, if the spec was rejected and the observed resources are preserved.
+    pub rejected: Option<Code>,
+    /// The sentence of `Provisioned`.
+    pub message: String,
+    /// The condition `Stalled`, if it has to be written.
+    pub stalled: Option<Stalled>,
+    /// The condition `Expiring`, where it has to be written.
+    pub expiring: Option<Expiring>,
+    /// The condition `OverBudget`, where it has to be written.
+    pub over_budget: Option<OverBudget>,
+    /// Sentences for the owner of the environment, once each.
+    pub warnings: Vec<(Reason, String)>,
+    /// Whether the reason or the sentence of `Provisioned` changed.
+    pub changed: bool,
+    /// Time until the next call.
+    pub requeue: Duration,
+}
+
+impl Composition<'_> {
+    /// Completes the resources that the API composed.
+    ///
+    /// # Errors
+    /// [`Error::WouldDelete`] if an existing resource of ours was neither composed nor removed by
+    /// name.
+    pub fn complete(&mut self) -> Result<(), Error> {
+        self.compose_connection_secret()?;
+        self.tell_changes();
+        self.estimate();
+        self.apply_power()?;
+        self.account_for_everything()
+    }
+
+    /// Ends the composition. `status` is the API's own status, and `additions` are its additions of
+    /// later schema revisions. `wrong` is the error that rejected the spec, if the observed resources
+    /// are preserved because of one.
+    pub fn build(
+        mut self,
+        status: Object,
+        additions: &[Addition],
+        wrong: Option<&Error>,
+    ) -> CompositionResult {
+        self.keep_note();
+        let power = self.power;
+        let resources = self.composed_resources();
+        let exists = self.desired.keys().any(|slot| self.exists(slot));
+        let mut common = status::common(&resources, exists);
+        // Without a generation the spec is not stored, so no client waits for its hash.
+        common.spec_hash = self.xr.generation.map(|_| self.xr.spec_hash.clone());
+        common.on_deletion = Some(self.on_deletion());
+        let outlook = power.and_then(|power| self.outlook(power, common.phase));
+        let (mut reason, mut message) = provisioned(&resources, common.phase);
+        let phase_of_lifecycle = outlook.as_ref().and_then(|outlook| outlook.phase);
+        let phase = phase_of_lifecycle.unwrap_or(common.phase);
+        if phase == Phase::Stopped {
+            (reason, message) = (Reason::Stopped, self.told_of_stop());
+        }
+        common.phase = phase;
+        common.power = power;
+        common.lifecycle = outlook.as_ref().map(|outlook| outlook.status.clone());
+        if let Some(price) = self.price() {
+            common.tell_price(price);
+        }
+        let rejected = wrong.map(Error::code);
+        let message = wrong.map_or(message, ToString::to_string);
+        let message = scrub::cut(&message);
+        let mut whole = status::known(status);
+        // An API may have a phase of its own, which has the same values for this.
+        if let Some(own) = whole.get_mut("phase").filter(|_| phase_of_lifecycle.is_some()) {
+            *own = serde_json::to_value(phase).unwrap_or_default();
+        }
+        let known = self.settings.revision();
+        revision::hold_back(&mut whole, known, additions);
+        if let Ok(Value::Object(mut common)) = serde_json::to_value(common) {
+            revision::hold_back(&mut common, known, COMMON_ADDITIONS);
+            // An API may set a common field itself.
+            for (field, value) in common {
+                whole.entry(field).or_insert(value);
+            }
+        }
+        self.date(&mut whole);
+        let legacy = self.xr.scope == super::Scope::LegacyCluster;
+        let usual = match phase {
+            Phase::Ready | Phase::Stopped => requeue::READY,
+            _ if self.unpublished => requeue::PUBLISHING,
+            _ => requeue::BUSY,
+        };
+        let (expiring, warnings) =
+            outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
+        CompositionResult {
+            expiring,
+            over_budget: self.over_budget(),
+            warnings,
+            rejected,
+            changed: self.is_news(&word(reason, rejected), &message),
+            stalled: Stalled::from_resources(&resources, &self.xr.status, self.now),
+            resources: self
+                .desired
+                .into_iter()
+                .map(|(slot, d)| (slot, (d.object, d.health.ready)))
+                .collect(),
+            status: whole,
+            connection: if legacy { self.connection } else { BTreeMap::new() },
+            phase,
+            ready: resources.iter().all(|resource| resource.status.ready),
+            reason,
+            message,
+            requeue: self.course.as_ref().map_or(usual, |course| course.requeue(self.now, usual)),
+        }
+    }
+
+    /// Sets the status field with the time of the last change of any other field.
+    fn date(&self, status: &mut Object) {
+        let Some(field) = self.dated else { return };
+        let same = status.iter().all(|(key, value)| self.xr.status.get(key) == Some(value))
+            && self.xr.status.keys().all(|key| {
+                key == field
+                    || crossplane::status::FIELDS.contains(&key.as_str())
+                    || status.contains_key(key)
+            });
+        let before = self.xr.status.get(field).filter(|_| same).cloned();
+        status.insert(field.to_owned(), before.unwrap_or_else(|| status::seconds(self.now).into()));
+    }
+
+    /// Rejects a composition that would delete existing resources by accident.
+    fn account_for_everything(&self) -> Result<(), Error> {
+        let missed = |(slot, resource): (&String, &observed::Resource)| {
+            let dropped = resource.is_ours()
+                && !self.desired.contains_key(slot)
+                && !self.removed.contains(slot);
+            dropped.then(|| slot.clone())
+        };
+        let missed: Vec<String> = self.observed.iter().filter_map(missed).collect();
+        if missed.is_empty() { Ok(()) } else { Err(Error::WouldDelete(missed)) }
+    }
+
+    /// Whether the reason or the message of `Provisioned` changed.
+    fn is_news(&self, reason: &str, message: &str) -> bool {
+        let conditions = self.xr.status.get("conditions").and_then(Value::as_array);
+        let before = conditions
+            .into_iter()
+            .flatten()
+            .find(|c| c.get("type").and_then(Value::as_str) == Some("Provisioned"));
+        let field = |name| before.and_then(|before| before.get(name)).and_then(Value::as_str);
+        field("reason") != Some(reason) || field("message") != Some(message)
+    }
+}
+
+impl CompositionResult {
+    /// The reason of the condition `Provisioned` in one word.
+    pub fn word(&self) -> String {
+        word(self.reason, self.rejected)
+    }
+}
+
+fn word(reason: Reason, rejected: Option<Code>) -> String {
+    rejected.map_or_else(|| reason.to_string(), |code| code.to_string())
+}
+
+/// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a
+/// failure, they describe a rejected resource, a resource in creation or a waiting resource, in
+/// this order.
+fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
+    let failed = resources.iter().filter(|resource| resource.state == State::Failed);
+    if let Some(first) = failed
+        .min_by(|a, b| (&a.status.since, &a.status.slot).cmp(&(&b.status.since, &b.status.slot)))
+    {
+        return (Reason::Failed, sentence(first));
+    }
+    if phase == Phase::Ready {
+        let count = resources.iter().filter(|resource| resource.counted).count();
+        let told = if count == 1 {
+            "the only resource is ready".to_owned()
+        } else {
+            format!("all {count} resources are ready")
+        };
+        return (Reason::Available, told);
+    }
+    let unready: Vec<&ComposedResource> =
+        resources.iter().filter(|resource| !resource.status.ready).collect();
+    let creating = unready.iter().find(|resource| resource.state == State::Creating);
+    let not_accepted = Reason::NotAccepted.to_string();
+    let refused =
+        unready.iter().find(|resource| resource.status.reason.as_ref() == Some(&not_accepted));
+    let Some(first) = refused.or(creating).or(unready.first()) else {
+        return (Reason::Creating, "nothing is composed yet".to_owned());
+    };
+    let reason = if first.state == State::Creating { Reason::Creating } else { Reason::Waiting };
+    let others = unready
+        .iter()
+        .filter(|resource| resource.counted && resource.status.slot != first.status.slot)
+        .count();
+    let rest = if others == 0 { String::new() } else { format!(" ({others} more not ready)") };
+    (reason, format!("{}{rest}", sentence(first)))
+}
+
+fn sentence(resource: &ComposedResource) -> String {
+    let message = resource.status.message.as_deref().unwrap_or("is not ready");
+    format!("{} ({}): {message}", resource.status.slot, resource.status.kind)
+}

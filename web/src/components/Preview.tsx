@@ -1,0 +1,207 @@
+import { Button, Loader } from '@mantine/core';
+import { useEffect, useState, type ReactNode } from 'react';
+import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
+import type { Previewed, PreviewedChange, Resource } from '../api/schema';
+import { isHelper, nameOf } from '../kinds/tree';
+import { count } from '../kinds/format';
+import { useRequest, type RequestState } from '../state/useRequest';
+import { Loaded, onDemand, whenIdle } from './onDemand';
+import { Tree } from './Tree';
+
+/** The value, after it has not changed for this time. */
+export function useSettled<T>(value: T, milliseconds: number): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+}
+
+/** A preview that follows a document, after the user has stopped typing for a moment. */
+export function usePreview<D, T>(
+  document: D | undefined,
+  ask: (document: D, signal?: AbortSignal) => Promise<T>,
+): {
+  preview: RequestState<T>;
+  refused: (now: D) => Promise<Refused | undefined>;
+} {
+  const settled = useSettled(document, 400);
+  const preview = useRequest(settled && JSON.stringify(settled), (signal) => ask(settled!, signal));
+  return {
+    preview,
+    /**
+     * Why this exact document would be rejected. Sends a request if the preview does not know. A
+     * failed preview does not count as a rejection.
+     */
+    refused: async (now) => {
+      if (settled === now && !preview.pending)
+        return isRejected(preview.error) ? preview.error : undefined;
+      try {
+        await ask(now);
+        return undefined;
+      } catch (error) {
+        return isRejected(error) ? error : undefined;
+      }
+    },
+  };
+}
+
+interface Props<T> {
+  asked: RequestState<T>;
+  /** Whether the form is complete. */
+  ready: boolean;
+  /** The message while the form is incomplete, and the summary of a response. */
+  incomplete: string;
+  summary: (data: T) => string;
+  children: (data: T) => ReactNode;
+}
+
+/** A preview next to a form. The last response stays until the next one arrives. */
+function Panel<T extends { notes: string[] }>({
+  asked,
+  ready,
+  incomplete,
+  summary,
+  children,
+}: Props<T>) {
+  const { data, error, pending, again } = asked;
+  const rejected = isRejected(error) ? error.fields.length : 0;
+  return (
+    <section className="panel preview" aria-labelledby="preview">
+      <div className="secrets-head">
+        <h2 id="preview">Preview</h2>
+        {ready && pending && <Loader size="xs" color="gray" aria-hidden="true" />}
+      </div>
+      <div role="status">
+        {ready && error !== undefined ? (
+          <>
+            <p className="refused">
+              {rejected > 0
+                ? `${count(rejected, 'field needs', 'fields need')} attention: ${words(error)}`
+                : words(error)}
+            </p>
+            {mayBeDone(error) && (
+              <Button size="compact-sm" variant="default" onClick={again}>
+                Try again
+              </Button>
+            )}
+          </>
+        ) : (
+          <p className="small">
+            {!ready
+              ? data
+                ? 'Outdated: complete the form to refresh the preview.'
+                : incomplete
+              : data
+                ? summary(data)
+                : ''}
+          </p>
+        )}
+      </div>
+      {data && (
+        <div className={ready && error === undefined ? undefined : 'stale'}>
+          {data.notes.map((note) => (
+            <p key={note} className="note">
+              {note}
+            </p>
+          ))}
+          {children(data)}
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The resources that would be created. */
+export function Preview({ asked, ready }: { asked: RequestState<Previewed>; ready: boolean }) {
+  // Loaded ahead: if loading fails later, the user must reload the page and loses the input.
+  useEffect(() => whenIdle(() => void Documents.load()), []);
+  const shown = ({ parts }: Previewed) => parts.filter((part) => !isHelper(part));
+  return (
+    <Panel
+      asked={asked}
+      ready={ready}
+      incomplete="Complete the required fields to see a preview."
+      summary={(data) => `Creates ${count(shown(data).length, 'resource')}.`}
+    >
+      {(data) => (
+        <>
+          <Tree parts={shown(data)} planned />
+          {data.resources.length > 0 && <Manifests resources={data.resources} />}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+/** The effects of a change. */
+export function ChangePreview({
+  asked,
+  ready,
+}: {
+  asked: RequestState<PreviewedChange>;
+  ready: boolean;
+}) {
+  const summary = ({ changes }: PreviewedChange) =>
+    changes.length === 0
+      ? 'Changes no resources.'
+      : `Changes ${count(changes.length, 'resource')}.`;
+  return (
+    <Panel
+      asked={asked}
+      ready={ready}
+      incomplete="Change a field to see what the change does."
+      summary={summary}
+    >
+      {({ changes }) => (
+        <ul className="changes" aria-label="Changed resources">
+          {changes.map(({ slot, action, fields }) => (
+            <li key={slot}>
+              <strong>{nameOf({ slot })}</strong> <span className="small">{ACTIONS[action]}</span>
+              {fields.length > 0 && (
+                <dl className="facts">
+                  {fields.map(({ path, before, after }) => (
+                    <div key={path}>
+                      <dt>{path.replace(/^spec\.(forProvider\.)?/, '')}</dt>
+                      <dd>
+                        <span className="fact">
+                          {before ?? 'not set'} → {after ?? 'removed'}
+                        </span>
+                      </dd>
+                    </div>
+                  ))}
+                </dl>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+const ACTIONS: Record<PreviewedChange['changes'][number]['action'], string> = {
+  create: 'is created',
+  change: 'is changed',
+  delete: 'is deleted',
+};
+
+const Documents = onDemand(() => import('./Documents'));
+
+function Manifests({ resources }: { resources: readonly Resource[] }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="more" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Show YAML</summary>
+      {open && (
+        <Loaded>
+          <Documents
+            documents={resources.map(({ manifest }) => manifest)}
+            label="Resources as YAML"
+          />
+        </Loaded>
+      )}
+    </details>
+  );
+}
