@@ -103,7 +103,7 @@ pub struct Composition<'r> {
     dated: Option<&'static str>,
     first_slots: &'static [&'static str],
     stoppable: &'static [&'static str],
-    course: Option<lifecycle::Course>,
+    active_plan: Option<lifecycle::ActivePlan>,
     power: Option<PowerState>,
 }
 
@@ -176,7 +176,7 @@ impl<'r> Composition<'r> {
             dated: None,
             first_slots: &[],
             stoppable: &[],
-            course: None,
+            active_plan: None,
             power: None,
         }
     }

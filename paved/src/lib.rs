@@ -190,7 +190,7 @@ fn controller(args: &cli::Controller, console: &mut Console<'_>) -> Result<(), F
     // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
     runtime.shutdown_background();
     for line in done? {
-        writeln!(console.out, "{}", paint::harmless_name(&line))?;
+        writeln!(console.out, "{}", style::harmless_name(&line))?;
     }
     Ok(())
 }

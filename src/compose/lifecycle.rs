@@ -80,7 +80,7 @@ pub struct Expiring {
 }
 
 /// The plan that an answer carries out.
-pub(super) struct Course {
+pub(super) struct ActivePlan {
     plan: Plan,
     ignored: Vec<String>,
     cannot_stop: CannotStop,
@@ -139,15 +139,15 @@ impl Composition<'_> {
             cannot_stop,
         });
         let asked = wishes.as_ref().ok().and_then(|wishes| wishes.on_expiry);
-        let mut course = Course {
+        let mut active = ActivePlan {
             on_expiry: asked.or(plan.note.defaults.on_expiry).unwrap_or(OnExpiry::Stop),
             plan,
             ignored: Vec::new(),
             cannot_stop,
             wakes_in: None,
         };
-        course.ignore(requests.ignored);
-        self.course = Some(course);
+        active.ignore(requests.ignored);
+        self.active_plan = Some(active);
         wishes.map(drop)
     }
 
@@ -161,7 +161,7 @@ impl Composition<'_> {
 
     /// Why the environment is to be stopped; `None` if it is to run.
     pub fn stop(&self) -> Option<Stop> {
-        self.course.as_ref()?.plan.stop
+        self.active_plan.as_ref()?.plan.stop
     }
 
     /// Whether there are resources to stop.
@@ -171,38 +171,38 @@ impl Composition<'_> {
 
     /// The time of the request to start that is still open.
     pub(super) fn opened(&self) -> Option<Timestamp> {
-        self.course.as_ref()?.plan.opened()
+        self.active_plan.as_ref()?.plan.opened()
     }
 
     /// Closes the request to start.
     pub(super) fn close_request(&mut self) {
-        if let Some(course) = &mut self.course {
-            course.plan.note.opened = None;
+        if let Some(active) = &mut self.active_plan {
+            active.plan.note.opened = None;
         }
     }
 
     /// Asks for a call within a time.
     pub(super) fn wakes_in(&mut self, time: std::time::Duration) {
-        if let Some(course) = &mut self.course {
-            course.wakes_in = Some(course.wakes_in.map_or(time, |other| other.min(time)));
+        if let Some(active) = &mut self.active_plan {
+            active.wakes_in = Some(active.wakes_in.map_or(time, |other| other.min(time)));
         }
     }
 
     /// Estimates the price of the environment. A stopped one keeps the price that it had while it
     /// ran.
     pub(super) fn estimate(&mut self) {
-        let Some(course) = &self.course else { return };
-        let earlier = course.plan.note.price.as_ref();
-        let runs = course.plan.stop.is_none() || earlier.is_none();
+        let Some(active) = &self.active_plan else { return };
+        let earlier = active.plan.note.price.as_ref();
+        let runs = active.plan.stop.is_none() || earlier.is_none();
         let price = pricing::price(self.objects(), &self.settings.pricing, earlier, runs).ok();
-        if let Some(course) = &mut self.course {
-            course.plan.note.price = price;
+        if let Some(active) = &mut self.active_plan {
+            active.plan.note.price = price;
         }
     }
 
     /// The estimated price of the environment; `None` if it is not known.
     pub(super) fn price(&self) -> Option<&Price> {
-        self.course.as_ref()?.plan.note.price.as_ref()
+        self.active_plan.as_ref()?.plan.note.price.as_ref()
     }
 
     /// The name by which a user knows the environment.
@@ -212,7 +212,8 @@ impl Composition<'_> {
 
     /// Writes the note on the environment's first resource.
     pub(super) fn keep_note(&mut self) {
-        let Some(note) = self.course.as_ref().and_then(|course| course.plan.note.write()) else {
+        let Some(note) = self.active_plan.as_ref().and_then(|active| active.plan.note.write())
+        else {
             return;
         };
         for slot in self.first_slots {
@@ -225,8 +226,8 @@ impl Composition<'_> {
 
     /// What to say of the lifecycle.
     pub(super) fn outlook(&self, power: PowerState, phase: Phase) -> Option<Outlook> {
-        let course = self.course.as_ref()?;
-        let plan = &course.plan;
+        let active = self.active_plan.as_ref()?;
+        let plan = &active.plan;
         let before = self.xr.status.get("lifecycle").and_then(lenient::<LifecycleStatus>);
         let before = before.unwrap_or_default();
         let warned: Option<Timestamp> =
@@ -243,12 +244,12 @@ impl Composition<'_> {
             stop_reason,
             warned_at: warned_at.map(seconds),
         };
-        let ignored = course.ignored.iter().map(|told| (Reason::RequestIgnored, told.clone()));
-        let announced = due.map(|_| (Reason::Expiring, course.announcement(self.asked_name())));
+        let ignored = active.ignored.iter().map(|told| (Reason::RequestIgnored, told.clone()));
+        let announced = due.map(|_| (Reason::Expiring, active.announcement(self.asked_name())));
         let warnings = ignored.chain(announced).collect();
         Some(Outlook {
-            phase: course.phase(power, phase),
-            expiring: course.expiring(self),
+            phase: active.phase(power, phase),
+            expiring: active.expiring(self),
             status,
             warnings,
         })
@@ -285,7 +286,7 @@ impl Composition<'_> {
     }
 }
 
-impl Course {
+impl ActivePlan {
     /// Takes sentences about ignored annotations, unless an earlier call told the same.
     fn ignore(&mut self, sentences: Vec<String>) {
         let told = (!sentences.is_empty()).then(|| fingerprint(&sentences.join("\n")));

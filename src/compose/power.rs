@@ -158,7 +158,7 @@ impl Composition<'_> {
     /// # Errors
     /// [`Error::Defect`]: a slot that was used twice.
     pub fn apply_power(&mut self) -> Result<(), Error> {
-        if self.course.is_some() {
+        if self.active_plan.is_some() {
             self.power = Some(self.power(self.stop())?);
         }
         Ok(())

@@ -148,7 +148,10 @@ impl Composition<'_> {
             ready: resources.iter().all(|resource| resource.status.ready),
             reason,
             message,
-            requeue: self.course.as_ref().map_or(usual, |course| course.requeue(self.now, usual)),
+            requeue: self
+                .active_plan
+                .as_ref()
+                .map_or(usual, |active| active.requeue(self.now, usual)),
         }
     }
 

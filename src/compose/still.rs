@@ -19,14 +19,14 @@ impl Composition<'_> {
     /// [`Error::Defect`]: a slot that was used twice.
     pub fn stand_still(&mut self) -> Result<Object, Error> {
         self.waiting.clear();
-        self.retired.clear();
+        self.removed.clear();
         self.changing.clear();
         self.connection = self.xr.connection.clone();
         self.desired = self
             .observed
             .iter()
             .filter(|(_, resource)| resource.is_ours())
-            .map(|(slot, resource)| (slot.clone(), as_it_runs(resource)))
+            .map(|(slot, resource)| (slot.clone(), preserved(resource)))
             .collect();
         self.apply_power()?;
         let own = self.xr.status.iter().filter(|(field, _)| !is_common(field));
@@ -35,7 +35,7 @@ impl Composition<'_> {
 }
 
 /// A resource as it runs.
-fn as_it_runs(resource: &observed::Resource) -> Desired {
+fn preserved(resource: &observed::Resource) -> Desired {
     let mut object = resource.object.clone();
     object.remove("status");
     if let Some(Value::Object(metadata)) = object.remove("metadata") {

@@ -97,7 +97,7 @@ impl Expiry {
 
     /// Looks at one environment: why it stays, if it does.
     async fn one(&self, key: &Key, settings: &Settings, most: u32) -> kube::Result<Option<Hold>> {
-        let judged = match self.judge(key, settings).await {
+        let judged = match self.evaluate(key, settings).await {
             Ok(Some(judged)) => judged,
             Ok(None) | Err(Unread::Gone) => return Ok(None),
             Err(Unread::Hold(why)) => return Ok(Some(why)),
@@ -113,7 +113,7 @@ impl Expiry {
     }
 
     /// Reads an environment, and decides. `None` if the environment is gone.
-    pub async fn judge(&self, key: &Key, settings: &Settings) -> Result<Option<Judged>, Unread> {
+    pub async fn evaluate(&self, key: &Key, settings: &Settings) -> Result<Option<Judged>, Unread> {
         let Some((kind, record)) = self.store.kind(&key.kind).zip(self.store.get(key)) else {
             return Ok(None);
         };
@@ -129,7 +129,7 @@ impl Expiry {
             settings: &lifecycle,
             now: self.clock.now(),
         };
-        Ok(Some(Judged { verdict: facts.judge(), read }))
+        Ok(Some(Judged { verdict: facts.evaluate(), read }))
     }
 
     /// Deletes this very version of an environment. The deletion is counted before.

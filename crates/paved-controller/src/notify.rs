@@ -24,10 +24,10 @@ pub use template::Template;
 const CAPACITY: usize = 1_000;
 
 /// How long delivery of one event is tried.
-const PATIENCE: Duration = Duration::from_hours(1);
+const DELIVERY_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// The longest pause between two tries.
-const LONGEST: Duration = Duration::from_mins(1);
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// Where events are sent.
 #[derive(Clone)]
@@ -135,7 +135,7 @@ impl Outbox {
                                 break "rejected";
                             }
                             Sent::Failed(why) => {
-                                if clock.steady().saturating_sub(begun) > PATIENCE {
+                                if clock.steady().saturating_sub(begun) > DELIVERY_TIMEOUT {
                                     tracing::warn!(
                                         id = event.id,
                                         why,
@@ -148,7 +148,7 @@ impl Outbox {
                             }
                         }
                         sleep(pause).await;
-                        pause = (pause * 2).min(LONGEST);
+                        pause = (pause * 2).min(MAX_PAUSE);
                     }
                 }
                 Err(error) => {

@@ -45,7 +45,7 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
     let most = settings.common.controller.deletions_per_hour();
     let mut deletions = 0;
     for key in store.due(clock.now()) {
-        let told = match expiry.judge(&key, settings).await {
+        let told = match expiry.evaluate(&key, settings).await {
             Ok(None) | Err(Unread::Gone) => continue,
             Ok(Some(judged)) => match judged.verdict {
                 Verdict::Delete if deletions < most => {

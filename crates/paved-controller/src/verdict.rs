@@ -115,7 +115,7 @@ impl fmt::Display for Hold {
 
 impl Facts<'_> {
     /// The decision.
-    pub fn judge(&self) -> Verdict {
+    pub fn evaluate(&self) -> Verdict {
         self.decide().unwrap_or_else(Verdict::Hold)
     }
 

@@ -165,7 +165,7 @@ impl Provider {
         if behaviour.is_silent_without_config() && self.lacks_config(&behaviour, &object) {
             return State::Creating;
         }
-        if is_paused(&manner, &object) {
+        if is_paused(&behaviour, &object) {
             let now = before.now().to_string();
             let why = "Reconciliation is paused via the pause annotation";
             set_condition(&mut object, &now, "Synced", "False", "ReconcilePaused", why);
@@ -230,18 +230,18 @@ impl Provider {
             return State::Waiting(why);
         }
         name(behaviour, object);
-        if manner.role == Role::Switch {
-            return self.switch(slot, manner, object, world);
+        if behaviour.role == Role::Switch {
+            return self.switch(slot, behaviour, object, world);
         }
         self.clouds.import(slot, behaviour, object, world);
         if self.clouds.has(slot) {
-            let no_capacity = self.no_capacity(slot, manner, object, "StartInstances");
+            let no_capacity = self.no_capacity(slot, behaviour, object, "StartInstances");
             return self.clouds.update(slot, behaviour, object, world, no_capacity.as_deref());
         }
-        if self.clouds.presume(slot, manner, object, world) {
+        if self.clouds.presume(slot, behaviour, object, world) {
             return State::Ready;
         }
-        if let Some(why) = self.no_capacity(slot, manner, object, "RunInstances") {
+        if let Some(why) = self.no_capacity(slot, behaviour, object, "RunInstances") {
             return State::Failed(format!("creating EC2 Instance: {why}"));
         }
         if let Some(why) = self.clouds.forbids_creation(slot, behaviour, object, world.now()) {
@@ -284,8 +284,8 @@ fn unlabelled(object: &Value) -> Value {
 }
 
 /// Whether a managed resource has the annotation that pauses its provider.
-fn is_paused(manner: &Manner, object: &Value) -> bool {
-    !matches!(manner.id, Id::None)
+fn is_paused(behaviour: &KindBehaviour, object: &Value) -> bool {
+    !matches!(behaviour.id, Id::None)
         && text(object, &["metadata", "annotations", PAUSED]) == Some("true")
 }
 

@@ -29,20 +29,20 @@ fn switch(id: &str, state: &str) -> Value {
 }
 
 /// A machine with its provider.
-struct Stage {
+struct Fixture {
     world: World,
     provider: Provider,
     params: Value,
 }
 
-impl Stage {
+impl Fixture {
     /// A machine that runs.
     fn running(provider: Provider, params: Value) -> Self {
         let world = world(json!({MACHINE: machine(params.clone())}));
-        let mut stage = Self { world, provider, params };
-        stage.settle();
-        assert_eq!(stage.power(), "running");
-        stage
+        let mut fixture = Self { world, provider, params };
+        fixture.settle();
+        assert_eq!(fixture.power(), "running");
+        fixture
     }
 
     /// The same with clouds that need no time.
@@ -104,70 +104,76 @@ impl Stage {
 
 #[test]
 fn public_address_of_a_stopped_machine_is_empty_and_another_one_after_the_start() {
-    let mut stage = Stage::instant();
+    let mut fixture = Fixture::instant();
     let address =
-        |stage: &Stage| (stage.seen(MACHINE, "publicIp"), stage.seen(MACHINE, "publicDns"));
-    let (before, private) = (address(&stage), stage.seen(MACHINE, "privateIp"));
-    stage.turn("stopped");
-    let seen = &stage.world.resources()[MACHINE]["status"]["atProvider"];
+        |fixture: &Fixture| (fixture.seen(MACHINE, "publicIp"), fixture.seen(MACHINE, "publicDns"));
+    let (before, private) = (address(&fixture), fixture.seen(MACHINE, "privateIp"));
+    fixture.turn("stopped");
+    let seen = &fixture.world.resources()[MACHINE]["status"]["atProvider"];
     // Terraform writes an absent address as an empty text.
     assert_eq!((&seen["publicIp"], &seen["publicDns"]), (&json!(""), &json!("")));
-    assert_eq!(stage.power(), "stopped");
-    stage.turn("running");
-    let after = address(&stage);
+    assert_eq!(fixture.power(), "stopped");
+    fixture.turn("running");
+    let after = address(&fixture);
     assert_ne!(after, before);
     assert!(after.1.contains(&after.0.replace('.', "-")), "{after:?}");
-    assert_eq!(stage.seen(MACHINE, "privateIp"), private, "the private address stays");
+    assert_eq!(fixture.seen(MACHINE, "privateIp"), private, "the private address stays");
 }
 
 #[test]
 fn stopped_machine_is_ready_for_its_provider() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
     for kind in ["Ready", "Synced", "LastAsyncOperation"] {
-        assert_eq!(status(&stage.world, MACHINE, kind), "True", "{kind}");
+        assert_eq!(status(&fixture.world, MACHINE, kind), "True", "{kind}");
     }
 }
 
 #[test]
 fn instance_state_is_ready_once_the_machine_has_the_state() {
-    let mut stage = Stage::running(Provider::new(Pace::Rounds), json!({}));
-    stage.ask("stopped");
-    stage.answer();
-    assert_eq!(status(&stage.world, SWITCH, "Ready"), "False");
-    assert_eq!(status(&stage.world, SWITCH, "Synced"), "True");
-    let annotations = &stage.world.resources()[SWITCH]["metadata"]["annotations"];
+    let mut fixture = Fixture::running(Provider::new(Pace::Rounds), json!({}));
+    fixture.ask("stopped");
+    fixture.answer();
+    assert_eq!(status(&fixture.world, SWITCH, "Ready"), "False");
+    assert_eq!(status(&fixture.world, SWITCH, "Synced"), "True");
+    let annotations = &fixture.world.resources()[SWITCH]["metadata"]["annotations"];
     assert_eq!(annotations.get("crossplane.io/external-name"), None, "its creation is not over");
-    stage.answer();
-    assert_eq!(status(&stage.world, SWITCH, "Ready"), "True");
-    assert_eq!((stage.power(), stage.seen(SWITCH, "state")), ("stopped".into(), "stopped".into()));
-    assert_eq!(stage.seen(SWITCH, "id"), stage.id(), "its external name is the machine's id");
+    fixture.answer();
+    assert_eq!(status(&fixture.world, SWITCH, "Ready"), "True");
+    assert_eq!(
+        (fixture.power(), fixture.seen(SWITCH, "state")),
+        ("stopped".into(), "stopped".into())
+    );
+    assert_eq!(fixture.seen(SWITCH, "id"), fixture.id(), "its external name is the machine's id");
 }
 
 #[test]
 fn changed_instance_state_is_ready_before_the_machine_has_the_state() {
-    let mut stage = Stage::running(Provider::new(Pace::Rounds), json!({}));
-    stage.turn("stopped");
-    stage.ask("running");
-    stage.answer();
-    assert_eq!(status(&stage.world, SWITCH, "Ready"), "True", "Ready means that it exists");
-    assert_eq!(stage.seen(SWITCH, "state"), "stopped", "the provider shows what it saw before");
-    stage.answer();
-    assert_eq!((stage.power(), stage.seen(SWITCH, "state")), ("running".into(), "running".into()));
+    let mut fixture = Fixture::running(Provider::new(Pace::Rounds), json!({}));
+    fixture.turn("stopped");
+    fixture.ask("running");
+    fixture.answer();
+    assert_eq!(status(&fixture.world, SWITCH, "Ready"), "True", "Ready means that it exists");
+    assert_eq!(fixture.seen(SWITCH, "state"), "stopped", "the provider shows what it saw before");
+    fixture.answer();
+    assert_eq!(
+        (fixture.power(), fixture.seen(SWITCH, "state")),
+        ("running".into(), "running".into())
+    );
 }
 
 #[test]
 fn machine_that_is_being_stopped_shows_it_until_it_is() {
-    let mut stage = Stage::running(Provider::new(Pace::Rounds), json!({}));
+    let mut fixture = Fixture::running(Provider::new(Pace::Rounds), json!({}));
     // The switch comes before the machine in each round.
     let resources =
         |id: &str| json!({"a-power": switch(id, "stopped"), MACHINE: machine(json!({}))});
-    let resources = resources(&stage.id());
-    desire(&mut stage.world, resources);
+    let resources = resources(&fixture.id());
+    desire(&mut fixture.world, resources);
     let mut seen = Vec::new();
     for _ in 0..3 {
-        stage.answer();
-        seen.push((stage.power(), stage.seen(MACHINE, "publicIp").is_empty()));
+        fixture.answer();
+        seen.push((fixture.power(), fixture.seen(MACHINE, "publicIp").is_empty()));
     }
     let expected = [("stopping", true), ("stopped", true), ("stopped", true)];
     assert_eq!(seen, expected.map(|(power, is_empty)| (power.to_owned(), is_empty)));
@@ -175,203 +181,207 @@ fn machine_that_is_being_stopped_shows_it_until_it_is() {
 
 #[test]
 fn deleted_instance_state_leaves_the_machine_as_it_is() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
-    stage.ask_for_nothing();
-    stage.settle();
-    assert!(!stage.world.resources().contains_key(SWITCH));
-    assert_eq!(stage.power(), "stopped");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
+    fixture.ask_for_nothing();
+    fixture.settle();
+    assert!(!fixture.world.resources().contains_key(SWITCH));
+    assert_eq!(fixture.power(), "stopped");
     assert_eq!(
-        stage.provider.external_mut(MACHINE).unwrap().machine.as_ref().unwrap().power,
+        fixture.provider.external_mut(MACHINE).unwrap().machine.as_ref().unwrap().power,
         Power::Stopped
     );
 }
 
 #[test]
 fn running_instance_state_starts_a_machine_that_powers_itself_off() {
-    let mut stage = Stage::instant();
-    stage.turn("running");
-    stage.provider.power_off(MACHINE);
-    stage.settle();
-    assert_eq!(stage.power(), "running");
-    assert_eq!(stage.provider.updates(SWITCH), 1);
-    stage.ask_for_nothing();
-    stage.provider.power_off(MACHINE);
-    stage.settle();
-    assert_eq!(stage.power(), "stopped", "without the switch, the machine stays off");
+    let mut fixture = Fixture::instant();
+    fixture.turn("running");
+    fixture.provider.power_off(MACHINE);
+    fixture.settle();
+    assert_eq!(fixture.power(), "running");
+    assert_eq!(fixture.provider.updates(SWITCH), 1);
+    fixture.ask_for_nothing();
+    fixture.provider.power_off(MACHINE);
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped", "without the switch, the machine stays off");
 }
 
 #[test]
 fn machine_with_shutdown_behavior_terminate_is_created_again() {
     let params = json!({"instanceInitiatedShutdownBehavior": "terminate", "subnetId": "subnet-1"});
-    let mut stage = Stage::running(Provider::new(Pace::Instant), params);
-    let before = stage.id();
-    stage.provider.power_off(MACHINE);
-    stage.settle();
-    assert_ne!(stage.id(), before);
-    assert_eq!(stage.power(), "running");
+    let mut fixture = Fixture::running(Provider::new(Pace::Instant), params);
+    let before = fixture.id();
+    fixture.provider.power_off(MACHINE);
+    fixture.settle();
+    assert_ne!(fixture.id(), before);
+    assert_eq!(fixture.power(), "running");
 }
 
 #[test]
 fn instance_state_of_a_terminated_machine_fails_permanently() {
-    let mut stage = Stage::running(Provider::new(Pace::Instant), json!({"subnetId": "subnet-1"}));
-    stage.turn("stopped");
-    let id = stage.id();
-    stage.provider.vanish(MACHINE);
-    stage.settle();
-    assert_ne!(stage.id(), id, "there is another machine");
+    let mut fixture =
+        Fixture::running(Provider::new(Pace::Instant), json!({"subnetId": "subnet-1"}));
+    fixture.turn("stopped");
+    let id = fixture.id();
+    fixture.provider.vanish(MACHINE);
+    fixture.settle();
+    assert_ne!(fixture.id(), id, "there is another machine");
     for _ in 0..2 {
-        stage.settle();
-        assert_eq!(status(&stage.world, SWITCH, "Ready"), "False");
-        let words = message(&stage.world, SWITCH, "LastAsyncOperation");
+        fixture.settle();
+        assert_eq!(status(&fixture.world, SWITCH, "Ready"), "False");
+        let words = message(&fixture.world, SWITCH, "LastAsyncOperation");
         let expected = format!(
             "async create failed: waiting for EC2 Instance ({id}) ready: unexpected state 'terminated'"
         );
         assert!(words.starts_with(&expected), "{words}");
     }
-    assert_eq!(stage.power(), "running", "it does not stop the other machine");
+    assert_eq!(fixture.power(), "running", "it does not stop the other machine");
 }
 
 #[test]
 fn instance_state_cannot_change_its_machine() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
     let resources = json!({MACHINE: machine(json!({})), "other": machine(json!({}))});
     let mut others = world(resources);
     Provider::new(Pace::Instant).answer(&mut others);
     let other = others.resources()["other"].clone();
     let id = other["status"]["atProvider"]["id"].as_str().unwrap().to_owned();
-    stage.world.resources_mut().insert("other".to_owned(), other);
-    let switch = stage.world.resources_mut().get_mut(SWITCH).unwrap();
+    fixture.world.resources_mut().insert("other".to_owned(), other);
+    let switch = fixture.world.resources_mut().get_mut(SWITCH).unwrap();
     switch["spec"]["forProvider"]["instanceId"] = json!(id);
-    stage.settle();
-    let words = message(&stage.world, SWITCH, "Synced");
+    fixture.settle();
+    let words = message(&fixture.world, SWITCH, "Synced");
     assert!(words.contains(r#"cannot change the value of the argument "instance_id""#), "{words}");
 }
 
 #[test]
 fn machine_that_powers_itself_off_is_seen_at_the_next_poll() {
-    let mut stage = Stage::running(Provider::new(Pace::Instant).polling(), json!({}));
-    stage.provider.power_off(MACHINE);
-    stage.wait(9);
-    stage.settle();
-    assert_eq!(stage.power(), "running", "its provider has not looked yet");
-    stage.wait(1);
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
+    let mut fixture = Fixture::running(Provider::new(Pace::Instant).polling(), json!({}));
+    fixture.provider.power_off(MACHINE);
+    fixture.wait(9);
+    fixture.settle();
+    assert_eq!(fixture.power(), "running", "its provider has not looked yet");
+    fixture.wait(1);
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
 }
 
 #[test]
 fn changed_annotation_makes_the_provider_look_at_once() {
-    let mut stage = Stage::running(Provider::new(Pace::Instant).polling(), json!({}));
-    stage.provider.power_off(MACHINE);
-    let object = stage.world.resources_mut().get_mut(MACHINE).unwrap();
+    let mut fixture = Fixture::running(Provider::new(Pace::Instant).polling(), json!({}));
+    fixture.provider.power_off(MACHINE);
+    let object = fixture.world.resources_mut().get_mut(MACHINE).unwrap();
     object["metadata"]["annotations"]["example.org/touched"] = json!("2026-11-26T12:00:00Z");
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
 }
 
 #[test]
 fn end_of_a_switch_is_no_look_at_the_machine() {
-    let mut stage = Stage::running(Provider::new(Pace::Rounds).polling(), json!({}));
-    stage.turn("stopped");
-    assert_eq!(stage.seen(SWITCH, "state"), "stopped");
-    assert_eq!(stage.power(), "running", "its provider looks every ten minutes");
-    stage.wait(10);
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
+    let mut fixture = Fixture::running(Provider::new(Pace::Rounds).polling(), json!({}));
+    fixture.turn("stopped");
+    assert_eq!(fixture.seen(SWITCH, "state"), "stopped");
+    assert_eq!(fixture.power(), "running", "its provider looks every ten minutes");
+    fixture.wait(10);
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
 }
 
 #[test]
 fn changed_type_or_user_data_starts_a_stopped_machine() {
     for (field, value) in [("instanceType", "g5.xlarge"), ("userData", "#cloud-config")] {
-        let mut stage = Stage::running(Provider::new(Pace::Rounds).polling(), json!({}));
-        let address = stage.seen(MACHINE, "publicIp");
-        stage.turn("stopped");
-        stage.wait(10);
-        stage.settle();
-        stage.params = json!({field: value});
-        stage.ask_for_nothing();
-        stage.answer();
-        assert_eq!(stage.power(), "stopped", "its provider shows what it saw before");
-        assert_eq!(status(&stage.world, MACHINE, "Synced"), "True");
-        stage.answer();
-        assert_eq!(stage.power(), "running");
-        assert_eq!(stage.seen(MACHINE, field), value);
-        assert_ne!(stage.seen(MACHINE, "publicIp"), address);
+        let mut fixture = Fixture::running(Provider::new(Pace::Rounds).polling(), json!({}));
+        let address = fixture.seen(MACHINE, "publicIp");
+        fixture.turn("stopped");
+        fixture.wait(10);
+        fixture.settle();
+        fixture.params = json!({field: value});
+        fixture.ask_for_nothing();
+        fixture.answer();
+        assert_eq!(fixture.power(), "stopped", "its provider shows what it saw before");
+        assert_eq!(status(&fixture.world, MACHINE, "Synced"), "True");
+        fixture.answer();
+        assert_eq!(fixture.power(), "running");
+        assert_eq!(fixture.seen(MACHINE, field), value);
+        assert_ne!(fixture.seen(MACHINE, "publicIp"), address);
     }
 }
 
 #[test]
 fn other_changes_leave_a_machine_stopped() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
-    stage.params = json!({"tags": {"team": "vision"}});
-    stage.ask("stopped");
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
-    assert_eq!(stage.world.resources()[MACHINE]["status"]["atProvider"]["tags"]["team"], "vision");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
+    fixture.params = json!({"tags": {"team": "vision"}});
+    fixture.ask("stopped");
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
+    assert_eq!(
+        fixture.world.resources()[MACHINE]["status"]["atProvider"]["tags"]["team"],
+        "vision"
+    );
 }
 
 #[test]
 fn start_without_capacity_fails_until_there_is_some() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
-    stage.ask_for_nothing();
-    stage.provider.exhaust(MACHINE);
-    stage.settle();
-    stage.ask("running");
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
-    assert_eq!(status(&stage.world, SWITCH, "Ready"), "False");
-    let words = message(&stage.world, SWITCH, "LastAsyncOperation");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
+    fixture.ask_for_nothing();
+    fixture.provider.exhaust(MACHINE);
+    fixture.settle();
+    fixture.ask("running");
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
+    assert_eq!(status(&fixture.world, SWITCH, "Ready"), "False");
+    let words = message(&fixture.world, SWITCH, "LastAsyncOperation");
     assert!(words.contains("StartInstances") && words.contains("InsufficientInstanceCapacity: We currently do not have sufficient g4dn.xlarge capacity"), "{words}");
-    assert_eq!(status(&stage.world, MACHINE, "Synced"), "True", "the machine has no error");
-    stage.provider.mend(MACHINE);
-    stage.settle();
+    assert_eq!(status(&fixture.world, MACHINE, "Synced"), "True", "the machine has no error");
+    fixture.provider.mend(MACHINE);
+    fixture.settle();
     assert_eq!(
-        (stage.power(), status(&stage.world, SWITCH, "Ready")),
+        (fixture.power(), status(&fixture.world, SWITCH, "Ready")),
         ("running".into(), "True".into())
     );
 }
 
 #[test]
 fn type_change_without_capacity_leaves_the_machine_stopped_without_an_error() {
-    let mut stage = Stage::instant();
-    stage.provider.exhaust(MACHINE);
-    stage.params = json!({"instanceType": "g5.xlarge"});
-    stage.ask_for_nothing();
-    stage.settle();
-    let synced = status(&stage.world, MACHINE, "Synced");
+    let mut fixture = Fixture::instant();
+    fixture.provider.exhaust(MACHINE);
+    fixture.params = json!({"instanceType": "g5.xlarge"});
+    fixture.ask_for_nothing();
+    fixture.settle();
+    let synced = status(&fixture.world, MACHINE, "Synced");
     assert_eq!(synced, "True", "the type is changed, so nothing is left to change");
     assert_eq!(
-        (stage.power(), stage.seen(MACHINE, "instanceType")),
+        (fixture.power(), fixture.seen(MACHINE, "instanceType")),
         ("stopped".into(), "g5.xlarge".into())
     );
-    stage.provider.mend(MACHINE);
-    stage.settle();
-    assert_eq!(stage.power(), "stopped", "nothing starts it");
-    stage.turn("running");
-    assert_eq!(stage.power(), "running");
+    fixture.provider.mend(MACHINE);
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped", "nothing starts it");
+    fixture.turn("running");
+    assert_eq!(fixture.power(), "running");
 }
 
 #[test]
 fn failed_restart_is_told_once() {
-    let mut stage = Stage::running(Provider::new(Pace::Rounds), json!({}));
-    stage.provider.exhaust(MACHINE);
-    stage.params = json!({"instanceType": "g5.xlarge"});
-    stage.ask_for_nothing();
-    stage.answer();
-    let words = message(&stage.world, MACHINE, "Synced");
+    let mut fixture = Fixture::running(Provider::new(Pace::Rounds), json!({}));
+    fixture.provider.exhaust(MACHINE);
+    fixture.params = json!({"instanceType": "g5.xlarge"});
+    fixture.ask_for_nothing();
+    fixture.answer();
+    let words = message(&fixture.world, MACHINE, "Synced");
     assert!(
         words.starts_with("update failed: async update failed: updating EC2 Instance (i-"),
         "{words}"
     );
     assert!(words.contains("sufficient g5.xlarge capacity"), "{words}");
-    assert_eq!(status(&stage.world, MACHINE, "Ready"), "True");
-    stage.answer();
+    assert_eq!(status(&fixture.world, MACHINE, "Ready"), "True");
+    fixture.answer();
     assert_eq!(
-        (status(&stage.world, MACHINE, "Synced"), stage.power()),
+        (status(&fixture.world, MACHINE, "Synced"), fixture.power()),
         ("True".into(), "stopped".into())
     );
 }
@@ -397,59 +407,60 @@ fn spot(kind: &str, behavior: &str) -> Value {
 #[test]
 fn interrupted_spot_machine_is_started_by_aws_only() {
     for behavior in ["stop", "hibernate"] {
-        let mut stage = Stage::running(Provider::new(Pace::Instant), spot("persistent", behavior));
-        assert_eq!(stage.seen(MACHINE, "instanceLifecycle"), "spot");
-        let id = stage.id();
-        stage.provider.reclaim(MACHINE);
-        stage.settle();
-        assert_eq!((stage.power(), stage.id()), ("stopped".into(), id.clone()));
-        assert_eq!(stage.seen(MACHINE, "publicIp"), "");
-        stage.ask("running");
-        stage.settle();
-        let words = message(&stage.world, SWITCH, "LastAsyncOperation");
+        let mut fixture =
+            Fixture::running(Provider::new(Pace::Instant), spot("persistent", behavior));
+        assert_eq!(fixture.seen(MACHINE, "instanceLifecycle"), "spot");
+        let id = fixture.id();
+        fixture.provider.reclaim(MACHINE);
+        fixture.settle();
+        assert_eq!((fixture.power(), fixture.id()), ("stopped".into(), id.clone()));
+        assert_eq!(fixture.seen(MACHINE, "publicIp"), "");
+        fixture.ask("running");
+        fixture.settle();
+        let words = message(&fixture.world, SWITCH, "LastAsyncOperation");
         assert!(words.contains("IncorrectSpotRequestState"), "{words}");
-        stage.ask_for_nothing();
-        stage.provider.resume(MACHINE);
-        stage.settle();
-        assert_eq!((stage.power(), stage.id()), ("running".into(), id));
+        fixture.ask_for_nothing();
+        fixture.provider.resume(MACHINE);
+        fixture.settle();
+        assert_eq!((fixture.power(), fixture.id()), ("running".into(), id));
     }
 }
 
 #[test]
 fn spot_machine_that_was_stopped_is_not_resumed_by_aws() {
-    let mut stage = Stage::running(Provider::new(Pace::Instant), spot("persistent", "stop"));
-    stage.turn("stopped");
-    stage.provider.resume(MACHINE);
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
-    stage.turn("running");
+    let mut fixture = Fixture::running(Provider::new(Pace::Instant), spot("persistent", "stop"));
+    fixture.turn("stopped");
+    fixture.provider.resume(MACHINE);
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
+    fixture.turn("running");
 }
 
 #[test]
 fn one_time_spot_machine_is_terminated_by_an_interruption_and_cannot_be_stopped() {
-    let mut stage = Stage::running(Provider::new(Pace::Instant), spot("one-time", "terminate"));
-    stage.ask("stopped");
-    stage.settle();
-    let words = message(&stage.world, SWITCH, "LastAsyncOperation");
+    let mut fixture = Fixture::running(Provider::new(Pace::Instant), spot("one-time", "terminate"));
+    fixture.ask("stopped");
+    fixture.settle();
+    let words = message(&fixture.world, SWITCH, "LastAsyncOperation");
     assert!(words.contains("You can't stop the Spot Instance"), "{words}");
-    assert_eq!(stage.power(), "running");
-    stage.ask_for_nothing();
-    let before = stage.id();
-    stage.provider.reclaim(MACHINE);
-    stage.settle();
-    assert_ne!(stage.id(), before);
+    assert_eq!(fixture.power(), "running");
+    fixture.ask_for_nothing();
+    let before = fixture.id();
+    fixture.provider.reclaim(MACHINE);
+    fixture.settle();
+    assert_ne!(fixture.id(), before);
 }
 
 #[test]
 fn machine_that_was_observed_stopped_is_stopped() {
-    let mut stage = Stage::instant();
-    stage.turn("stopped");
+    let mut fixture = Fixture::instant();
+    fixture.turn("stopped");
     // Another run of the providers finds the objects as they are.
-    stage.provider = Provider::new(Pace::Instant);
-    stage.ask_for_nothing();
-    stage.settle();
-    assert_eq!(stage.power(), "stopped");
-    stage.turn("running");
+    fixture.provider = Provider::new(Pace::Instant);
+    fixture.ask_for_nothing();
+    fixture.settle();
+    assert_eq!(fixture.power(), "stopped");
+    fixture.turn("running");
 }
 
 #[test]
@@ -594,21 +605,21 @@ fn deployment_with_zero_replicas_is_available() {
 
 #[test]
 fn paused_resource_is_left_as_it_is() {
-    let mut stage = Stage::instant();
-    let object = stage.world.resources_mut().get_mut(MACHINE).unwrap();
+    let mut fixture = Fixture::instant();
+    let object = fixture.world.resources_mut().get_mut(MACHINE).unwrap();
     object["metadata"]["annotations"]["crossplane.io/paused"] = json!("true");
-    stage.provider.power_off(MACHINE);
-    stage.settle();
+    fixture.provider.power_off(MACHINE);
+    fixture.settle();
     assert_eq!(
-        (stage.power(), status(&stage.world, MACHINE, "Ready")),
+        (fixture.power(), status(&fixture.world, MACHINE, "Ready")),
         ("running".into(), "True".into())
     );
-    assert_eq!(status(&stage.world, MACHINE, "Synced"), "False");
-    let object = stage.world.resources_mut().get_mut(MACHINE).unwrap();
+    assert_eq!(status(&fixture.world, MACHINE, "Synced"), "False");
+    let object = fixture.world.resources_mut().get_mut(MACHINE).unwrap();
     object["metadata"]["annotations"]["crossplane.io/paused"] = json!("false");
-    stage.settle();
+    fixture.settle();
     assert_eq!(
-        (stage.power(), status(&stage.world, MACHINE, "Synced")),
+        (fixture.power(), status(&fixture.world, MACHINE, "Synced")),
         ("stopped".into(), "True".into())
     );
 }

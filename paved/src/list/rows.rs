@@ -96,7 +96,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(all_namespaces: bool, wide: bool, sort: Sort) -> Self {
-        let painted = paint::Table::new(columns(all_namespaces, wide));
+        let painted = style::Table::new(columns(all_namespaces, wide));
         Self { all_namespaces, wide, sort, painted, printed: HashMap::new() }
     }
 

@@ -27,7 +27,7 @@ const REQUEST: &str = "request";
 
 /// The annotation on a machine whose change makes its provider look at once. A provider looks at a
 /// ready resource each ten minutes only.
-const LOOK: &str = "paved-road.fn.crossplane.io/look";
+const LOOK_ANNOTATION: &str = "paved-road.fn.crossplane.io/look";
 
 /// The path of the reference to a provider config.
 const CONFIG: [&str; 2] = ["spec", "providerConfigRef"];
@@ -36,7 +36,7 @@ const CONFIG: [&str; 2] = ["spec", "providerConfigRef"];
 const TYPE: [&str; 3] = ["spec", "forProvider", "instanceType"];
 
 /// The times between two looks: a look costs some eight calls of EC2.
-const LOOKS: [Duration; 4] = [
+const LOOK_INTERVALS: [Duration; 4] = [
     Duration::from_secs(15),
     Duration::from_secs(30),
     Duration::from_mins(1),
@@ -61,7 +61,7 @@ impl Composition<'_> {
         // Those of an answer that stands still.
         self.desired.retain(|slot, _| !slot.starts_with(SLOT));
         let Some(machine) = self.machine_in(slot) else {
-            self.retire_rest(SLOT)?;
+            self.remove_rest(SLOT)?;
             return Ok(PowerState::Starting);
         };
         let switch = format!("{SLOT}{}", machine.id);
@@ -84,7 +84,7 @@ impl Composition<'_> {
             }
             self.look(slot);
         }
-        self.retire_rest(SLOT)?;
+        self.remove_rest(SLOT)?;
         Ok(self.tell_power(slot, &machine, stop, opened.filter(|_| !is_done)))
     }
 
@@ -136,12 +136,12 @@ impl Composition<'_> {
 
     /// Makes the provider look at a machine that is being stopped or started.
     fn look(&mut self, slot: &str) {
-        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK));
+        let seen = self.observed.get(slot).and_then(|seen| seen.annotation(LOOK_ANNOTATION));
         let last = seen.and_then(|noted| {
             let (count, time) = noted.split_once(' ')?;
             Some((count.parse::<usize>().ok()?, time.parse::<Timestamp>().ok()?))
         });
-        let wait = |count: usize| LOOKS[count.min(LOOKS.len() - 1)];
+        let wait = |count: usize| LOOK_INTERVALS[count.min(LOOK_INTERVALS.len() - 1)];
         let (count, time) = match last {
             Some((count, time)) if self.now.duration_since(time).unsigned_abs() < wait(count) => {
                 (count, time)
@@ -151,7 +151,11 @@ impl Composition<'_> {
         };
         let note = format!("{count} {}", seconds(time));
         if let Some(machine) = self.desired.get_mut(slot) {
-            put(&mut machine.object, &["metadata", "annotations", LOOK], Some(note.into()));
+            put(
+                &mut machine.object,
+                &["metadata", "annotations", LOOK_ANNOTATION],
+                Some(note.into()),
+            );
         }
         self.wakes_in(wait(count));
     }

@@ -4,7 +4,7 @@ use function_paved_road::lifecycle::{Span, Unit};
 use jiff::{SignedDuration, Timestamp};
 
 /// The largest number of a [`Span`].
-const MOST: u32 = 99_999;
+const MAX_AMOUNT: u32 = 99_999;
 
 /// A time, or one second after the last of others.
 pub(super) fn after<const N: usize>(time: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {
@@ -26,7 +26,7 @@ pub(super) fn covering(length: SignedDuration) -> Option<Span> {
     units.into_iter().find_map(|(seconds, unit)| {
         let amount = (length.as_secs() + seconds - 1).div_euclid(seconds);
         let amount = u32::try_from(amount).ok()?;
-        (1..=MOST).contains(&amount).then_some(Span::For(amount, unit))
+        (1..=MAX_AMOUNT).contains(&amount).then_some(Span::For(amount, unit))
     })
 }
 

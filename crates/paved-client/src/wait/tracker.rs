@@ -239,7 +239,7 @@ mod tests {
                 Outcome::Failed(Ending::Provisioning { what, message }) => {
                     (Some(FAILED), format!("{what} {message}"))
                 }
-                Verdict::Failed(Ending::NoCapacity { what, message }) => {
+                Outcome::Failed(Ending::NoCapacity { what, message }) => {
                     (Some(NO_CAPACITY), format!("{what} {message}"))
                 }
             }

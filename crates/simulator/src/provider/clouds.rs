@@ -85,7 +85,7 @@ impl Clouds {
         self.vanished.remove(slot);
         if behaviour.mirrors {
             let parameters = completed(behaviour, object, world);
-            let machine = (manner.role == Role::Machine).then(|| Machine::observed(object));
+            let machine = (behaviour.role == Role::Machine).then(|| Machine::observed(object));
             let name = text(object, &EXTERNAL_NAME).unwrap_or_default().to_owned();
             let external = External { name, parameters, state: None, machine };
             self.externals.insert(slot.to_owned(), external);
@@ -136,8 +136,13 @@ impl Clouds {
     }
 
     /// Begins a change that takes its time. The provider shows what it saw before.
-    pub(super) fn begin_change(&mut self, slot: &str, manner: &Manner, object: &mut Value) {
-        self.show(slot, manner, object);
+    pub(super) fn begin_change(
+        &mut self,
+        slot: &str,
+        behaviour: &KindBehaviour,
+        object: &mut Value,
+    ) {
+        self.show(slot, behaviour, object);
         self.changing.insert(slot.to_owned());
         self.count_update(slot);
     }
@@ -258,7 +263,7 @@ impl Clouds {
             }
             lose(object, world);
         } else if self.presumed.contains(slot) {
-            if !self.is_whole_stopped(manner, object, world) {
+            if !self.is_whole_stopped(behaviour, object, world) {
                 self.presumed.remove(slot);
                 lose(object, world);
             }
@@ -271,11 +276,11 @@ impl Clouds {
     pub(super) fn presume(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         world: &World,
     ) -> bool {
-        let is_presumed = !self.has(slot) && self.is_whole_stopped(manner, object, world);
+        let is_presumed = !self.has(slot) && self.is_whole_stopped(behaviour, object, world);
         if is_presumed {
             self.presumed.insert(slot.to_owned());
         }
@@ -311,15 +316,15 @@ impl Clouds {
         world: &World,
     ) -> Option<&'o str> {
         let whole = text(object, &["spec", "forProvider", behaviour.rules.part_of?])?;
-        self.vanished.contains(whole_slot(manner, object, world)?).then_some(whole)
+        self.vanished.contains(whole_slot(behaviour, object, world)?).then_some(whole)
     }
 
     /// Whether the database server that the resource belongs to is stopped.
-    fn is_whole_stopped(&self, manner: &Manner, object: &Value, world: &World) -> bool {
+    fn is_whole_stopped(&self, behaviour: &KindBehaviour, object: &Value, world: &World) -> bool {
         let server = behaviour
             .rules
             .refused_while_stopped
-            .and_then(|_| whole_slot(manner, object, world))
+            .and_then(|_| whole_slot(behaviour, object, world))
             .and_then(|slot| self.externals.get(slot));
         let policy =
             server.and_then(|one| text(&one.parameters, &["settings", "activationPolicy"]));
@@ -374,13 +379,13 @@ impl Clouds {
         {
             return State::Failed(why);
         }
-        let is_slow = manner.rules.is_slow(&external.parameters, &wanted);
-        let refusal = manner.rules.refused_while_stopped;
-        if let Some(why) = refusal.filter(|_| self.is_whole_stopped(manner, object, world)) {
+        let is_slow = behaviour.rules.is_slow(&external.parameters, &wanted);
+        let refusal = behaviour.rules.refused_while_stopped;
+        if let Some(why) = refusal.filter(|_| self.is_whole_stopped(behaviour, object, world)) {
             return State::Failed(why.to_owned());
         }
         if is_slow {
-            self.begin_change(slot, manner, object);
+            self.begin_change(slot, behaviour, object);
         } else {
             self.count_update(slot);
         }
@@ -437,10 +442,10 @@ fn lose(object: &mut Value, world: &World) {
 }
 
 /// The slot of the resource that this one belongs to.
-fn whole_slot<'w>(manner: &Manner, object: &Value, world: &'w World) -> Option<&'w str> {
-    let field = manner.rules.part_of?;
+fn whole_slot<'w>(behaviour: &KindBehaviour, object: &Value, world: &'w World) -> Option<&'w str> {
+    let field = behaviour.rules.part_of?;
     let whole = text(object, &["spec", "forProvider", field])?;
-    let reference = manner.references.iter().find(|reference| reference.field == field)?;
+    let reference = behaviour.references.iter().find(|reference| reference.field == field)?;
     let mut all = world.resources().iter();
     let (slot, _) = all.find(|(_, one)| {
         one["kind"] == reference.target && text(one, &EXTERNAL_NAME) == Some(whole)

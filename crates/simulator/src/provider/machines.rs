@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::manner::Manner;
+use super::behaviour::KindBehaviour;
 use super::rules::words;
 use super::writes::{EXTERNAL_NAME, identify, may_update, wanted};
 use super::{Provider, State, is_ready, registry, set_condition};
@@ -227,7 +227,7 @@ impl Provider {
     pub(super) fn switch(
         &mut self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &mut Value,
         world: &World,
     ) -> State {
@@ -244,22 +244,22 @@ impl Provider {
         let is_made = made.is_some();
         if let Some(made) = made {
             made.parameters["state"] = json!(power);
-            let refusal = manner.rules.forbids_change(manner.facts, &made.parameters, &asked);
+            let refusal = behaviour.rules.forbids_change(behaviour.facts, &made.parameters, &asked);
             if let Some(why) = refusal {
                 return State::Failed(why);
             }
         }
         let to = asked["state"].as_str().and_then(Power::named).unwrap_or(power);
         if to == power || is_made && !may_update(object) {
-            identify(manner, object);
+            identify(behaviour, object);
             if !is_made {
-                self.clouds.put(slot, manner, object, world);
+                self.clouds.put(slot, behaviour, object, world);
             }
             return State::Ready;
         }
         let no_capacity = self.no_start(&machine, world);
         if is_made {
-            self.clouds.begin_change(slot, manner, object);
+            self.clouds.begin_change(slot, behaviour, object);
         }
         if let Err(why) = self.clouds.turn(&machine, to, no_capacity.as_deref()) {
             self.clouds.end_change(slot);
@@ -293,15 +293,15 @@ impl Provider {
     pub(super) fn no_capacity(
         &self,
         slot: &str,
-        manner: &Manner,
+        behaviour: &KindBehaviour,
         object: &Value,
         operation: &str,
     ) -> Option<String> {
-        let is_machine = manner.role == Role::Machine;
+        let is_machine = behaviour.role == Role::Machine;
         is_machine.then_some(()).filter(|()| self.exhausted.contains(slot))?;
         let parameter = |field| text(object, &["spec", "forProvider", field]);
         let kind = parameter("instanceType").unwrap_or("g4dn.xlarge");
-        let said = words(manner.facts, "capacity", "")
+        let said = words(behaviour.facts, "capacity", "")
             .replace("g4dn.xlarge", kind)
             .replace("<az>", parameter("availabilityZone").unwrap_or("us-east-1a"));
         Some(format!(

@@ -17,7 +17,7 @@ const SMALLER: &str = "modifying EC2 Volume: operation error EC2: ModifyVolume, 
 pub(super) fn behaviour(kind: &str) -> KindBehaviour {
     match kind {
         "Instance" => INSTANCE,
-        "InstanceState" => Manner {
+        "InstanceState" => KindBehaviour {
             id: Id::Of("instanceId"),
             references: const { &[one("instanceId", "Instance")] },
             at_provider: |f| json!({"state": f.param("state").unwrap_or("running")}),
