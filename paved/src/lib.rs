@@ -132,18 +132,18 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             }
             Command::Apply(args) => apply::run(&args, console).await,
             Command::Extend(args) => {
-                stop::unless_asked(Box::pin(lifecycle::extend(&args, console)), "").await
+                signals::unless_asked(Box::pin(lifecycle::extend(&args, console)), "").await
             }
             Command::Keep(args) => {
-                stop::unless_asked(Box::pin(lifecycle::keep(&args, console)), "").await
+                signals::unless_asked(Box::pin(lifecycle::keep(&args, console)), "").await
             }
             Command::Stop(args) => {
                 let told = "check with paved list which environments are being stopped";
-                stop::unless_asked(Box::pin(lifecycle::stop(&args, console)), told).await
+                signals::unless_asked(Box::pin(lifecycle::stop(&args, console)), told).await
             }
             Command::Start(args) => {
                 let told = "the cluster continues";
-                stop::unless_asked(Box::pin(lifecycle::start(&args, console)), told).await
+                signals::unless_asked(Box::pin(lifecycle::start(&args, console)), told).await
             }
             Command::Delete(args) => delete::run(&args, console).await,
             Command::Wait(args) => {

@@ -226,8 +226,8 @@ impl<M: models::Managed> Managed<'_, '_, M> {
     pub(super) fn put(mut self) -> Result<(), Error> {
         if let Some(awaited) = self.needs.take_if(|_| !self.composition.exists(&self.slot)) {
             let mut object = self.head();
-            let for_provider = match self.whole {
-                Some(whole) => Value::from(whole),
+            let for_provider = match self.for_provider {
+                Some(fields) => Value::from(fields),
                 None => serde_json::to_value(&self.model).unwrap_or_default(),
             };
             put(&mut object, &["spec", "forProvider"], Some(for_provider));

@@ -134,7 +134,7 @@ impl Test {
         let mut composition =
             Composition::new(xr, "things", &self.settings, observed, now, &mut random);
         api(&mut composition)?;
-        composition.build(
+        composition.complete_and_build(
             json!({"early": "a", "late": "b"}).as_object().unwrap().clone(),
             &[Addition::field("late", 2)],
         )
@@ -166,13 +166,13 @@ fn slots(answer: &CompositionResult) -> Vec<&str> {
 }
 
 impl Composition<'_> {
-    /// Ends a composition in which nothing is wrong.
-    pub(super) fn finish(
+    /// Ends a composition with a valid spec.
+    pub(super) fn complete_and_build(
         mut self,
         status: crate::value::Object,
         additions: &[Addition],
-    ) -> Result<Answer, Error> {
+    ) -> Result<CompositionResult, Error> {
         self.complete()?;
-        Ok(self.conclude(status, additions, None))
+        Ok(self.build(status, additions, None))
     }
 }

@@ -136,18 +136,12 @@ fn environment_without_a_ttl_has_no_end() {
         let environment = Environment::ready(case, json!({}));
         let name = environment.name();
         assert_eq!(environment.status()["lifecycle"], json!({}), "{name}");
-        assert_eq!(environment.status()["phase"], environment.ready_phase(), "{name}");
+        assert_eq!(environment.status()["phase"], "Ready", "{name}");
         for resource in environment.world.resources().values() {
             let note = resource["metadata"]["annotations"][NOTE].as_str();
             let note = note.map_or_else(Note::default, |text| Note::read(text).unwrap());
             assert_eq!(Note { price: None, ..note }, Note::default(), "{name}");
         }
-    }
-}
-
-impl Environment {
-    fn ready_phase(&self) -> &'static str {
-        "Ready"
     }
 }
 
@@ -249,7 +243,9 @@ proptest! {
             environment.world.set_now(at(minutes));
             environment.call()
         });
-        answers.iter_mut().for_each(|answer| answer.meta = None);
+        for answer in &mut answers {
+            answer.meta = None;
+        }
         // The warnings and the end of a time to live of eight hours.
         let stage = |minutes: i64| [360, 450, 480].iter().filter(|at| **at <= minutes).count();
         if stage(minutes) == stage(minutes + later) {

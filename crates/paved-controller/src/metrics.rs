@@ -197,8 +197,8 @@ mod tests {
         metrics.stopped("a");
         metrics.notified("delivered");
         metrics.cost("a", 1_500_000_000, Some(2_000_000_000));
-        metrics.environments.get_or_create(&Kind { kind: "a".to_owned() });
-        metrics.held.get_or_create(&Reason { reason: "limit" });
+        drop(metrics.environments.get_or_create(&Kind { kind: "a".to_owned() }));
+        drop(metrics.held.get_or_create(&Reason { reason: "limit" }));
         let text = metrics.text().unwrap();
         // Text in quotation marks is the value of a label.
         let series = |line: &str| line.split('"').step_by(2).collect::<String>();

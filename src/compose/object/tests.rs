@@ -22,7 +22,7 @@ fn compose(xr: Value, observed: Option<Value>, object: Value) -> Result<Composit
     let mut cx =
         Composition::new(xr, "test", &settings, observed, jiff::Timestamp::UNIX_EPOCH, &mut random);
     cx.object("namespace", object).add()?;
-    cx.build(Object::new(), &[])
+    cx.complete_and_build(Object::new(), &[])
 }
 
 fn namespace(phase: &str) -> Value {
@@ -83,7 +83,7 @@ fn composed(
     let mut cx =
         Composition::new(xr, "test", &settings, config, jiff::Timestamp::UNIX_EPOCH, &mut random);
     verbs(&mut cx)?;
-    cx.build(Object::new(), &[])
+    cx.complete_and_build(Object::new(), &[])
 }
 
 #[test]

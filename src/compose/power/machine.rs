@@ -117,7 +117,7 @@ impl Composition<'_> {
             state: Some(state.to_owned()),
         };
         let request = opened.map(seconds).unwrap_or_default();
-        self.managed(slot, model).live(&["state"]).note(REQUEST, request).add()?;
+        self.managed(slot, model).updatable(&["state"]).annotate(REQUEST, request).add()?;
         if let Some(switch) = self.desired.get_mut(slot) {
             switch.counted = false;
             // That of the machine, which may differ from the one in Settings.

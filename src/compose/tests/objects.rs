@@ -9,11 +9,14 @@ fn delayed_resources_are_listed_beside_those_that_are_asked_for() {
         let mut found: Vec<(String, String, Option<String>)> = Vec::new();
         test.compose(|cx| {
             cx.managed("disk", disk("here")).add()?;
-            let other = cx.managed("other", disk("there")).note("size", "small");
+            let other = cx.managed("other", disk("there")).annotate("size", "small");
             other.needs(false, "an image").add()?;
             let web = json!({"apiVersion": "apps/v1", "kind": "Deployment",
                              "metadata": {"name": "web"}, "spec": {"region": "everywhere"}});
-            cx.object("web", web).choice("size", "large", &[]).needs(false, "a key").add()?;
+            cx.object("web", web)
+                .resolved_from("size", "large", &[])
+                .needs(false, "a key")
+                .add()?;
             cx.usage("disk", "other")?;
             found.extend(cx.objects().map(line));
             Ok(())

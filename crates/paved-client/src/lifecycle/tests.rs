@@ -265,7 +265,7 @@ impl World {
         object["status"]["lifecycle"] = json!({
             "expiresAt": status.expires_at,
             "maximum": status.maximum,
-            "stoppedAt": status.stop.map(|stop| stop.at()),
+            "stoppedAt": status.stop.map(Stop::at),
             "stopReason": status.stop.map(|stop| match stop {
                 Stop::Requested(_) => "Requested",
                 Stop::Expired(_) => "Expired",

@@ -113,7 +113,7 @@ pub(super) fn behaviour(service: &str, kind: &str) -> KindBehaviour {
 const CLUSTER: KindBehaviour = KindBehaviour {
     rounds: 4,
     // Google chooses three zones for a regional cluster. A zonal cluster lists only further zones.
-    late: |f| {
+    late_initialize: |f| {
         let location = f.region("us-central1");
         let is_zone = location.matches('-').count() > 1;
         let letters: &[&str] = if is_zone { &[] } else { &["a", "b", "c"] };

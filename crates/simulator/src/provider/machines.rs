@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::behaviour::KindBehaviour;
+use super::kind_behaviour::KindBehaviour;
 use super::rules::words;
 use super::writes::{EXTERNAL_NAME, identify, may_update, wanted};
 use super::{Provider, State, is_ready, registry, set_condition};
