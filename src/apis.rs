@@ -169,6 +169,8 @@ pub struct Info {
     pub first_slots: &'static [&'static str],
     /// Slots of the resources that a stop of the environment stops.
     pub stoppable: &'static [&'static str],
+    /// What a stopped environment keeps and loses, in sentences for users.
+    pub when_stopped: &'static str,
     /// What the schema revisions after the first added to the API's own status.
     pub since_revision: &'static [Addition],
 }

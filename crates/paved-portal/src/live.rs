@@ -3,12 +3,14 @@
 mod cause;
 mod deleting;
 mod known;
+mod lifecycle;
 mod reader;
 mod store;
 mod view;
 mod watching;
 
 pub(super) use deleting::follow as follow_deletions;
+pub(super) use lifecycle::Price;
 pub(super) use reader::{Feed, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
 pub(super) use view::{Left, Part, View};
