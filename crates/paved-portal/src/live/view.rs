@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
 use function_paved_road::compose::{self, PowerState, ResourceStatus};
-use function_paved_road::lifecycle::CannotStop;
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,7 +86,7 @@ pub(crate) struct View {
     pub(crate) price: Option<Price>,
     /// Why the environment cannot be stopped, in words. Absent if it can be stopped.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(crate) cannot_stop: CannotStop,
+    pub(crate) cannot_stop: Option<&'static str>,
     /// Whether the annotation `crossplane.io/paused` stops the reconciliation. Requests to extend,
     /// stop or start have no effect then.
     pub(crate) paused: bool,
