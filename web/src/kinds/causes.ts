@@ -90,6 +90,7 @@ export function slowOf(
     return (
       (mood === 'busy' || mood === 'leaving') &&
       !environment.failed &&
+      environment.phase !== 'Expired' &&
       !faultOf(environment, now) &&
       Date.parse(underWaySince(environment)) < old
     );

@@ -1,4 +1,5 @@
 import type { Environment } from '../api/schema';
+import { stopReason } from './lifecycle';
 import { moodOfPart, type Mood } from './mood';
 import { isHelper, nameOf } from './tree';
 import { compare } from './words';
@@ -15,7 +16,8 @@ export interface Happening {
  * What happened, the newest first, as far as the environment itself tells. Of parts that wait for
  * others to go first nothing has happened yet.
  */
-export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environment): Happening[] {
+export function historyOf(environment: Environment): Happening[] {
+  const { createdAt, deletedAt, parts, ready, owner, lifecycle } = environment;
   const happenings: Happening[] = parts
     .filter((part) => !isHelper(part) && part.since !== '')
     .map((part) => {
@@ -33,6 +35,12 @@ export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environ
   const times = happenings.map(({ at }) => at).sort();
   if (ready && times.length > 0)
     happenings.push({ at: times.at(-1)!, mood: 'good', title: 'All resources are ready' });
+  if (lifecycle?.warnedAt)
+    happenings.push({ at: lifecycle.warnedAt, mood: 'leaving', title: 'Warning of the end' });
+  if (lifecycle?.stoppedAt) {
+    const title = `Stopped ${stopReason(environment)}`.trim();
+    happenings.push({ at: lifecycle.stoppedAt, mood: 'idle', title });
+  }
   if (deletedAt) happenings.push({ at: deletedAt, mood: 'leaving', title: 'Deletion requested' });
   if (createdAt)
     happenings.push({

@@ -11,7 +11,9 @@ export function moodOf({
 }: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Mood {
   if (deletedAt || phase === 'Deleting') return 'leaving';
   if (failed) return 'bad';
-  if (phase === 'Paused' || phase === 'ScaledToZero') return 'idle';
+  if (['Paused', 'ScaledToZero', 'Stopped'].includes(phase)) return 'idle';
+  // An expired environment still runs.
+  if (['Stopping', 'Starting', 'Expired'].includes(phase)) return 'busy';
   return ready ? 'good' : 'busy';
 }
 

@@ -6,15 +6,20 @@ import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
 import type { Environment, OnDeletion } from '../api/schema';
 import { kindPath, Picture } from '../kinds/known';
+import { hasBanner } from '../kinds/lifecycle';
 import { moodOf } from '../kinds/mood';
 import { compare } from '../kinds/words';
 import { Ago } from '../parts/Ago';
 import { Connection } from '../parts/Connection';
 import { DeleteDialog } from '../parts/DeleteDialog';
 import { KeptResources } from '../parts/DeletionPlan';
+import { End, HourlyPrice } from '../parts/End';
 import { History } from '../parts/History';
 import { Icon } from '../parts/Icon';
 import { KindName } from '../parts/KindName';
+import { LifecycleBanner } from '../parts/LifecycleBanner';
+import { LifecycleButtons } from '../parts/LifecycleButtons';
+import { LifecycleFacts } from '../parts/LifecycleFacts';
 import { Loaded, onDemand } from '../parts/onDemand';
 import { focusTitle, Page } from '../parts/Page';
 import { Pill } from '../parts/Pill';
@@ -112,11 +117,12 @@ function Found({ namespace, kind, name }: Place) {
     <Page
       title={name}
       above={<Back />}
-      beside={environment && <Remove environment={environment} />}
+      beside={environment && <Actions environment={environment} />}
       lead={environment && <Facts environment={environment} />}
     >
       {environment ? (
         <>
+          <LifecycleBanner environment={environment} />
           <Says environment={environment} />
           <Sections environment={environment} />
           {read && <Untold />}
@@ -178,6 +184,16 @@ function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefine
   );
 }
 
+/** The banner of an environment has its buttons. Otherwise they stand beside the title. */
+function Actions({ environment }: { environment: Environment }) {
+  return (
+    <div className="buttons">
+      {!hasBanner(environment) && <LifecycleButtons environment={environment} />}
+      <Remove environment={environment} />
+    </div>
+  );
+}
+
 function Remove({ environment }: { environment: Environment }) {
   const { deletedAt } = environment;
   const [deleting, setDeleting] = useState(false);
@@ -207,6 +223,8 @@ function Facts({ environment }: { environment: Environment }) {
       <span>{namespace}</span>
       {owner && <span>{owner}</span>}
       <Ago at={createdAt} />
+      <End of={environment} />
+      <HourlyPrice of={environment} />
     </span>
   );
 }
@@ -295,6 +313,10 @@ function Overview({ environment }: { environment: Environment }) {
         <section className="panel" aria-labelledby="connection">
           <h2 id="connection">Connect</h2>
           <Connection environment={environment} />
+        </section>
+        <section className="panel" aria-labelledby="lifecycle">
+          <h2 id="lifecycle">Lifecycle and price</h2>
+          <LifecycleFacts environment={environment} />
         </section>
         <section className="panel" aria-labelledby="history">
           <h2 id="history">Timeline</h2>

@@ -11,6 +11,7 @@ import { useFault } from '../state/useFault';
 import { useKnown } from '../state/useKnown';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
+import { End, HourlyPrice } from './End';
 import { KindName } from './KindName';
 import { Pill } from './Pill';
 import { Progress } from './Progress';
@@ -50,6 +51,10 @@ function Card({ environment }: { environment: Environment }) {
       <Progress text={progress} mood={mood} />
       <p className="says">{fault ? fault.cause.headline : message}</p>
       <Endpoint of={environment} />
+      <p className="card-life small">
+        <End of={environment} />
+        <HourlyPrice of={environment} />
+      </p>
       <p className="card-foot small">
         <span className="cut">{owner ?? 'No owner'}</span>
         <Ago at={environment.createdAt} />
@@ -81,6 +86,12 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
       </td>
       <td className="wide">
         <Endpoint of={environment} />
+      </td>
+      <td className="line">
+        <End of={environment} />
+      </td>
+      <td className="line">
+        <HourlyPrice of={environment} />
       </td>
       <td className="cut">{owner}</td>
       <td>

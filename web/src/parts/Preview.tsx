@@ -2,9 +2,11 @@ import { Button, Loader } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
+import { priceWords } from '../kinds/prices';
 import { isHelper, nameOf } from '../kinds/tree';
 import { count } from '../kinds/words';
 import { useAsked, type Asked } from '../state/asked';
+import { Until } from './End';
 import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
@@ -134,6 +136,15 @@ export function Preview({ asked, ready }: { asked: Asked<Previewed>; ready: bool
     >
       {(data) => (
         <>
+          <p className="price">
+            {priceWords(data.price)}.
+            {data.expiresAt && (
+              <>
+                {' '}
+                Ends <Until at={data.expiresAt} />.
+              </>
+            )}
+          </p>
           <Tree parts={shown(data)} planned />
           {data.resources.length > 0 && <Manifests resources={data.resources} />}
         </>
@@ -155,28 +166,31 @@ export function ChangePreview({ asked, ready }: { asked: Asked<PreviewedChange>;
       incomplete="Change a field to see what the change does."
       summary={summary}
     >
-      {({ changes }) => (
-        <ul className="changes" aria-label="Changed resources">
-          {changes.map(({ slot, action, fields }) => (
-            <li key={slot}>
-              <strong>{nameOf({ slot })}</strong> <span className="small">{ACTIONS[action]}</span>
-              {fields.length > 0 && (
-                <dl className="facts">
-                  {fields.map(({ path, before, after }) => (
-                    <div key={path}>
-                      <dt>{path.replace(/^spec\.(forProvider\.)?/, '')}</dt>
-                      <dd>
-                        <span className="fact">
-                          {before ?? 'not set'} → {after ?? 'removed'}
-                        </span>
-                      </dd>
-                    </div>
-                  ))}
-                </dl>
-              )}
-            </li>
-          ))}
-        </ul>
+      {({ changes, price }) => (
+        <>
+          <p className="price">After the change: {priceWords(price)}.</p>
+          <ul className="changes" aria-label="Changed resources">
+            {changes.map(({ slot, action, fields }) => (
+              <li key={slot}>
+                <strong>{nameOf({ slot })}</strong> <span className="small">{ACTIONS[action]}</span>
+                {fields.length > 0 && (
+                  <dl className="facts">
+                    {fields.map(({ path, before, after }) => (
+                      <div key={path}>
+                        <dt>{path.replace(/^spec\.(forProvider\.)?/, '')}</dt>
+                        <dd>
+                          <span className="fact">
+                            {before ?? 'not set'} → {after ?? 'removed'}
+                          </span>
+                        </dd>
+                      </div>
+                    ))}
+                  </dl>
+                )}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </Panel>
   );

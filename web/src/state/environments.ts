@@ -2,6 +2,7 @@ import { atom, type Atom, type PrimitiveAtom } from 'jotai';
 import type { createStore } from 'jotai';
 import type { Message } from '../api/live';
 import type { Environment } from '../api/schema';
+import { endOf } from '../kinds/lifecycle';
 import { Ledger, keyOf, type Key } from './ledger';
 
 type Store = ReturnType<typeof createStore>;
@@ -22,6 +23,8 @@ export interface Row {
   phase: string;
   failed: boolean;
   createdAt: string;
+  /** When it ends (RFC 3339); empty without an end. */
+  endsAt: string;
   /** Whether changes of it are told; else it was only read, or made. */
   told: boolean;
 }
@@ -159,6 +162,7 @@ function rowOf(key: Key, environment: Environment, told: boolean): Row {
     phase,
     failed,
     createdAt: environment.createdAt ?? '',
+    endsAt: endOf(environment)?.at ?? '',
     told,
   };
 }
