@@ -4,7 +4,7 @@ use crossplane::spec::WRITTEN;
 use fake_kube::json::{hold, remove, seconds, text};
 use fake_kube::store::Key;
 use function_paved_road::function::{Outside, run};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
@@ -37,6 +37,8 @@ struct Alive {
     leaving: Leaving,
     /// The path of the composite.
     composite: Key,
+    /// The time at which the last answer of the function ends.
+    calls_again: Option<Timestamp>,
 }
 
 impl Environment {
@@ -45,10 +47,16 @@ impl Environment {
         Self { recipe, root, alive: None, asleep: None }
     }
 
+    /// Whether Crossplane calls the function again, although nothing has changed.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let alive = self.alive.as_ref();
+        alive.and_then(|alive| alive.calls_again).is_some_and(|at| at <= now)
+    }
+
     /// Plays all steps up to this time. Returns whether more steps follow.
     pub fn step(&mut self, object: &Value, around: &Around, now: Timestamp) -> bool {
         let version = &object["metadata"]["resourceVersion"];
-        if self.asleep.as_ref() == Some(version) {
+        if self.asleep.as_ref() == Some(version) && !self.is_due(now) {
             return false;
         }
         let recipe = &around.recipes.all[self.recipe];
@@ -108,7 +116,8 @@ impl Alive {
             .select(&recipe.composition)
             .with_others(others);
         let (cloud, mirror) = (Cloud::new(around.pace), Mirror::default());
-        Some(Self { world, cloud, mirror, leaving: Leaving::new(around.pace), composite })
+        let leaving = Leaving::new(around.pace);
+        Some(Self { world, cloud, mirror, leaving, composite, calls_again: None })
     }
 
     /// Takes over the present spec of the user.
@@ -151,6 +160,9 @@ impl Alive {
         let composed = self.world.run(Some(input), |request| run(request, &mut outside));
         match composed {
             Ok(response) => {
+                let ttl = response.meta.as_ref().and_then(|meta| meta.ttl.as_ref());
+                let ttl = ttl.map(|ttl| SignedDuration::new(ttl.seconds, ttl.nanos));
+                self.calls_again = ttl.and_then(|ttl| now.checked_add(ttl).ok());
                 // The composite's conditions have the rejection.
                 let _ = self.world.apply(&response);
             }

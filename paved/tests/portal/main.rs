@@ -7,6 +7,7 @@ mod support;
 
 mod api;
 mod described;
+mod lifecycle;
 mod live;
 mod security;
 mod shapes;

@@ -9,7 +9,6 @@ use kube::Client;
 use paved_client::cluster::Found;
 use paved_client::lifecycle::{Change, Expiry, Refusal, Subject, clock_ahead};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 
 use super::environments::{Environments, Place};
@@ -134,7 +133,7 @@ impl Extension {
             (None, None, true) => Ok(Expiry::Maximum),
             (length, until, maximum) => {
                 let found =
-                    [("for", length.is_some()), ("until", until.is_some()), ("maximum", *maximum)];
+                    [("for", length.is_some()), ("until", until.is_some()), ("maximum", maximum)];
                 let found: Vec<&str> =
                     found.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect();
                 let found = if found.is_empty() { "none".to_owned() } else { found.join(" and ") };
@@ -252,6 +251,8 @@ fn explained(refusal: Refusal) -> (StatusCode, &'static str, String) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
     fn read(body: &serde_json::Value) -> Result<Expiry, Problem> {
