@@ -53,8 +53,8 @@ pub struct Lifecycle {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct LifecycleSettings {
-    /// Time to live of environments whose claim has none, for example 8h. Default: never. A change
-    /// applies to new environments only.
+    /// Time to live of environments whose claim has none, for example 8h. Default: the maximum,
+    /// otherwise never. A change applies to new environments only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
     /// Longest time to live that a claim or a renewal may ask for. A maximum forbids never. A

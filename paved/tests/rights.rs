@@ -113,10 +113,9 @@ fn every_kind_can_be_observed_created_and_deleted() {
     for (kind, operations) in entries() {
         let needed: &[Operation] = match (kind.service, kind.kind) {
             ("eks", "ClusterAuth") => &[Observe],
-            // Its deletion leaves the machine as it is.
-            ("ec2", "InstanceState") => &[Observe, Create],
-            // The deletion of the server deletes them.
-            ("sql", "Database" | "User") => &[Observe, Create],
+            // The deletion of an InstanceState leaves the machine as it is. That of the server
+            // deletes databases and users.
+            ("ec2", "InstanceState") | ("sql", "Database" | "User") => &[Observe, Create],
             _ => &[Observe, Create, Delete],
         };
         for operation in needed {

@@ -302,10 +302,10 @@ impl Course {
         match (self.plan.stop, power) {
             _ if !is_fine => None,
             (Some(_), PowerState::Stopped) if phase == Phase::Ready => Some(Phase::Stopped),
-            (Some(_), _) => Some(Phase::Stopping),
+            (Some(_), _) | (None, PowerState::Stopping) => Some(Phase::Stopping),
             (None, _) if self.plan.is_expired => Some(Phase::Expired),
-            (None, PowerState::Starting) => Some(Phase::Starting),
-            (None, PowerState::Stopping) => Some(Phase::Stopping),
+            // A new environment is being provisioned.
+            (None, PowerState::Starting) if self.plan.opened().is_some() => Some(Phase::Starting),
             (None, PowerState::Stopped) => Some(Phase::Stopped),
             (None, _) => None,
         }

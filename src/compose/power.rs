@@ -101,7 +101,7 @@ impl Desired {
     /// Gives the resource the values of a stopped one, and notes those that it has now.
     fn stop(&mut self) {
         let mut running = Map::new();
-        for (field, off) in fields(&self.kind().to_owned()) {
+        for (field, off) in fields(self.kind()) {
             let path = path(&self.object, field);
             running
                 .insert((*field).to_owned(), at(&self.object, &path).cloned().unwrap_or_default());
@@ -169,8 +169,14 @@ impl Composition<'_> {
         let order =
             [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
         let state = order.into_iter().find(|state| states.contains(state)).filter(|_| !waits);
-        let unknown = if stop.is_some() { PowerState::Stopped } else { PowerState::Unknown };
-        Ok(state.unwrap_or(unknown))
+        // An environment of which nothing can be stopped runs as long as it exists.
+        let exists = self.first_slots.iter().any(|slot| self.exists(slot));
+        let otherwise = match stop {
+            Some(_) => PowerState::Stopped,
+            None if exists && !waits && states.is_empty() => PowerState::Running,
+            None => PowerState::Unknown,
+        };
+        Ok(state.unwrap_or(otherwise))
     }
 
     /// Stops the resource in a slot, or lets it run.

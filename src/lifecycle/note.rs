@@ -109,10 +109,11 @@ impl Note {
 }
 
 impl Defaults {
-    /// The defaults of a new environment.
+    /// The defaults of a new environment. A maximum forbids an environment without an end, so it is
+    /// the default of a time to live, too.
     pub fn from_settings(settings: &LifecycleSettings) -> Self {
         Self {
-            ttl: settings.ttl,
+            ttl: settings.ttl.or(settings.maximum),
             on_expiry: settings.on_expiry,
             keep_stopped_for: settings.keep_stopped_for,
         }

@@ -162,11 +162,10 @@ impl Situation<'_> {
         if let Some(note) = self.note {
             return note.clone();
         }
-        let mut defaults = self.settings.map(Defaults::from_settings).unwrap_or_default();
-        if self.exists {
-            // An environment from before the lifecycle has no end until its user sets one.
-            defaults.ttl = None;
-        }
+        // An environment that exists without a note was made without defaults, and today's are not
+        // for it. It has no end until its user sets one.
+        let settings = self.settings.filter(|_| !self.exists);
+        let defaults = settings.map(Defaults::from_settings).unwrap_or_default();
         Note { defaults, ..Note::default() }
     }
 

@@ -127,6 +127,16 @@ fn running_environment_without_a_note_has_no_end_until_its_user_sets_one() {
 }
 
 #[test]
+fn maximum_is_the_default_of_an_environment_without_a_ttl() {
+    let maximum = Some(span("7d"));
+    let settings = LifecycleSettings { maximum, ..LifecycleSettings::default() };
+    let mut environment = Environment { settings, ..Environment::default() };
+    let plan = environment.call("2026-11-25T08:05:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-12-02T08:00:00Z")));
+    assert_eq!(plan.note.ttl_from, Some(TtlFrom::Settings));
+}
+
+#[test]
 fn change_never_moves_the_expiry_closer_than_thirty_minutes() {
     let mut environment = Environment::with_ttl("8h");
     environment.call("2026-11-25T08:05:00Z");
@@ -413,9 +423,9 @@ proptest! {
         for end in ends.into_iter().flatten().filter(|end| *end > now) {
             // Crossplane adds up to a tenth of the TTL.
             let late = (now + next + next / 10).duration_since(end);
-            let most = std::time::Duration::from_secs(5) + next / 10;
+            let tenth = SignedDuration::from_secs_f64(next.as_secs_f64() / 10.0);
             let remaining = end.duration_since(now);
-            prop_assert!(late <= SignedDuration::try_from(most).unwrap(), "{late} late");
+            prop_assert!(late <= SignedDuration::from_secs(5) + tenth, "{late} late");
             prop_assert!(remaining > SignedDuration::from_mins(10) || next.as_secs() <= 60);
         }
     }

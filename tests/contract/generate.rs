@@ -87,7 +87,8 @@ pub fn beginning() -> impl Strategy<Value = World> {
     Union::new(BEGINNINGS.iter().map(|world| with_specs(world).boxed()))
 }
 
-/// Whether the API server takes an XR, and Settings have what it asks for.
+/// Whether the API server takes an XR, and Settings have what it asks for. An environment that
+/// cannot be stopped may not ask for a stop.
 fn is_possible(world: &World) -> bool {
     static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
         let xrd = |world: &World| {
@@ -97,10 +98,13 @@ fn is_possible(world: &World) -> bool {
         Schemas::new(&xrds).unwrap()
     });
     let violations = SCHEMAS.for_object(&world.xr).unwrap().validate(&world.xr, None);
-    let for_want_of_settings = |response: &RunFunctionResponse| {
-        response.results.iter().any(|result| result.reason.as_deref() == Some("InvalidSettings"))
+    let is_impossible = |response: &RunFunctionResponse| {
+        response.results.iter().any(|result| {
+            result.reason.as_deref() == Some("InvalidSettings")
+                || result.message.starts_with("spec.lifecycle.")
+        })
     };
-    violations.is_empty() && !for_want_of_settings(&world.answer())
+    violations.is_empty() && !is_impossible(&world.answer())
 }
 
 /// A mood for every slot.

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use function_paved_road::compose::STALLED;
 use function_paved_road::function::CONDITION;
+use function_paved_road::lifecycle::{NOTE, Note};
 use function_paved_road::models::KINDS;
 use function_paved_road::wire;
 use function_sdk_rust::proto::v1::{
@@ -412,9 +413,18 @@ fn without_tags(
         if let Some(spec) = object.get_mut("spec") {
             drop_fields(spec, &names);
         }
+        let annotations = object.get_mut("metadata").and_then(|all| all.get_mut("annotations"));
+        annotations.and_then(Value::as_object_mut).into_iter().for_each(drop_price);
         (slot, object)
     };
     resources.into_iter().map(strip).collect()
+}
+
+/// Removes the price, which follows Settings, from the note of the lifecycle.
+fn drop_price(annotations: &mut Map<String, Value>) {
+    let Some(text) = annotations.remove(NOTE) else { return };
+    let note = Note { price: None, ..Note::read(text.as_str().unwrap()).unwrap() };
+    annotations.extend(note.write().map(|text| (NOTE.to_owned(), text.into())));
 }
 
 /// Removes every field of these names, however deep.

@@ -211,7 +211,9 @@ fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
         if cannot {
             let told = &response.results[0].message;
             assert!(
-                told.starts_with("spec.lifecycle.power: found Stopped; allowed: Running, because"),
+                told.starts_with(
+                    "spec.lifecycle.power: found \"Stopped\"; allowed: Running, because"
+                ),
                 "{told}"
             );
         }

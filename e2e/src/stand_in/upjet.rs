@@ -167,13 +167,13 @@ impl Upjet {
             return Ok(external.turned_at);
         };
         // A machine that is being started or stopped is waited for.
-        let waited = external.turned_at.and_then(until).unwrap_or_default();
+        let passed = external.turned_at.and_then(until).unwrap_or_default();
         machine.settle();
         machine
             .turn(wanted, id, &external.parameters, rule.start.as_deref())
             .map_err(Trouble::Refused)?;
         external.machine = Some(machine);
-        external.turned_at = Some(later(waited + self.round));
+        external.turned_at = Some(later(passed + self.round));
         self.cloud.put(&external).await?;
         Ok(external.turned_at)
     }

@@ -29,6 +29,9 @@ const REQUEST: &str = "request";
 /// ready resource each ten minutes only.
 const LOOK: &str = "paved-road.fn.crossplane.io/look";
 
+/// The path of the reference to a provider config.
+const CONFIG: [&str; 2] = ["spec", "providerConfigRef"];
+
 /// The path of a machine's type.
 const TYPE: [&str; 3] = ["spec", "forProvider", "instanceType"];
 
@@ -36,8 +39,8 @@ const TYPE: [&str; 3] = ["spec", "forProvider", "instanceType"];
 const LOOKS: [Duration; 4] = [
     Duration::from_secs(15),
     Duration::from_secs(30),
-    Duration::from_secs(60),
-    Duration::from_secs(120),
+    Duration::from_mins(1),
+    Duration::from_mins(2),
 ];
 
 /// The longest time of a request to start.
@@ -48,6 +51,8 @@ struct Machine {
     id: String,
     region: Option<String>,
     state: String,
+    /// Reference to its provider config.
+    config: Option<Value>,
 }
 
 impl Composition<'_> {
@@ -94,6 +99,7 @@ impl Composition<'_> {
             id: self.external_name(slot)?,
             region: text(seen, &["spec", "forProvider", "region"]).map(str::to_owned),
             state: state.to_owned(),
+            config: at(seen, &CONFIG).cloned(),
         })
     }
 
@@ -114,6 +120,8 @@ impl Composition<'_> {
         self.managed(slot, model).live(&["state"]).note(REQUEST, request).add()?;
         if let Some(switch) = self.desired.get_mut(slot) {
             switch.counted = false;
+            // That of the machine, which may differ from the one in Settings.
+            put(&mut switch.object, &CONFIG, machine.config.clone());
         }
         Ok(())
     }

@@ -106,13 +106,13 @@ impl Machine {
                  error StatusCode: 400, api error IncorrectSpotRequestState: Only Amazon EC2 can \
                  restart an interrupted stopped Spot Instance"
             )),
-            (Power::Running, Power::Stopped) => match no_capacity {
-                Some(words) => Err(format!("starting EC2 Instance ({id}): {words}")),
-                None => {
-                    self.start();
-                    Ok(())
+            (Power::Running, Power::Stopped) => {
+                if let Some(words) = no_capacity {
+                    return Err(format!("starting EC2 Instance ({id}): {words}"));
                 }
-            },
+                self.start();
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
