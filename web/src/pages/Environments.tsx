@@ -166,10 +166,9 @@ const COLUMNS = [
   'Kind',
   'Namespace',
   'State',
+  'End and price',
   'Resources',
   'Address',
-  'End',
-  'Price',
   'Owner',
   'Created',
 ];

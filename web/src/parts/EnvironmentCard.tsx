@@ -81,17 +81,17 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
       <td>
         <Pill mood={mood} word={phase} />
       </td>
+      <td className="line">
+        <End of={environment} />
+        <div className="small">
+          <HourlyPrice of={environment} />
+        </div>
+      </td>
       <td>
         <Progress text={progress} mood={mood} />
       </td>
       <td className="wide">
         <Endpoint of={environment} />
-      </td>
-      <td className="line">
-        <End of={environment} />
-      </td>
-      <td className="line">
-        <HourlyPrice of={environment} />
       </td>
       <td className="cut">{owner}</td>
       <td>

@@ -19,12 +19,12 @@ export function LifecycleFacts({ environment }: { environment: Environment }) {
       {power && <Fact name="Power">{power}</Fact>}
       {lifecycle && (
         <Fact name="Ends">
-          {lifecycle.expiresAt ? <Time at={lifecycle.expiresAt} over="time is over" /> : 'Never'}
+          {lifecycle.expiresAt ? <Time at={lifecycle.expiresAt} over="has passed" /> : 'Never'}
         </Fact>
       )}
       {lifecycle?.deletesAt && (
         <Fact name="Deleted">
-          <Time at={lifecycle.deletesAt} over="deletion is due" />
+          <Time at={lifecycle.deletesAt} over="is due" />
         </Fact>
       )}
       {lifecycle?.maximum && <Fact name="Longest extension">{lifecycle.maximum}</Fact>}
