@@ -122,7 +122,8 @@ describe('extensions', () => {
 
   it('end with the maximum of Settings', () => {
     expect(values({ lifecycle: { expiresAt: AT, maximum: '1d' } })).toEqual(['4h', '8h', MAXIMUM]);
-    expect(values({ lifecycle: { expiresAt: AT, maximum: '90m' } })).toEqual([MAXIMUM]);
+    expect(values({ lifecycle: { expiresAt: AT, maximum: '3h' } })).toEqual([MAXIMUM]);
+    expect(values({ lifecycle: { expiresAt: AT, maximum: '90m' } })).toEqual([]);
   });
 
   it('read durations as the function does', () => {

@@ -100,12 +100,13 @@ export function extensionsOf(
   const end = Date.parse(lifecycle?.expiresAt ?? '');
   const most = secondsOf(lifecycle?.maximum);
   const all = EXTENSIONS.map(([value, label]) => ({ value, label, seconds: secondsOf(value)! }));
-  const allowed = all.filter(
-    ({ seconds }) => now + seconds * 1000 > end && (most === undefined || seconds < most),
-  );
-  return most === undefined
-    ? allowed
-    : [...allowed, { value: MAXIMUM, label: `Maximum (${lifecycle!.maximum})`, seconds: most }];
+  const moves = ({ seconds }: { seconds: number }) => now + seconds * 1000 > end;
+  const shorter = all.filter(({ seconds }) => most === undefined || seconds < most);
+  const longest =
+    most === undefined
+      ? []
+      : [{ value: MAXIMUM, label: `Maximum (${lifecycle!.maximum})`, seconds: most }];
+  return [...shorter, ...longest].filter(moves);
 }
 
 /** The value that stands for the maximum of Settings. */

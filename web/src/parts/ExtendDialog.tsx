@@ -75,7 +75,7 @@ function Choose({ environment, close }: Omit<Props, 'opened'>) {
           data-autofocus
         />
       ) : (
-        <p>The end is already more than 2 weeks away.</p>
+        <p>The end cannot be moved further away now.</p>
       )}
       <div className="buttons end">
         <Button variant="default" onClick={close}>
