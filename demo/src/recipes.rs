@@ -120,6 +120,8 @@ fn config() -> Result<Value> {
 fn pricing() -> Value {
     let prices = [
         ("g1.1", "1.2"),
+        ("gce-disk-pd-balanced", "0.000136987"),
+        ("cloud-sql-disk-pd-ssd", "0.000232877"),
         ("backend-medium", "0.08"),
         ("backend-small", "0.04"),
         ("shared-database-medium", "0.06"),

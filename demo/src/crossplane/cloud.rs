@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result};
 use crossplane::conditions::{find, is_true};
+use crossplane::json::overlay;
 use fake_kube::json::text;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -135,7 +136,7 @@ fn update(model: &Model, object: &mut Value) {
     let Some(seen) = object["status"]["atProvider"].as_object_mut() else { return };
     for (field, value) in wanted.as_object().into_iter().flatten() {
         if let Some(shown) = seen.get_mut(field) {
-            shown.clone_from(value);
+            overlay(shown, value);
         }
     }
 }

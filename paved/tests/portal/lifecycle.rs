@@ -227,7 +227,7 @@ async fn preview_shows_price_and_end_before_the_environment_exists() {
     let pool = json!({"apiVersion": "platform.acme.io/v1alpha1", "kind": "StockPool",
         "metadata": {"name": "spare", "namespace": "team-vision"}, "spec": {"specName": "g1.1", "replicas": 2}});
     let shown = portal.json("POST", "ada", "/api/v1/preview", &pool).await.json();
-    assert_eq!(shown["price"]["hourlyUSD"], "2.4", "{shown}");
+    assert_eq!(shown["price"]["hourlyUSD"], "2.400", "{shown}");
     let end: Timestamp = shown["expiresAt"].as_str().unwrap().parse().unwrap();
     let left = end.duration_since(Timestamp::now());
     assert!((SignedDuration::from_mins(479)..=SignedDuration::from_hours(8)).contains(&left));

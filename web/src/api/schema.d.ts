@@ -696,7 +696,7 @@ export interface components {
             /** @description Time from now to the expiry: a whole number with s, m, h, d or w. */
             for?: string | null;
             /** @description Expire as late as Settings allow. */
-            maximum?: boolean;
+            maximum?: boolean | null;
             /** @description Time of the expiry (RFC 3339). */
             until?: string | null;
         };

@@ -20,8 +20,8 @@ use crate::signed_in::SignedIn;
 use crate::who::Person;
 
 /// A new expiry. Exactly one of the fields is required.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(example = json!({"for": "4h"}))]
 pub(crate) struct Extension {
     /// Time from now to the expiry: a whole number with s, m, h, d or w.
@@ -30,7 +30,7 @@ pub(crate) struct Extension {
     /// Time of the expiry (RFC 3339).
     until: Option<String>,
     /// Expire as late as Settings allow.
-    maximum: bool,
+    maximum: Option<bool>,
 }
 
 /// The effect of a request about the lifecycle.
@@ -113,7 +113,7 @@ pub(crate) async fn start(
 impl Extension {
     /// The expiry, if exactly one field names it.
     fn expiry(&self) -> Result<Expiry, Problem> {
-        match (&self.length, &self.until, self.maximum) {
+        match (&self.length, &self.until, self.maximum.unwrap_or_default()) {
             (Some(length), None, false) => match length.parse() {
                 Ok(span @ Span::For(..)) => Ok(Expiry::After(span)),
                 _ => Err(Problem::field(
