@@ -6,6 +6,7 @@
 //! to readiness, and answers for everything that exists.
 
 mod answer;
+mod budget;
 mod composite;
 mod deletion;
 mod health;
@@ -38,6 +39,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub use answer::Answer;
+pub use budget::{BUDGET, OVER_BUDGET, OverBudget, Spending};
 pub use composite::{Composite, SecretName, fingerprint, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};

@@ -15,7 +15,8 @@ use tonic::Status;
 
 use crate::apis::{self, AnyApi};
 use crate::compose::{
-    Answer, Composite, Composition, EXPIRING, Expiring, Lookup, Phase, STALLED, Stalled,
+    Answer, Composite, Composition, EXPIRING, Expiring, Lookup, OVER_BUDGET, OverBudget, Phase,
+    STALLED, Stalled,
 };
 use crate::error::Error;
 use crate::reason::Reason;
@@ -101,7 +102,7 @@ pub fn run_with(
                 let (status, wrong) = match status {
                     Ok(status) => (status, None),
                     // An environment that has to stop does not wait until its spec is valid.
-                    Err(error) if cx.stop().is_some() => (cx.stand_still()?, Some(error)),
+                    Err(error) if cx.stops_what_exists() => (cx.stand_still()?, Some(error)),
                     Err(error) => return Err(error),
                 };
                 let answer = cx.conclude(status, api.info().since_revision, wrong.as_ref());
@@ -150,7 +151,8 @@ fn told_revision(request: &RunFunctionRequest) -> Option<u32> {
 /// The conditions of ours that a refusal does not decide on: Crossplane would make them Unknown.
 fn kept_conditions(xr: &Object) -> Vec<Condition> {
     let conditions = value::at(xr, &["status", "conditions"]).and_then(Value::as_array);
-    let expiring = conditions.into_iter().flatten().find(|one| one["type"] == EXPIRING);
+    let is_ours = |one: &&Value| [EXPIRING, OVER_BUDGET].iter().any(|kind| one["type"] == *kind);
+    let ours = conditions.into_iter().flatten().filter(is_ours);
     let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
     let kept = |one: &Value| {
         let status = match one["status"].as_str()? {
@@ -158,9 +160,10 @@ fn kept_conditions(xr: &Object) -> Vec<Condition> {
             "False" => ConditionStatus::ConditionFalse,
             _ => return None,
         };
-        Some(condition(EXPIRING, status, &text(one, "reason"), text(one, "message")))
+        let kind = one["type"].as_str()?;
+        Some(condition(kind, status, &text(one, "reason"), text(one, "message")))
     };
-    expiring.and_then(kept).into_iter().collect()
+    ours.filter_map(kept).collect()
 }
 
 /// A response that carries on what earlier steps desired, and the context.
@@ -371,6 +374,14 @@ fn fill(response: &mut RunFunctionResponse, answer: Answer) {
         let status =
             if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
         response.conditions.push(condition(EXPIRING, status, &reason, message));
+    }
+    if let Some(OverBudget { status, reason, message, is_news }) = answer.over_budget {
+        if status && is_news {
+            response.results.push(result(Severity::Warning, &reason, message.clone()));
+        }
+        let status =
+            if status { ConditionStatus::ConditionTrue } else { ConditionStatus::ConditionFalse };
+        response.conditions.push(condition(OVER_BUDGET, status, &reason, message));
     }
     let warnings = answer.warnings.into_iter();
     response

@@ -37,6 +37,10 @@ pub enum Reason {
     Expired,
     /// `Expiring`: the environment was renewed.
     NotExpiring,
+    /// `OverBudget`: the namespace costs more than its budget.
+    OverBudget,
+    /// `OverBudget`: the namespace costs no more than its budget.
+    WithinBudget,
     /// Event: an annotation of the environment's user cannot be read.
     RequestIgnored,
     /// Event: the EnvironmentConfig with Settings does not exist.

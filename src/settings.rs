@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::catalog::prices::Usd;
 use crate::check::{self, Fields, Refused};
 use crate::error::{Error, FieldError};
 use crate::lifecycle::LifecycleSettings;
@@ -41,6 +42,12 @@ pub struct Common {
     /// Prices that differ from the list prices, for the estimated price of an environment.
     #[serde(skip_serializing_if = "Pricing::is_empty")]
     pub pricing: Pricing,
+    /// Limits of `paved controller`. The function ignores them.
+    #[serde(skip_serializing_if = "Controller::is_empty")]
+    pub controller: Controller,
+    /// Budgets of namespaces, for `paved controller`. The function ignores them.
+    #[serde(skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.
     #[serde(skip)]
     pub config_not_found: bool,
@@ -80,6 +87,9 @@ impl Common {
         }
         let mut fields = Fields::default();
         self.pricing.check("settings.pricing", &mut fields);
+        let deletions = i64::from(self.controller.deletions_per_hour());
+        let checked = check::range(deletions, 0..=10_000, "deletions");
+        fields.check("settings.controller.deletionsPerHour", checked);
         fields.verdict(Error::InvalidSettings)
     }
 }
@@ -95,6 +105,10 @@ impl Common {
                 ));
                 fields.check(path, check::kubernetes::label(namespace));
             }
+        }
+        for namespace in self.budget.by_namespace.keys() {
+            let path = check::shown(&format!("settings.budget.byNamespace.{namespace}"));
+            fields.check(path, check::kubernetes::label(namespace));
         }
         fields.refused()
     }
@@ -114,6 +128,57 @@ fn is_tag_key(key: &str) -> bool {
 
 fn is_visible(text: &str) -> bool {
     !text.chars().any(check::is_invisible)
+}
+
+/// Limits of `paved controller`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Controller {
+    /// Largest number of environments that the controller deletes in one hour. Default: 20. With 0,
+    /// the controller deletes no environment.
+    #[schemars(range(min = 0, max = 10_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletions_per_hour: Option<u32>,
+}
+
+impl Controller {
+    /// The limit without Settings.
+    const DELETIONS_PER_HOUR: u32 = 20;
+
+    /// Whether Settings have no limits.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Largest number of environments that the controller deletes in one hour.
+    pub fn deletions_per_hour(&self) -> u32 {
+        self.deletions_per_hour.unwrap_or(Self::DELETIONS_PER_HOUR)
+    }
+}
+
+/// Budgets of namespaces: the largest sum of the estimated prices of their environments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Budget {
+    /// Budget of each namespace without its own, in US dollars for one hour, as a decimal number in
+    /// quotes. Default: no budget.
+    #[serde(rename = "defaultHourlyUSD", skip_serializing_if = "Option::is_none")]
+    pub default_hourly_usd: Option<Usd>,
+    /// Budgets by namespace, in US dollars for one hour, as decimal numbers in quotes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_namespace: BTreeMap<String, Usd>,
+}
+
+impl Budget {
+    /// Whether Settings have no budgets.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The budget of a namespace.
+    pub fn of(&self, namespace: &str) -> Option<Usd> {
+        self.by_namespace.get(namespace).copied().or(self.default_hourly_usd)
+    }
 }
 
 /// Reference to additional settings.
@@ -325,7 +390,15 @@ impl Settings {
 pub const LIFECYCLE: &str = "lifecycle";
 
 /// The keys of [`Common`].
-const COMMON: [&str; 5] = ["schemaRevision", "settingsFrom", "tags", "providerConfigs", "pricing"];
+const COMMON: [&str; 7] = [
+    "schemaRevision",
+    "settingsFrom",
+    "tags",
+    "providerConfigs",
+    "pricing",
+    "controller",
+    "budget",
+];
 
 fn typed<T: DeserializeOwned>(source: &Value, prefix: &str) -> Result<T, Error> {
     check::typed(source, prefix).map_err(|error| Error::settings(error.path, error.message))

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod connect;
+mod controller;
 mod help;
 mod lifecycle;
 mod offline;
@@ -16,6 +17,7 @@ pub(crate) use cluster::{
     Access, Apply, Delete, Doctor, Kinds, List, Listing, Outputs, Patience, Sort, Status, Wait,
 };
 pub(crate) use connect::{Connect, Export};
+pub(crate) use controller::Controller;
 pub(crate) use lifecycle::{Extend, Keep, Start, Stop};
 pub(crate) use offline::{Form, Init, Platform, Sources, Validate, group_of};
 pub(crate) use portal::Portal;
@@ -121,6 +123,12 @@ pub(crate) enum Command {
     /// user's rights.
     #[command(after_help = portal::HELP)]
     Portal(Box<Portal>),
+    /// Delete expired environments, compare costs with budgets, and send notifications.
+    ///
+    /// The controller is optional. Without it, the function stops environments at their end, and
+    /// expired environments are not deleted. Several replicas can run: one of them leads.
+    #[command(after_help = controller::HELP)]
+    Controller(Box<Controller>),
     /// List the kinds of environment that this cluster serves.
     #[command(after_help = help::EXIT_CODES)]
     Kinds(Kinds),

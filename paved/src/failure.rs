@@ -216,6 +216,15 @@ impl From<paved_portal::Failure> for Failure {
     }
 }
 
+impl From<paved_controller::Failure> for Failure {
+    fn from(failure: paved_controller::Failure) -> Self {
+        match failure {
+            paved_controller::Failure::Usage(message) => Self::Usage(message),
+            paved_controller::Failure::Cluster(failure) => failure.into(),
+        }
+    }
+}
+
 impl From<NoStep> for Failure {
     fn from(failure: NoStep) -> Self {
         Self::Usage(failure.to_string())

@@ -94,6 +94,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) 
 fn perform(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
     match command {
         Command::Portal(args) => portal(&args, console),
+        Command::Controller(args) => controller(&args, console),
         Command::Preview(args) => preview::run(&args, console),
         Command::Validate(args) => validate::run(&args, console),
         Command::Init(args) => init::run(&args, console),
@@ -156,6 +157,7 @@ fn on_a_cluster(command: Command, console: &mut Console<'_>) -> Result<(), Failu
             }
             Command::Preview(_)
             | Command::Portal(_)
+            | Command::Controller(_)
             | Command::Validate(_)
             | Command::Init(_)
             | Command::Platform(_)
@@ -179,6 +181,18 @@ fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> 
     // Background tasks hold nothing that the process must wait for.
     runtime.shutdown_background();
     Ok(done?)
+}
+
+/// Runs the controller on one thread, because it mostly waits.
+fn controller(args: &cli::Controller, console: &mut Console<'_>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(Box::pin(args.flags.run(&(&args.access).into())));
+    // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
+    runtime.shutdown_background();
+    for line in done? {
+        writeln!(console.out, "{}", paint::harmless_name(&line))?;
+    }
+    Ok(())
 }
 
 /// The command tree, for manual pages, completions and the reference.

@@ -42,6 +42,12 @@ fn explained(path: &str, words: &str) -> FieldError {
         return field(format!("unknown field; allowed: {}", suggestion(name, &known)));
     }
     if let Some((name, known)) = unknown(words, "unknown variant `") {
+        if ["true", "false"].contains(&name) {
+            let allowed = suggestion(name, &known);
+            return field(format!(
+                "found {name}; allowed: {allowed}; YAML reads on, off, yes and no as booleans"
+            ));
+        }
         return field(format!("found {}; allowed: {}", quoted(name), suggestion(name, &known)));
     }
     let wrong =
@@ -179,6 +185,9 @@ impl<'de> Deserializer<'de> for Source<'de> {
     ) -> Result<V::Value, Self::Error> {
         match self {
             Self::Object(object) => object.deserialize_enum(name, variants, visitor),
+            Self::Other(Value::Bool(found)) => {
+                Err(Self::Error::unknown_variant(&found.to_string(), variants))
+            }
             Self::Other(value) => value.deserialize_enum(name, variants, visitor),
         }
     }

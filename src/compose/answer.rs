@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::health::State;
 use super::status::{self, Leaf, Phase};
 use super::{
-    Addition, COMMON_ADDITIONS, Composition, Expiring, Stalled, observed, revision, scrub,
+    Addition, COMMON_ADDITIONS, Composition, Expiring, OverBudget, Stalled, observed, revision,
+    scrub,
 };
 use crate::diagnosis::Code;
 use crate::error::Error;
@@ -49,6 +50,8 @@ pub struct Answer {
     pub stalled: Option<Stalled>,
     /// The condition `Expiring`, where it has to be written.
     pub expiring: Option<Expiring>,
+    /// The condition `OverBudget`, where it has to be written.
+    pub over_budget: Option<OverBudget>,
     /// Sentences for the owner of the environment, once each.
     pub warnings: Vec<(Reason, String)>,
     /// Whether that sentence is news.
@@ -128,6 +131,7 @@ impl Composition<'_> {
             outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
         Answer {
             expiring,
+            over_budget: self.over_budget(),
             warnings,
             rejected,
             changed: self.is_news(&word(reason, rejected), &message),

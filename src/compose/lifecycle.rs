@@ -164,6 +164,11 @@ impl Composition<'_> {
         self.course.as_ref()?.plan.stop
     }
 
+    /// Whether there are resources to stop.
+    pub fn stops_what_exists(&self) -> bool {
+        self.stop().is_some() && self.observed.values().any(super::observed::Resource::is_ours)
+    }
+
     /// The time of the request to start that is still open.
     pub(super) fn opened(&self) -> Option<Timestamp> {
         self.course.as_ref()?.plan.opened()

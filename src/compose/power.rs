@@ -54,6 +54,15 @@ impl Off {
             Self::Never => "NEVER".into(),
         }
     }
+
+    /// The value that starts the resource again, if the API does not set the field. A field that is
+    /// only removed keeps the value of the stopped resource.
+    fn default_on(self) -> Option<Value> {
+        match self {
+            Self::Zero => None,
+            Self::Never => Some("ALWAYS".into()),
+        }
+    }
 }
 
 /// The fields by which a kind is stopped, by their paths below `forProvider`, or below `spec` of a
@@ -109,6 +118,16 @@ impl Desired {
         }
         let note = Value::Object(running).to_string();
         put(&mut self.object, &["metadata", "annotations", RUNNING], Some(note.into()));
+    }
+
+    /// Sets the fields that would keep the resource stopped.
+    fn start(&mut self) {
+        for (field, off) in fields(self.kind()) {
+            let path = path(&self.object, field);
+            if let (None, Some(on)) = (at(&self.object, &path), off.default_on()) {
+                put(&mut self.object, &path, Some(on));
+            }
+        }
     }
 
     /// Whether a resource was observed to be stopped: its provider reports the values of a stopped
@@ -187,8 +206,11 @@ impl Composition<'_> {
             desired.stop();
         }
         let Some(seen) = seen else { return PowerState::Starting };
-        let health = seen.health().unless_behind(&desired.object, seen.seen());
         let is_off = desired.is_off(seen);
+        if !stop && (is_off || seen.is_stopped()) {
+            desired.start();
+        }
+        let health = seen.health().unless_behind(&desired.object, seen.seen());
         let (state, health) = match (stop, is_off) {
             (true, true) => (PowerState::Stopped, health),
             (true, false) => (PowerState::Stopping, health.unless_done("is being stopped")),

@@ -154,11 +154,14 @@ fn later_fields_and_values_are_in_the_tables() {
 fn tables_name_existing_fields_and_values() {
     for api in APIS {
         let today = fields(&manifests::xrd(*api, Flavour::Claims, Flavour::Claims.default_group()));
-        for addition in COMMON_ADDITIONS.iter().chain(api.info().since_revision) {
+        let own = api.info().since_revision;
+        // Where the API has words of its own for a common field, its own table counts.
+        let common =
+            COMMON_ADDITIONS.iter().filter(|common| own.iter().all(|one| one.path != common.path));
+        for addition in common.chain(own) {
             assert!((2..=SCHEMA_REVISION).contains(&addition.since), "{addition:?}");
             let known = today.get(addition.path);
             assert!(known.is_some(), "{}: no such field: {addition:?}", api.info().name);
-            // Where the API has words of its own for a common field, the values are others.
             let (Some(added), Some(Some(values))) = (addition.value, known) else { continue };
             if let Some(fallback) = added.fallback.filter(|_| values.contains(added.name)) {
                 assert!(

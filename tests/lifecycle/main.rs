@@ -5,13 +5,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod budget;
 mod machines;
 mod still;
 mod stops;
 
 use std::collections::BTreeSet;
 
-use function_paved_road::lifecycle::NOTE;
+use function_paved_road::lifecycle::{NOTE, Note};
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
@@ -137,7 +138,9 @@ fn environment_without_a_ttl_has_no_end() {
         assert_eq!(environment.status()["lifecycle"], json!({}), "{name}");
         assert_eq!(environment.status()["phase"], environment.ready_phase(), "{name}");
         for resource in environment.world.resources().values() {
-            assert!(resource["metadata"]["annotations"][NOTE].is_null(), "{name}");
+            let note = resource["metadata"]["annotations"][NOTE].as_str();
+            let note = note.map_or_else(Note::default, |text| Note::read(text).unwrap());
+            assert_eq!(Note { price: None, ..note }, Note::default(), "{name}");
         }
     }
 }

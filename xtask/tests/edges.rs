@@ -8,13 +8,14 @@ use serde_json::Value;
 use xtask::workspace;
 
 /// A crate, and the crates of ours that it may depend on.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("crossplane", &[]),
     ("fake-kube", &["crossplane", "k8s-schema"]),
     ("k8s-schema", &["crossplane"]),
     ("function-paved-road", &["crossplane", "k8s-schema"]),
     ("simulator", &["crossplane", "function-paved-road", "k8s-schema"]),
     ("paved-client", &["crossplane", "function-paved-road"]),
+    ("paved-controller", &["function-paved-road", "paved-client"]),
     ("paved-render", &["crossplane", "function-paved-road", "k8s-schema", "simulator"]),
     (
         "paved-portal",
@@ -27,6 +28,7 @@ const EDGES: [(&str, &[&str]); 9] = [
             "function-paved-road",
             "k8s-schema",
             "paved-client",
+            "paved-controller",
             "paved-portal",
             "paved-render",
             "simulator",

@@ -95,3 +95,22 @@ async fn group_that_is_withdrawn_is_neither_listed_nor_served() {
     let refused = deployments.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(&refused, Error::Api(status) if status.code == 404), "{refused}");
 }
+
+#[tokio::test]
+async fn list_with_a_limit_comes_in_pages() {
+    let (_cluster, _server, maps) = start().await;
+    for name in ["a", "b", "c"] {
+        create(&maps, name).await;
+    }
+    let first = maps.list(&ListParams::default().limit(2)).await.unwrap();
+    let token = first.metadata.continue_.unwrap();
+    create(&maps, "d").await;
+    let params = ListParams::default().limit(2).continue_token(&token);
+    let second = maps.list(&params).await.unwrap();
+    assert_eq!(second.metadata.resource_version, first.metadata.resource_version);
+    let names = |maps: Vec<ConfigMap>| -> Vec<_> {
+        maps.into_iter().map(|map| map.metadata.name.unwrap()).collect()
+    };
+    assert_eq!([names(first.items), names(second.items)], [["a", "b"], ["c", "d"]]);
+    assert!(second.metadata.continue_.is_none_or(|token| token.is_empty()));
+}

@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, Preconditions, PropagationPolicy};
 use crate::Failure;
 use crate::cluster::{Cluster, Found};
 use crate::environment::Environment;
-pub use parts::{Left, Parts};
+pub use parts::{Left, Parts, composite};
 
 /// Deletes this very one, not another of the same name that was made meanwhile. It stays until all
 /// that it made is gone.

@@ -1,5 +1,7 @@
 //! Names of Kubernetes objects.
 
+pub use crossplane::names::{IN_USE, PAUSED, SLOT};
+
 /// What Kubernetes takes for a name.
 pub const A_NAME: &str = "a name with lowercase letters, digits, - and .";
 

@@ -48,7 +48,35 @@ pub fn check(helm: &Helm, values: &Path) -> Result<usize> {
     same("the pods' account", account, &json!("somebody"))?;
     anybody(&render("impersonation.anyUser=true")?, "users")?;
     anybody(&render("impersonation.anyGroup=true")?, "groups")?;
-    Ok(OFF.len() + 6)
+    controller(&render("controller.enabled=true")?)?;
+    Ok(OFF.len() + 7)
+}
+
+/// The controller has an account, rights and pods of its own, and the portal's Service does not reach
+/// the pods.
+fn controller(objects: &Objects) -> Result<()> {
+    for kind in [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Deployment",
+        "PodDisruptionBudget",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+    ] {
+        let count = objects.all(kind).count();
+        ensure!(count == 2, "with a controller there are {count} of {kind}, and not two");
+    }
+    let is_controller = |one: &&Value| {
+        one["metadata"]["name"].as_str().is_some_and(|name| name.ends_with("-controller"))
+    };
+    let deployment = objects.all("Deployment").find(is_controller).context("no controller")?;
+    let pod = &deployment["spec"]["template"];
+    let selector = &objects.one("Service")?["spec"]["selector"];
+    let name = "app.kubernetes.io/name";
+    ensure!(pod["metadata"]["labels"][name] != selector[name], "the Service reaches it");
+    let command = &pod["spec"]["containers"][0]["command"];
+    same("its command", command, &json!(["/paved", "controller"]))
 }
 
 /// The dangerous ones give what they say and nothing besides.

@@ -4,6 +4,7 @@
 //! They follow from what is composed, so that a new kind cannot be forgotten. So do the portal's
 //! rights, which its chart gives it.
 
+mod controller;
 mod home;
 mod people;
 mod portal;
@@ -22,6 +23,12 @@ use rule::Plurals;
 /// What the templates of the portal's chart make its role of.
 const PORTAL: &str = "deploy/chart/files/rights.yaml";
 
+/// The same for the controller.
+const CONTROLLER: &str = "deploy/chart/files/controller-rights.yaml";
+
+/// The manifest of a controller without the chart.
+const MANIFEST: &str = "package/controller.yaml";
+
 /// What is generated, by path from the repository's root: the manifests in `package/rbac/`, and the
 /// rights that the portal's chart takes in.
 pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
@@ -36,6 +43,8 @@ pub fn files() -> Result<BTreeMap<String, Vec<Value>>> {
         (provider("namespaced"), home::provider_kubernetes(composed, Flavour::Namespaced)?),
         (provider("helm"), home::provider_helm(composed)?),
         (PORTAL.to_owned(), vec![portal::rights(composed)?]),
+        (CONTROLLER.to_owned(), vec![controller::rights(composed)?]),
+        (MANIFEST.to_owned(), controller::manifest(composed)?),
     ]))
 }
 

@@ -32,8 +32,8 @@ pub fn get(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     Ok(respond(StatusCode::OK, &versioned(&object, request.kind)))
 }
 
-/// All objects that were asked for, in one page; with `resourceVersionMatch=Exact`, as they were at
-/// that version.
+/// All objects that were asked for, in pages of `limit`; with `resourceVersionMatch=Exact`, as they
+/// were at that version.
 pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     let wanted = Wanted::from_request(request);
     let (version, found) = if request.query.get("resourceVersionMatch") == "Exact" {
@@ -45,14 +45,54 @@ pub fn list(store: &Store, request: &Request<'_>) -> Result<Response, Refused> {
     } else {
         store.list(&wanted.resource, None)
     };
-    let fits = |(key, object): &&(Key, Arc<Value>)| wanted.fits(key, object);
+    let page = Page::from_query(&request.query, version);
+    let fits = |(key, object): &&(Key, Arc<Value>)| wanted.fits(key, object) && page.is_after(key);
+    let mut rest = found.iter().filter(fits);
+    let items: Vec<_> = rest.by_ref().take(page.limit).collect();
+    let end = items.last().filter(|_| rest.next().is_some());
+    let metadata = json!({
+        "resourceVersion": page.version.to_string(),
+        "continue": end.map_or(String::new(), |(key, _)| page.next(key)),
+    });
     let items: Vec<Value> =
-        found.iter().filter(fits).map(|(_, object)| versioned(object, request.kind)).collect();
+        items.into_iter().map(|(_, object)| versioned(object, request.kind)).collect();
     let (kind, api_version) = (format!("{}List", request.kind.name), request.kind.api_version());
-    let metadata = json!({"resourceVersion": version.to_string()});
     let list =
         json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
     Ok(respond(StatusCode::OK, &list))
+}
+
+/// A page of a list.
+struct Page {
+    limit: usize,
+    /// The version of the first page.
+    version: u64,
+    /// The last object of the page before: namespace and name.
+    after: Option<(String, String)>,
+}
+
+impl Page {
+    fn from_query(query: &Query, version: u64) -> Self {
+        let mut token = query.get("continue").splitn(3, '/');
+        let first = token.next().and_then(|version| version.parse().ok());
+        let after = token.next().zip(token.next());
+        Self {
+            limit: query.get("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX),
+            version: first.unwrap_or(version),
+            after: after.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())),
+        }
+    }
+
+    fn is_after(&self, key: &Key) -> bool {
+        let is_later =
+            |(namespace, name): &(String, String)| (&key.namespace, &key.name) > (namespace, name);
+        self.after.as_ref().is_none_or(is_later)
+    }
+
+    /// The token of the page after an object.
+    fn next(&self, last: &Key) -> String {
+        format!("{}/{}/{}", self.version, last.namespace, last.name)
+    }
 }
 
 /// The version that a request names.

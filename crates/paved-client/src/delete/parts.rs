@@ -287,6 +287,23 @@ async fn read(
     }
 }
 
+/// The composite of a claim. `None` if the claim has none, or if the object that the claim names is
+/// not its composite.
+///
+/// # Errors
+/// The cluster does not answer, or denies the right to read the composite.
+pub async fn composite(
+    cluster: &Cluster,
+    served: &Served,
+    claim: &Found,
+) -> kube::Result<Option<DynamicObject>> {
+    let Some(bound) = Reference::from_value(&claim.object.data["spec"]["resourceRef"]) else {
+        return Ok(None);
+    };
+    let found = read(cluster, served, &bound).await?;
+    Ok(found.filter(|found| is_composite_of(found, claim)))
+}
+
 /// Whether Crossplane made a composite of this very claim; no user can write one.
 fn is_composite_of(composite: &DynamicObject, claim: &Found) -> bool {
     let claimed = &composite.data["spec"]["claimRef"];

@@ -1,0 +1,206 @@
+//! Deletes or stops expired environments.
+
+use std::sync::Arc;
+
+use function_paved_road::lifecycle::STOPPED_AT;
+use function_paved_road::settings::Settings;
+use jiff::Timestamp;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use paved_client::cluster::{Cluster, Served};
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::Limits;
+use crate::clock::Clock;
+use crate::lease::{Election, NAME};
+use crate::limit::Spent;
+use crate::metrics::Metrics;
+use crate::read::{Read, Unread};
+use crate::settings::lifecycle;
+use crate::store::{Key, Store};
+use crate::verdict::{Facts, Hold, Verdict};
+
+/// The annotation of the Lease with the deletions of the last hour.
+const DELETIONS: &str = "paved-road.fn.crossplane.io/deletions";
+
+/// Deletes expired environments.
+pub(crate) struct Expiry {
+    pub cluster: Cluster,
+    pub served: Served,
+    pub store: Arc<Store>,
+    pub election: Arc<Election>,
+    pub metrics: Arc<Metrics>,
+    pub clock: Clock,
+    pub limits: Limits,
+    pub spent: Mutex<Counted>,
+}
+
+/// The deletions that count.
+#[derive(Default)]
+pub(crate) struct Counted {
+    spent: Spent,
+    /// Whether one was counted, and then not needed.
+    is_reserved: bool,
+}
+
+/// The decision about an environment.
+pub(crate) struct Judged {
+    pub verdict: Verdict,
+    pub read: Read,
+}
+
+impl Expiry {
+    /// Goes on with the count of an earlier leader.
+    pub async fn resume(&self) {
+        let text = self.election.annotation(DELETIONS).await;
+        let spent = Spent::read(text.as_deref(), self.clock.now(), self.clock.steady());
+        *self.spent.lock().await = Counted { spent, is_reserved: false };
+    }
+
+    /// Looks at every environment after its announced end.
+    pub async fn pass(&self, settings: Option<&Settings>) {
+        let due = self.store.due(self.clock.now());
+        let Some(settings) = settings else {
+            for key in &due {
+                self.hold(key, Hold::Unreadable);
+            }
+            return;
+        };
+        let most = settings.common.controller.deletions_per_hour();
+        for key in due {
+            match self.one(&key, settings, most).await {
+                Ok(None) => {}
+                Ok(Some(why)) => self.hold(&key, why),
+                Err(error) => {
+                    tracing::warn!(environment = %key, %error, "the API server does not answer");
+                    self.metrics.failed();
+                    return;
+                }
+            }
+            if !self.election.leads().await {
+                return;
+            }
+        }
+    }
+
+    /// Notes that an environment stays.
+    fn hold(&self, key: &Key, why: Hold) {
+        let (first, longest) = if matches!(why, Hold::Limit | Hold::InProgress) {
+            (self.limits.hold, self.limits.hold)
+        } else {
+            (self.limits.hold, self.limits.longest_hold)
+        };
+        if self.store.hold(key, why, first, longest) && why != Hold::InProgress {
+            tracing::warn!(environment = %key, reason = why.word(), "stays after its end: {why}");
+        }
+    }
+
+    /// Looks at one environment: why it stays, if it does.
+    async fn one(&self, key: &Key, settings: &Settings, most: u32) -> kube::Result<Option<Hold>> {
+        let judged = match self.judge(key, settings).await {
+            Ok(Some(judged)) => judged,
+            Ok(None) | Err(Unread::Gone) => return Ok(None),
+            Err(Unread::Hold(why)) => return Ok(Some(why)),
+            Err(Unread::Error(error)) => return Err(error),
+        };
+        match judged.verdict {
+            Verdict::Delete => self.delete(key, &judged.read, most).await,
+            Verdict::Stop => self.stop(key, &judged.read).await,
+            // The status changes soon, or the deletion is in progress.
+            Verdict::Wait => Ok(Some(Hold::InProgress)),
+            Verdict::Hold(why) => Ok(Some(why)),
+        }
+    }
+
+    /// Reads an environment, and decides. `None` if the environment is gone.
+    pub async fn judge(&self, key: &Key, settings: &Settings) -> Result<Option<Judged>, Unread> {
+        let Some((kind, record)) = self.store.kind(&key.kind).zip(self.store.get(key)) else {
+            return Ok(None);
+        };
+        if record.is_deleting() {
+            return Ok(None);
+        }
+        let lifecycle = lifecycle(settings, kind.name()).ok_or(Unread::Hold(Hold::Unreadable))?;
+        let read = Read::new(&self.cluster, &self.served, kind, key, &record.uid).await?;
+        let facts = Facts {
+            environment: &read.found.object,
+            composite: read.composite(),
+            note: read.note.as_deref(),
+            settings: &lifecycle,
+            now: self.clock.now(),
+        };
+        Ok(Some(Judged { verdict: facts.judge(), read }))
+    }
+
+    /// Deletes this very version of an environment. The deletion is counted before.
+    async fn delete(&self, key: &Key, read: &Read, most: u32) -> kube::Result<Option<Hold>> {
+        let mut counted = self.spent.lock().await;
+        if !counted.is_reserved {
+            let steady = self.clock.steady();
+            if counted.spent.count(steady) >= most {
+                return Ok(Some(Hold::Limit));
+            }
+            let spent = counted.spent.with_one(steady);
+            let text = spent.write(self.clock.now(), steady);
+            if !self.election.annotate(&[(DELETIONS, text)]).await? {
+                return Ok(None);
+            }
+            *counted = Counted { spent, is_reserved: true };
+        }
+        let metadata = &read.found.object.metadata;
+        let params = DeleteParams {
+            propagation_policy: Some(PropagationPolicy::Foreground),
+            preconditions: Some(Preconditions {
+                uid: metadata.uid.clone(),
+                resource_version: metadata.resource_version.clone(),
+            }),
+            ..DeleteParams::default()
+        };
+        let api = read.found.kind.api(&self.cluster.client, Some(&key.namespace));
+        match api.delete(&key.name, &params).await {
+            Ok(()) => {
+                counted.is_reserved = false;
+                self.metrics.deleted(&key.kind);
+                tracing::info!(environment = %key, uid = metadata.uid, "deleted: it has expired");
+                Ok(Some(Hold::InProgress))
+            }
+            Err(kube::Error::Api(status)) => Ok(match status.code {
+                404 => None,
+                // It has changed since: it is read again.
+                409 => Some(Hold::InProgress),
+                403 => Some(Hold::Denied),
+                _ if status.code >= 500 => return Err(kube::Error::Api(status)),
+                _ => Some(Hold::Refused),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks the function to stop an environment, as its user would.
+    async fn stop(&self, key: &Key, read: &Read) -> kube::Result<Option<Hold>> {
+        let now = Timestamp::from_second(self.clock.now().as_second()).unwrap_or_default();
+        let metadata = &read.found.object.metadata;
+        let patch = json!({"metadata": {
+            "uid": metadata.uid,
+            "resourceVersion": metadata.resource_version,
+            "annotations": {STOPPED_AT: now.to_string()},
+        }});
+        let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
+        let api = read.found.kind.api(&self.cluster.client, Some(&key.namespace));
+        match api.patch(&key.name, &params, &Patch::Merge(&patch)).await {
+            Ok(_) => {
+                self.metrics.stopped(&key.kind);
+                tracing::info!(environment = %key, "stopped: it has expired, and Git owns it");
+                Ok(Some(Hold::InProgress))
+            }
+            Err(kube::Error::Api(status)) => Ok(match status.code {
+                404 => None,
+                409 => Some(Hold::InProgress),
+                403 => Some(Hold::Denied),
+                _ if status.code >= 500 => return Err(kube::Error::Api(status)),
+                _ => Some(Hold::Refused),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `--dry-run`: the next actions of a controller.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::api::{DynamicObject, TypeMeta};
+use kube::runtime::watcher::Event;
+use paved_client::cluster::{Cluster, Kind, Kinds, Served, cause, watch};
+
+use crate::budget;
+use crate::clock::Clock;
+use crate::expiry::Expiry;
+use crate::lease::Election;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::read::Unread;
+use crate::settings::Source;
+use crate::store::Store;
+use crate::verdict::Verdict;
+use crate::{Failure, Options};
+
+/// One line for each next action of a controller, and for each environment that stays after its
+/// end. The function writes to no object.
+///
+/// # Errors
+/// The cluster does not answer, or denies a right. The Settings cannot be read.
+pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Failure> {
+    let clock = options.clock.clone();
+    let store = Arc::new(Store::new(clock.clone()));
+    let kinds = Kinds::discover(&cluster).await?;
+    let kinds: Vec<Kind> =
+        kinds.all().iter().filter(|kind| kind.paved_api().is_some()).cloned().collect();
+    store.keep_kinds(&kinds);
+    for kind in &kinds {
+        list(&cluster, kind, &store).await?;
+    }
+    let mut source = Source::new(&cluster, &options.settings);
+    source.refresh(clock.steady()).await;
+    let Some(settings) = source.get() else {
+        let message = format!("the Settings in EnvironmentConfig {} are invalid", options.settings);
+        return Err(Failure::Usage(format!("{message}. Run `paved doctor` to find the error")));
+    };
+    let expiry = expiry(cluster.clone(), options, Arc::clone(&store));
+    let mut lines = Vec::new();
+    let most = settings.common.controller.deletions_per_hour();
+    let mut deletions = 0;
+    for key in store.due(clock.now()) {
+        let told = match expiry.judge(&key, settings).await {
+            Ok(None) | Err(Unread::Gone) => continue,
+            Ok(Some(judged)) => match judged.verdict {
+                Verdict::Delete if deletions < most => {
+                    deletions += 1;
+                    "would be deleted".to_owned()
+                }
+                Verdict::Delete => "would be deleted later: deletionsPerHour is reached".to_owned(),
+                Verdict::Stop => "would be stopped".to_owned(),
+                Verdict::Wait => continue,
+                Verdict::Hold(why) => format!("stays: {why}"),
+            },
+            Err(Unread::Hold(why)) => format!("stays: {why}"),
+            Err(Unread::Error(error)) => {
+                return Err(cluster.explain(&error, "read environments").into());
+            }
+        };
+        lines.push(format!("{key} {told}"));
+    }
+    for (namespace, cost) in store.costs() {
+        let over = budget::over(&cost, settings.common.budget.of(&namespace));
+        lines.extend(over.map(|over| {
+            let (hourly, budget) = (over.hourly, over.budget);
+            format!(
+                "namespace {namespace} is over its budget: {hourly} USD per hour of {budget} USD"
+            )
+        }));
+    }
+    Ok(lines)
+}
+
+/// The parts of a controller that decide. They write to no object.
+fn expiry(cluster: Cluster, options: &Options, store: Arc<Store>) -> Expiry {
+    let (clock, limits) = (options.clock.clone(), Limits::default());
+    let identity = options.identity.clone();
+    let election = Election::new(&cluster, &options.namespace, identity, clock.clone(), limits);
+    Expiry {
+        cluster,
+        served: Served::default(),
+        store,
+        election: Arc::new(election),
+        metrics: Arc::new(Metrics::new()),
+        clock: Clock::clone(&clock),
+        limits,
+        spent: tokio::sync::Mutex::default(),
+    }
+}
+
+/// Fills the store with the environments of a kind.
+async fn list(cluster: &Cluster, kind: &Kind, store: &Store) -> Result<(), Failure> {
+    let types =
+        TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };
+    let mut events = std::pin::pin!(watch(cluster, kind, None, None));
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::InitApply(object)) => {
+                let object = DynamicObject { types: Some(types.clone()), ..object };
+                store.put(kind, &object);
+            }
+            Ok(Event::InitDone) => break,
+            Ok(_) => {}
+            Err(error) => {
+                let act = format!("list {}", kind.name());
+                return Err(cluster.explain(&cause(error), &act).into());
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! Controllers on a cluster in memory.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
+
+mod budgets;
+mod expiry;
+mod health;
+mod notifications;
+mod replicas;
+mod world;

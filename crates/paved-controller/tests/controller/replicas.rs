@@ -1,0 +1,64 @@
+//! Of several replicas, one leads.
+
+use crate::world::{Environment, World, until};
+use serde_json::json;
+
+#[tokio::test]
+async fn second_replica_takes_over_when_the_first_one_stops() {
+    let world = World::new().await;
+    let first = world.start("a");
+    world.led().await;
+    let _second = world.start("b");
+    world.settle().await;
+    assert_eq!(world.leader().as_deref(), Some("a"));
+    first.stop().await;
+    until("the second one", || world.leader().as_deref() == Some("b")).await;
+    let mut ada = Environment::new("ada", json!({"ttl": "1h", "onExpiry": "Delete"}));
+    world.compose(&mut ada);
+    world.clocks.pass("1h");
+    until("a deletion", || world.is_deleted(&ada)).await;
+    assert_eq!(world.lease()["spec"]["leaseTransitions"], 2);
+}
+
+#[tokio::test]
+async fn second_replica_takes_over_when_the_first_one_dies() {
+    let world = World::new().await;
+    let first = world.start("a");
+    world.led().await;
+    let _second = world.start("b");
+    world.settle().await;
+    first.kill();
+    world.settle().await;
+    assert_eq!(world.leader().as_deref(), Some("a"), "the Lease is still valid");
+    world.clocks.pass("3s");
+    until("the second one", || world.leader().as_deref() == Some("b")).await;
+}
+
+#[tokio::test]
+async fn replica_with_a_fast_clock_does_not_take_the_lease() {
+    let world = World::new().await;
+    let _first = world.start("a");
+    world.led().await;
+    world.clocks.set("2027-01-01T12:00:00Z".parse().unwrap());
+    let _second = world.start("b");
+    world.settle().await;
+    assert_eq!(world.leader().as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn two_replicas_delete_each_environment_once() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 100}}));
+    let mut all: Vec<Environment> = (0..20)
+        .map(|n| Environment::new(&format!("ws-{n}"), json!({"ttl": "1h", "onExpiry": "Delete"})))
+        .collect();
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    let _replicas = [world.start("a"), world.start("b")];
+    world.led().await;
+    world.clocks.pass("1h");
+    until("all deletions", || all.iter().all(|one| world.is_deleted(one))).await;
+    world.settle().await;
+    assert_eq!(world.writes().len(), 20);
+}

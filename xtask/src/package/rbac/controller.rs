@@ -1,0 +1,214 @@
+//! The controller's own account: its rights, for the chart in `deploy/chart`, and a manifest that
+//! needs no chart.
+
+use anyhow::Result;
+use crossplane::api_version;
+use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::compose::MADE_WITH;
+use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY};
+use serde_json::{Map, Value, json};
+
+use super::rule::{Plurals, Rights};
+use crate::composed::Composed;
+use crate::workspace;
+
+/// The name of all objects in the manifest.
+const NAME: &str = "paved-controller";
+
+/// The verbs for environments: the controller watches, marks and deletes them.
+const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
+
+/// The verb for objects with known names.
+const GET: [&str; 1] = ["get"];
+
+/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name
+/// is the chart's to fill in, and those to the resources with the function's `notes`; then the
+/// Settings, and the Lease in its own namespace.
+pub fn rights(composed: &[Composed]) -> Result<Value> {
+    let plurals = super::plurals(workspace::root())?;
+    let mut rights = Map::new();
+    for flavour in Flavour::ALL {
+        let mut own = own(flavour, "").rules();
+        for rule in own.iter_mut().filter_map(Value::as_object_mut) {
+            rule.remove("apiGroups");
+        }
+        let notes = notes(flavour, composed, &plurals)?.rules();
+        rights.insert(flavour.to_string(), json!({"own": own, "notes": notes}));
+    }
+    rights.insert("settings".to_owned(), json!([settings()]));
+    rights.insert("lease".to_owned(), json!(lease()));
+    Ok(rights.into())
+}
+
+/// The rules of its ClusterRole where the APIs have their default groups.
+fn all(composed: &[Composed]) -> Result<Vec<Value>> {
+    let plurals = super::plurals(workspace::root())?;
+    let mut rights = Rights::default();
+    for flavour in Flavour::ALL {
+        let own = own(flavour, flavour.default_group());
+        rights = rights.and(own).and(notes(flavour, composed, &plurals)?);
+    }
+    Ok([rights.rules(), vec![settings()]].concat())
+}
+
+/// Environments, and the composites beneath claims.
+fn own(flavour: Flavour, group: &str) -> Rights {
+    let mut rights = Rights::default();
+    for api in APIS {
+        match flavour {
+            Flavour::Claims => {
+                rights.allow(group, api.info().claim.plural, &TEND);
+                rights.allow(group, api.info().composite.plural, &GET);
+            }
+            Flavour::Namespaced => rights.allow(group, api.info().namespaced.plural, &TEND),
+        }
+    }
+    rights
+}
+
+/// The first resources of environments, which have the function's notes.
+fn notes(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
+    let mut rights = Rights::default();
+    let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
+    let is_first = |object: &&Value| object["metadata"]["annotations"][MADE_WITH].is_string();
+    for object in of_flavour.flat_map(Composed::objects).filter(is_first) {
+        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &GET);
+    }
+    Ok(rights)
+}
+
+/// The Settings.
+fn settings() -> Value {
+    json!({
+        "apiGroups": ["apiextensions.crossplane.io"],
+        "resources": ["environmentconfigs"],
+        "resourceNames": [ENVIRONMENT_CONFIG],
+        "verbs": GET,
+    })
+}
+
+/// The election of a leader, in its own namespace.
+fn lease() -> Vec<Value> {
+    let group = json!(["coordination.k8s.io"]);
+    vec![
+        json!({"apiGroups": group, "resources": ["leases"], "verbs": ["create"]}),
+        json!({"apiGroups": group, "resources": ["leases"], "resourceNames": [NAME],
+            "verbs": ["get", "update"]}),
+    ]
+}
+
+/// A manifest with the controller's pods, account and rights.
+pub fn manifest(composed: &[Composed]) -> Result<Vec<Value>> {
+    let metadata = json!({"name": NAME, "namespace": NAME, "labels": labels()});
+    let group = "rbac.authorization.k8s.io";
+    let api_version = format!("{group}/v1");
+    let subjects = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}]);
+    let reference = |kind: &str| json!({"apiGroup": group, "kind": kind, "name": NAME});
+    let cluster_wide = json!({"name": NAME, "labels": labels()});
+    Ok(vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": NAME,
+            "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
+        }}),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata,
+            "automountServiceAccountToken": false}),
+        json!({"apiVersion": api_version, "kind": "ClusterRole", "metadata": cluster_wide,
+            "rules": all(composed)?}),
+        json!({"apiVersion": api_version, "kind": "ClusterRoleBinding", "metadata": cluster_wide,
+            "roleRef": reference("ClusterRole"), "subjects": subjects}),
+        json!({"apiVersion": api_version, "kind": "Role", "metadata": metadata, "rules": lease()}),
+        json!({"apiVersion": api_version, "kind": "RoleBinding", "metadata": metadata,
+            "roleRef": reference("Role"), "subjects": subjects}),
+        deployment(&metadata),
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata,
+            "spec": {"maxUnavailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow",
+                "selector": {"matchLabels": selector()}}}),
+    ])
+}
+
+fn selector() -> Value {
+    json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME})
+}
+
+fn labels() -> Value {
+    json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": NAME,
+        "app.kubernetes.io/part-of": "paved-road"})
+}
+
+fn deployment(metadata: &Value) -> Value {
+    let probe = |path: &str, period: u32| {
+        json!({"httpGet": {"path": path, "port": "http"}, "periodSeconds": period,
+            "timeoutSeconds": 3})
+    };
+    let image = format!("{REGISTRY}/paved-portal:v{}", env!("CARGO_PKG_VERSION"));
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": selector()},
+            "template": {
+                "metadata": {"labels": labels()},
+                "spec": {
+                    "serviceAccountName": NAME,
+                    "automountServiceAccountToken": true,
+                    "enableServiceLinks": false,
+                    "securityContext": {"runAsNonRoot": true, "runAsUser": 65532,
+                        "runAsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
+                    "topologySpreadConstraints": [{
+                        "maxSkew": 1,
+                        "topologyKey": "kubernetes.io/hostname",
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                        "labelSelector": {"matchLabels": selector()},
+                    }],
+                    "containers": [{
+                        "name": "controller",
+                        "image": image,
+                        "command": ["/paved", "controller"],
+                        "args": ["--listen=0.0.0.0:8080"],
+                        "ports": [{"name": "http", "containerPort": 8080}],
+                        "securityContext": {"allowPrivilegeEscalation": false,
+                            "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]}},
+                        "resources": {"requests": {"cpu": "20m", "memory": "64Mi"},
+                            "limits": {"memory": "256Mi"}},
+                        "readinessProbe": probe("/readyz", 5),
+                        "livenessProbe": probe("/healthz", 10),
+                    }],
+                },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::composed;
+
+    #[test]
+    fn controller_reads_no_secret_and_writes_environments_only() {
+        for rule in all(composed::all().unwrap()).unwrap() {
+            let has = |key: &str, wanted: &str| {
+                rule[key].as_array().unwrap().iter().any(|one| one == wanted)
+            };
+            assert!(!has("resources", "secrets") && !has("resources", "*"), "{rule}");
+            let writes =
+                ["delete", "patch", "update", "create"].iter().any(|verb| has("verbs", verb));
+            let groups = Flavour::ALL.map(Flavour::default_group);
+            assert!(!writes || groups.iter().any(|group| has("apiGroups", group)), "{rule}");
+        }
+    }
+
+    #[test]
+    fn controller_reads_the_first_resource_of_each_api() {
+        let composed = composed::all().unwrap();
+        let plurals = super::super::plurals(workspace::root()).unwrap();
+        for api in composed {
+            let rules = notes(api.flavour, std::slice::from_ref(api), &plurals).unwrap().rules();
+            assert!(!rules.is_empty(), "{} {}", api.api.info().name, api.flavour);
+        }
+    }
+}
