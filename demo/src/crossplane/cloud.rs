@@ -130,8 +130,11 @@ impl Cloud {
     }
 }
 
-/// Shows the changes of a resource that take effect at once.
+/// Shows the changes of a cloud's resource that take effect at once.
 fn update(model: &Model, object: &mut Value) {
+    if !text(object, "/apiVersion").contains(".upbound.io/") {
+        return;
+    }
     let wanted = model.effective(&parameters(object));
     let Some(seen) = object["status"]["atProvider"].as_object_mut() else { return };
     for (field, value) in wanted.as_object().into_iter().flatten() {

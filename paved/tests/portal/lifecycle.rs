@@ -94,7 +94,7 @@ async fn maximum_shortens_an_extension() {
 #[tokio::test]
 async fn stop_and_start_are_annotations_and_repeat_without_a_write() {
     let (cluster, portal) = world().await;
-    let stopped = request(&portal, "ada", "stop", &Value::Null).await;
+    let stopped = request(&portal, "ada", "stop", &json!({})).await;
     assert_eq!((stopped.status.as_u16(), &stopped.json()["changed"]), (200, &json!(true)));
     let first: Timestamp = annotation(&cluster, STOPPED_AT).unwrap().parse().unwrap();
     change(&cluster, |pool| {
@@ -103,10 +103,10 @@ async fn stop_and_start_are_annotations_and_repeat_without_a_write() {
         pool["status"]["lifecycle"]["stopReason"] = json!("Requested");
     });
     cluster.asked();
-    let again = request(&portal, "ada", "stop", &Value::Null).await;
+    let again = request(&portal, "ada", "stop", &json!({})).await;
     assert_eq!((again.status.as_u16(), &again.json()["changed"]), (200, &json!(false)));
     assert!(writers(&cluster).is_empty());
-    let started = request(&portal, "ada", "start", &Value::Null).await;
+    let started = request(&portal, "ada", "start", &json!({})).await;
     let told = started.json();
     assert_eq!((&told["changed"], &told["starts"]), (&json!(true), &json!(true)), "{told}");
     let start: Timestamp = annotation(&cluster, STARTED_AT).unwrap().parse().unwrap();
@@ -171,7 +171,7 @@ async fn request_without_an_effect_names_field_found_and_allowed_values() {
         pool["metadata"]["annotations"] = json!({"crossplane.io/paused": "true"});
     });
     for verb in ["stop", "start"] {
-        let (status, field, words) = told(verb, Value::Null).await;
+        let (status, field, words) = told(verb, json!({})).await;
         assert_eq!((status, field.as_str()), (409, "metadata.annotations[crossplane.io/paused]"));
         assert_eq!(words, "found \"true\"; allowed: no such annotation");
     }
@@ -189,7 +189,7 @@ async fn request_without_an_effect_names_field_found_and_allowed_values() {
     };
     assert_eq!((unlimited.0, unlimited.1.as_str()), (422, "maximum"));
     change(&cluster, |pool| pool["status"] = json!({"phase": "Ready"}));
-    let older = told("stop", Value::Null).await;
+    let older = told("stop", json!({})).await;
     assert_eq!((older.0, older.1.as_str()), (409, "status.lifecycle"));
 }
 
@@ -203,7 +203,7 @@ async fn virtual_cluster_cannot_be_stopped() {
     let path = "/api/v1/environments/team-vision/environments/preview";
     let view = portal.get("ada", path).await.json();
     assert_eq!(view["cannotStop"], "a virtual cluster cannot be stopped");
-    let refused = portal.json("POST", "ada", &format!("{path}/stop"), &Value::Null).await;
+    let refused = portal.json("POST", "ada", &format!("{path}/stop"), &json!({})).await;
     let told = refused.json();
     let error = json!({"field": "spec.lifecycle.power",
         "message": "found Stopped; allowed: Running, because a virtual cluster cannot be stopped"});

@@ -893,6 +893,8 @@ export interface components {
             /** @description The owner: me, or another user if I may act for them. */
             owner: string;
         };
+        /** @description A request without parameters: an empty object. JSON, because forms of other sites cannot send it. */
+        Nothing: Record<string, unknown>;
         /** @description The effect of deleting an environment. */
         OnDeletion: {
             /** @description The resources that are deleted. */
@@ -1107,6 +1109,7 @@ export type Me = components['schemas']['Me'];
 export type NewEnvironment = components['schemas']['NewEnvironment'];
 export type NewStockPool = components['schemas']['NewStockPool'];
 export type NewWorkspace = components['schemas']['NewWorkspace'];
+export type Nothing = components['schemas']['Nothing'];
 export type OnDeletion = components['schemas']['OnDeletion'];
 export type Page = components['schemas']['Page'];
 export type Part = components['schemas']['Part'];
@@ -2294,7 +2297,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
         responses: {
             /** @description The environment starts, or runs already. */
             200: {
@@ -2423,7 +2430,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
         responses: {
             /** @description The environment stops, or is stopped already. */
             200: {

@@ -52,8 +52,8 @@ export function useRequests(environment: Environment): {
     setAll((before) => ({ ...before, [uid]: { verb, power } }));
     const asked =
       verb === 'stop'
-        ? api.POST('/api/v1/environments/{namespace}/{kind}/{name}/stop', path)
-        : api.POST('/api/v1/environments/{namespace}/{kind}/{name}/start', path);
+        ? api.POST('/api/v1/environments/{namespace}/{kind}/{name}/stop', { ...path, body: {} })
+        : api.POST('/api/v1/environments/{namespace}/{kind}/{name}/start', { ...path, body: {} });
     answer(asked).then(
       ({ changed, clockAhead }: Requested) => {
         if (!changed) forget();

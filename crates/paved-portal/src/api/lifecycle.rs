@@ -33,6 +33,11 @@ pub(crate) struct Extension {
     maximum: Option<bool>,
 }
 
+/// A request without parameters: an empty object. JSON, because forms of other sites cannot send it.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
 /// The effect of a request about the lifecycle.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -82,11 +87,12 @@ pub(crate) async fn extend(
 
 /// Stop an environment, and keep its data.
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/stop", operation_id = "stopEnvironment", tag = "environments", params(Place),
-    responses((status = 200, description = "The environment stops, or is stopped already.", body = Requested), Refusals, Absent, Unfit, Conflicts))]
+    request_body = Nothing, responses((status = 200, description = "The environment stops, or is stopped already.", body = Requested), Refusals, Absent, Unfit, Conflicts))]
 pub(crate) async fn stop(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
+    Json(Nothing {}): Json<Nothing>,
 ) -> Result<Answer<Requested>, Problem> {
     let request = Request::new(&environments, &person, &place).await?;
     let change = request.subject.stop().map_err(|refusal| request.refused(refusal))?;
@@ -97,11 +103,12 @@ pub(crate) async fn stop(
 ///
 /// A start also renews the environment by its time to live.
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/start", operation_id = "startEnvironment", tag = "environments", params(Place),
-    responses((status = 200, description = "The environment starts, or runs already.", body = Requested), Refusals, Absent, Unfit, Conflicts))]
+    request_body = Nothing, responses((status = 200, description = "The environment starts, or runs already.", body = Requested), Refusals, Absent, Unfit, Conflicts))]
 pub(crate) async fn start(
     State(environments): State<Environments>,
     SignedIn(person): SignedIn,
     Path(place): Path<Place>,
+    Json(Nothing {}): Json<Nothing>,
 ) -> Result<Answer<Requested>, Problem> {
     let request = Request::new(&environments, &person, &place).await?;
     let change = request.subject.start().map_err(|refusal| request.refused(refusal))?;
