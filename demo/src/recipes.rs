@@ -112,5 +112,22 @@ fn config() -> Result<Value> {
     // it, which the demo shows.
     data["gpuWorkspace"]["instanceTypes"] =
         json!(["g4dn.xlarge", "g4dn.2xlarge", "g5.xlarge", "g5.2xlarge", "p5.4xlarge"]);
+    data["gpuWorkspace"]["lifecycle"] = json!({"ttl": "8h", "maximum": "14d"});
+    data.insert("pricing".to_owned(), pricing());
     Ok(manifests::environment_config(data))
+}
+
+/// Prices without a list price. Virtual environments have none, so the demo shows an unknown price.
+fn pricing() -> Value {
+    let prices = [
+        ("g1.1", "1.2"),
+        ("gce-disk-pd-balanced", "0.000136987"),
+        ("cloud-sql-disk-pd-ssd", "0.000232877"),
+        ("backend-medium", "0.08"),
+        ("backend-small", "0.04"),
+        ("shared-database-medium", "0.06"),
+        ("shared-database-small", "0.03"),
+    ];
+    let overrides = prices.map(|(name, price)| json!({"type": name, "usdPerHour": price}));
+    json!({"overrides": overrides})
 }

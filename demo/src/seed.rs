@@ -8,6 +8,7 @@ use fake_kube::json::{seconds, text};
 use fake_kube::kinds::Kinds;
 use fake_kube::store::{Key, Store};
 use function_paved_road::apis::Flavour;
+use function_paved_road::lifecycle::STOPPED_AT;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use xtask::{workspace, yaml};
@@ -18,6 +19,9 @@ use crate::recipes::Recipes;
 
 /// The annotation with the owner for the portal.
 const OWNER: &str = "paved-road.fn.crossplane.io/owner";
+
+/// The time between two steps, at pace 1.
+const STEP: SignedDuration = SignedDuration::from_secs(1);
 
 /// The maximum seconds until an environment is settled, at pace 1.
 const MAX_SETTLE_SECONDS: f64 = 120.0;
@@ -38,12 +42,14 @@ pub struct Seed {
     pub age: SignedDuration,
     /// The differences from the example.
     pub spec: Value,
+    /// The time since its user has stopped it.
+    pub stopped: Option<SignedDuration>,
     /// Whether its deletion has just been requested.
     pub leaves: bool,
 }
 
 /// Environments of every kind: ready ones of different ages, one in creation, one that the cloud
-/// has rejected, one in deletion.
+/// has rejected, one near its end, one that is stopped, one in deletion.
 pub fn all() -> Vec<Seed> {
     let (hours, claims) = (SignedDuration::from_hours, Flavour::Claims);
     let seed = |api, namespace, name, owner, age, spec| Seed {
@@ -54,10 +60,15 @@ pub fn all() -> Vec<Seed> {
         owner,
         age,
         spec,
+        stopped: None,
         leaves: false,
     };
     let machine =
         |kind: &str, owner: &str| json!({"parameters": {"owner": owner, "instanceType": kind}});
+    let living = |ttl: &str, mut spec: Value| {
+        spec["lifecycle"] = json!({"ttl": ttl});
+        spec
+    };
     vec![
         seed(
             "gpu-workspace",
@@ -65,8 +76,19 @@ pub fn all() -> Vec<Seed> {
             "ada",
             "ada",
             hours(75),
-            machine("g4dn.xlarge", "ada"),
+            living("76h", machine("g4dn.xlarge", "ada")),
         ),
+        Seed {
+            stopped: Some(hours(5)),
+            ..seed(
+                "gpu-workspace",
+                "team-vision",
+                "batch",
+                "ada",
+                hours(30),
+                living("3d", machine("g5.xlarge", "ada")),
+            )
+        },
         seed(
             "gpu-workspace",
             "team-vision",
@@ -121,7 +143,6 @@ pub fn plant(
     crossplane: &mut Crossplane,
     pace: f64,
 ) -> Result<()> {
-    const STEP: SignedDuration = SignedDuration::from_secs(1);
     let (store, kinds) = (&cluster.store, &cluster.kinds);
     let now = Timestamp::now();
     for object in platform::installed(kinds, recipes) {
@@ -132,10 +153,23 @@ pub fn plant(
         store.put(&key, now - SignedDuration::from_hours(24 * 60), |_| Some(object));
     }
     for seed in seeds {
-        let (mut clock, key) = (now - seed.age, seed.plant(store, kinds, now)?);
-        let end = now.min(clock + SignedDuration::from_secs_f64(MAX_SETTLE_SECONDS * pace));
-        while clock <= end && crossplane.tick_one(&key, clock) {
-            clock += STEP.min(SignedDuration::from_secs_f64(pace));
+        let key = seed.plant(store, kinds, now)?;
+        let mut play = |from: Timestamp| {
+            let end = now.min(from + SignedDuration::from_secs_f64(MAX_SETTLE_SECONDS * pace));
+            let mut clock = from;
+            while clock <= end && crossplane.tick_one(&key, clock) {
+                clock += STEP.min(SignedDuration::from_secs_f64(pace));
+            }
+        };
+        play(now - seed.age);
+        if let Some(ago) = seed.stopped {
+            let at = now - ago;
+            store.put(&key, at, |there| {
+                let mut object = there?.clone();
+                object["metadata"]["annotations"][STOPPED_AT] = json!(seconds(at).to_string());
+                Some(object)
+            });
+            play(at);
         }
         if seed.leaves {
             store.put(&key, now, |there| {

@@ -202,6 +202,7 @@ async fn initial_environments_have_all_kinds_and_phases() {
         phases.iter().map(|(name, phase)| (name.as_str(), phase.as_str())).collect();
     let expected = [
         ("ada", "Ready"),
+        ("batch", "Stopped"),
         ("checkout", "Ready"),
         ("grace", "Provisioning"),
         ("preview", "Ready"),

@@ -151,6 +151,7 @@ impl Api for ApplicationEnvironment {
         ],
         first_slots: &["gke-cluster"],
         stoppable: &["node-pool", "cloudsql-instance"],
+        when_stopped: "Cluster, bucket and database keep their data. No nodes and no server run.",
         since_revision: &[],
     };
     type Settings = ApplicationEnvironmentSettings;

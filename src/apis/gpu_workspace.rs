@@ -137,6 +137,7 @@ impl Api for GpuDevWorkspace {
         ],
         first_slots: &["security-group"],
         stoppable: &["instance"],
+        when_stopped: "The disk keeps its data. Instance store data is lost. The address changes.",
         since_revision: &[Addition::field("ipv6Address", 2)],
     };
     type Settings = GpuWorkspaceSettings;

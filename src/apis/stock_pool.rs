@@ -133,6 +133,7 @@ impl Api for StockPool {
         ],
         first_slots: &["deployment"],
         stoppable: &["deployment"],
+        when_stopped: "The pool keeps its specification and has no pods.",
         since_revision: &[
             Addition::value("phase", "Stopping", 3, Some("Progressing")),
             Addition::value("phase", "Stopped", 3, Some("ScaledToZero")),

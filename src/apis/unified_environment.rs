@@ -182,6 +182,7 @@ impl Api for UnifiedEnvironment {
         ],
         first_slots: &["frontend-bucket"],
         stoppable: &["backend-deployment"],
+        when_stopped: "The site and the database stay available. The backend has no pods.",
         since_revision: &[],
     };
     type Settings = UnifiedEnvironmentSettings;

@@ -250,6 +250,7 @@ impl Api for VirtualEnvironment {
         columns: &[("Type", ".status.type", "string"), ("Endpoint", ".status.endpoint", "string")],
         first_slots: &["host-namespace", "cluster"],
         stoppable: &["node-pool"],
+        when_stopped: "The cluster and its resources stay. The cluster has no nodes.",
         since_revision: &[],
     };
     type Settings = VirtualEnvironmentSettings;

@@ -45,6 +45,8 @@ export async function whatThereIs(url) {
       first((one) => one.failed),
     'coming-up': first((one) => !one.ready && !one.failed && !one.deletedAt),
     leaving: first((one) => one.deletedAt),
+    ending: first((one) => one.expiring && one.power === 'Running'),
+    stopped: first((one) => one.power === 'Stopped'),
   };
   return { kinds, states, count: items.length };
 }

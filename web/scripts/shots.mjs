@@ -127,9 +127,26 @@ function pages({ kinds, states }) {
         await settle(page);
       },
     };
+    all.stop = {
+      path,
+      screen: true,
+      act: async (page) => {
+        await page.getByRole('button', { name: 'Stop', exact: true }).click();
+        await settle(page);
+      },
+    };
     all.change = { path: `${path}?tab=change`, act: settle, screen: true };
     all.yaml = { path: `${path}?tab=yaml`, act: settle };
   }
+  if (states.ending)
+    all.extend = {
+      path: pageOf(states.ending),
+      screen: true,
+      act: async (page) => {
+        await page.getByRole('button', { name: 'Extend', exact: true }).click();
+        await settle(page);
+      },
+    };
   return all;
 }
 

@@ -58,6 +58,7 @@ export function infoOf(api: Api): {
   suffix: string;
   endpoints: string[];
   connectionTargets: string[];
+  whenStopped: string;
 } {
   const source = read('src', 'apis', `${api.replace('-', '_')}.rs`);
   const text = (name: string) => new RegExp(`^ +${name}: "(.+)",$`, 'm').exec(source)![1]!;
@@ -74,6 +75,7 @@ export function infoOf(api: Api): {
     suffix: text('suffix'),
     endpoints: all('endpoints', /"(.+?)"/g),
     connectionTargets,
+    whenStopped: text('when_stopped'),
   };
 }
 

@@ -561,7 +561,7 @@ describe('operations', () => {
     expect(
       await within(tenants).findByRole('row', { name: /team-vision .* 1 0 1 1 0/ }),
     ).toBeVisible();
-    const sums = [...document.querySelectorAll('.sums dd')].map(({ textContent }) =>
+    const sums = [...document.querySelectorAll('.sums [data-tone] dd')].map(({ textContent }) =>
       Number(textContent),
     );
     expect(sums.reduce((sum, one) => sum + one, 0)).toBe(world.environments.size);

@@ -94,6 +94,9 @@ async function pass(
 function peopled(): World {
   const world = new World();
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const ahead = (minutes: number) => ago(-minutes);
+  world.follows = true;
+  world.ttl = 8 * 3600;
   const add = (
     api: Api,
     stage: 'ready' | 'half-way' | 'failing' | 'nothing',
@@ -119,11 +122,66 @@ function peopled(): World {
   add('unified-environment', 'ready', 'search', 'team-shop', 'barbara', 60 * 24 * 2);
   add('gpu-workspace', 'ready', 'alan', 'team-robotics', 'alan', 60 * 5);
   add('application-environment', 'half-way', 'ledger', 'team-billing', 'barbara', 95);
+  lived(world, ago, ahead);
   stuck(
     world,
     add('unified-environment', 'ready', 'spring-sale', 'team-shop', 'ada', 60 * 24 * 30),
   );
   return world;
+}
+
+/** Gives ends, power and prices to environments. Some have no price. */
+function lived(
+  world: World,
+  ago: (minutes: number) => string,
+  ahead: (minutes: number) => string,
+): void {
+  const change = (name: string, over: Partial<Environment>) => {
+    const found = [...world.environments.values()].find(({ view }) => view.name === name);
+    if (found) world.change(found.view, over);
+  };
+  const runs = { power: 'Running', lifecycle: { maximum: '14d' } };
+  for (const { view } of world.environments.values()) change(view.name, runs);
+  const gpu = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
+  const end = ahead(25);
+  change('ada', {
+    price: gpu,
+    lifecycle: { expiresAt: end, maximum: '14d', ttlFrom: 'Claim', warnedAt: ago(5) },
+    expiring: {
+      reason: 'Expiring',
+      message: `ada is stopped at ${end}. To renew it, run: paved extend ada 4h`,
+    },
+  });
+  change('alan', {
+    power: 'Stopped',
+    phase: 'Stopped',
+    message: 'the environment is stopped',
+    endpoint: undefined,
+    price: gpu,
+    lifecycle: {
+      expiresAt: ago(180),
+      deletesAt: ahead(60 * 24 * 13),
+      maximum: '14d',
+      stoppedAt: ago(180),
+      stopReason: 'Expired',
+    },
+  });
+  change('checkout', {
+    price: { hourlyUSD: '0.188', stoppedHourlyUSD: '0.094' },
+    lifecycle: { expiresAt: ahead(60 * 24 * 4 + 90), ttlFrom: 'Settings' },
+  });
+  change('shop', { price: { hourlyUSD: '1.402', stoppedHourlyUSD: '0.134', asOf: '2026-01-01' } });
+  change('inference', { price: { hourlyUSD: '4.8', stoppedHourlyUSD: '0' } });
+  change('e2e-release', {
+    cannotStop: 'a virtual cluster cannot be stopped',
+    price: { hourlyUSD: '0.12' },
+    lifecycle: { expiresAt: ahead(100) },
+    expiring: {
+      reason: 'Expiring',
+      message:
+        'e2e-release is marked as expired at its end. To renew it, run: paved extend e2e-release 4h',
+    },
+  });
 }
 
 /** A half-deleted environment. Its cloud blocks the rest, so that a deletion is always visible. */
@@ -153,6 +211,7 @@ function step(world: World): void {
   for (const { api, view } of [...world.environments.values()]) {
     if (view.labels['stuck']) continue;
     if (view.deletedAt) shrink(world, view);
+    else if (view.power === 'Stopping' || view.power === 'Starting') turned(world, view);
     else if (
       view.labels['made'] !== 'before' &&
       Date.now() - Date.parse(view.createdAt ?? '') < 180_000 &&
@@ -160,6 +219,23 @@ function step(world: World): void {
     )
       grow(world, api, view);
   }
+}
+
+/** A machine that was asked to stop or start has done so. */
+function turned(world: World, view: Environment): void {
+  const { expiresAt: _, stoppedAt: __, stopReason: ___, ...lifecycle } = view.lifecycle ?? {};
+  const now = Date.now();
+  const isOff = view.power === 'Stopping';
+  world.change(view, {
+    power: isOff ? 'Stopped' : 'Running',
+    phase: isOff ? 'Stopped' : 'Ready',
+    ready: true,
+    message: isOff ? 'the environment is stopped' : 'everything is ready',
+    expiring: undefined,
+    lifecycle: isOff
+      ? { ...view.lifecycle, stoppedAt: new Date(now).toISOString(), stopReason: 'Requested' }
+      : { ...lifecycle, expiresAt: new Date(now + 8 * 3_600_000).toISOString() },
+  });
 }
 
 function grow(world: World, api: Api, view: Environment): void {

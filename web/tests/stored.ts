@@ -15,7 +15,15 @@ export function staged(
   stage: Stage,
   base: Omit<
     Environment,
-    'parts' | 'status' | 'phase' | 'ready' | 'failed' | 'message' | 'progress' | 'sshClosed'
+    | 'parts'
+    | 'status'
+    | 'phase'
+    | 'ready'
+    | 'failed'
+    | 'message'
+    | 'progress'
+    | 'sshClosed'
+    | 'paused'
   > &
     Partial<Environment>,
 ): Environment {
@@ -42,6 +50,7 @@ export function staged(
     parts: parts.map((part) => ({ ...part, since: base.createdAt ?? part.since })),
     status: fields,
     onDeletion,
+    paused: false,
     endpoint,
     sshClosed:
       api === 'gpu-workspace' &&

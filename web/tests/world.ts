@@ -2,12 +2,16 @@ import type { Problem } from '../src/api/problem';
 import type {
   Document,
   Environment,
+  Extension,
   Kind,
   Me,
   Page,
   Previewed,
+  Price,
   PreviewedChange,
+  Requested,
 } from '../src/api/schema';
+import { secondsOf } from '../src/kinds/lifecycle.ts';
 import { violations } from './admission.ts';
 import { json, Line, problem, Refusal } from './answers.ts';
 import { APIS, exampleOf, kindOf, type Api, type Stage } from './data.ts';
@@ -52,6 +56,12 @@ export class World {
   readonly closed = new Set<string>();
   /** Namespaces whose environments the user may read but not list. */
   readonly unlisted = new Set<string>();
+  /** The price in previews; `undefined` if it is not known. */
+  price: Price | undefined = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
+  /** The time to live of new environments, in seconds. */
+  ttl: number | undefined;
+  /** Whether the status follows a request at once. */
+  follows = false;
   /** Whether the portal knows the kinds of the cluster yet. */
   knows = true;
   private epoch = 'e1';
@@ -216,7 +226,9 @@ export class World {
 
   private route(request: Request, url: URL, path: string, body: unknown): Response {
     const one =
-      /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/connection|\/preview)?$/.exec(path);
+      /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/(?:connection|preview|extend|stop|start))?$/.exec(
+        path,
+      );
     if (one) return this.one(request, url, one, body as Document);
     const kind = /^\/api\/v1\/kinds\/([^/]+)$/.exec(path)?.[1];
     const namespace = url.searchParams.get('namespace') ?? undefined;
@@ -315,10 +327,63 @@ export class World {
     );
     if (!stored) throw new Refusal(404, `${resourceOf(kind)} "${name}" not found`);
     if (view === '/preview') return this.previewChange(kind, stored, body);
+    if (view === '/extend') return this.extend(stored, body as unknown as Extension);
+    if (view === '/stop' || view === '/start') return this.turn(stored, view);
     if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
     if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
     if (request.method === 'PUT') this.replace(kind, stored, body);
     return json(whole(stored));
+  }
+
+  /** Extends the time to live, up to the maximum, as the function shows it later. */
+  private extend({ view }: Stored, extension: Extension): Response {
+    const { lifecycle } = view;
+    if (!lifecycle?.expiresAt)
+      throw new Refusal(
+        422,
+        `${view.kind} ${view.namespace}/${view.name} has no time to live, so there is nothing to renew`,
+        [
+          {
+            field: 'spec.lifecycle.ttl',
+            message: 'found no time to live; allowed: a duration, for example 8h',
+          },
+        ],
+      );
+    const most = secondsOf(lifecycle.maximum);
+    const asked = extension.maximum ? most : secondsOf(extension.for);
+    if (asked === undefined)
+      throw Refusal.field('for', `found ${JSON.stringify(extension.for)}; allowed: a duration`);
+    const isCapped = most !== undefined && asked > most;
+    const expiresAt = new Date(Date.now() + Math.min(asked, most ?? asked) * 1000).toISOString();
+    const environment = this.change(view, {
+      lifecycle: { ...lifecycle, expiresAt },
+      expiring: undefined,
+    });
+    const requested: Requested = {
+      environment,
+      changed: true,
+      starts: false,
+      expiresAt,
+      cappedBy: isCapped ? lifecycle.maximum : undefined,
+    };
+    return json(requested);
+  }
+
+  /** Stops or starts an environment, whose status follows. */
+  private turn({ view }: Stored, to: '/stop' | '/start'): Response {
+    if (to === '/stop' && view.cannotStop)
+      throw new Refusal(
+        422,
+        `${view.kind} ${view.namespace}/${view.name} cannot be stopped, because ${view.cannotStop}`,
+        [{ field: 'spec.lifecycle.power', message: 'found Stopped; allowed: Running' }],
+      );
+    const power = to === '/stop' ? 'Stopping' : 'Starting';
+    const environment = this.change(
+      view,
+      this.follows ? { power, phase: power, ready: false } : {},
+    );
+    const requested: Requested = { environment, changed: true, starts: to === '/start' };
+    return json(requested);
   }
 
   private secrets({ view, spec }: Stored): Record<string, string> {
@@ -451,6 +516,9 @@ export class World {
       parts: golden.parts,
       resources: golden.resources,
       notes: this.closedToSsh(api, document) ? [CLOSED] : [],
+      price: this.price,
+      expiresAt:
+        this.ttl === undefined ? undefined : new Date(Date.now() + this.ttl * 1000).toISOString(),
       sshClosed: this.closedToSsh(api, document),
     };
     return json(previewed);
@@ -486,6 +554,7 @@ export class World {
         ? [{ slot: 'instance', kind: 'Instance', action: 'change', fields: [field] }]
         : [],
       notes: [],
+      price: this.price,
       sshClosed: false,
     };
     return json(changed);

@@ -14,6 +14,7 @@ use function_paved_road::lifecycle::{
 };
 use function_paved_road::settings::Settings;
 use jiff::Timestamp;
+use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams, ValidationDirective};
 use serde_json::{Value, json};
 
@@ -191,16 +192,8 @@ impl Subject {
     /// # Errors
     /// The cluster does not answer, or rejects the change.
     pub async fn send(&self, cluster: &Cluster, change: Change) -> Result<Found, Failure> {
-        let api = self.kind.api(&cluster.client, Some(&self.environment.namespace));
-        let params = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            field_validation: Some(ValidationDirective::Strict),
-            ..PatchParams::default()
-        };
-        let patched =
-            api.patch(&self.environment.name, &params, &Patch::Merge(&change.patch())).await;
         let title = self.environment.title();
-        match patched {
+        match self.patch(&cluster.client, change).await {
             Ok(object) => Ok(Found { kind: self.kind.clone(), object, listed: None }),
             Err(kube::Error::Api(status))
                 if [400, 403, 422].contains(&status.code) && !lacks_rights(&status) =>
@@ -209,6 +202,26 @@ impl Subject {
             }
             Err(error) => Err(cluster.explain(&error, &format!("{} {title}", change.verb()))),
         }
+    }
+
+    /// Sends a change with the rights of this client. Returns the object as the API server has it
+    /// then.
+    ///
+    /// # Errors
+    /// The API server does not answer, or rejects the change.
+    pub async fn patch(&self, client: &Client, change: Change) -> kube::Result<DynamicObject> {
+        let api = self.kind.api(client, Some(&self.environment.namespace));
+        let params = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            field_validation: Some(ValidationDirective::Strict),
+            ..PatchParams::default()
+        };
+        api.patch(&self.environment.name, &params, &Patch::Merge(&change.patch())).await
+    }
+
+    /// The environment as it was read.
+    pub fn into_found(self) -> Found {
+        Found { kind: self.kind, object: self.object, listed: None }
     }
 
     fn lifecycle(&self) -> Option<&Lifecycle> {

@@ -5,6 +5,7 @@ pub(super) mod connection;
 pub(super) mod environments;
 pub(super) mod keys;
 pub(super) mod kinds;
+pub(super) mod lifecycle;
 pub(super) mod me;
 pub(super) mod preview;
 pub(super) mod watch;

@@ -2,6 +2,7 @@
 
 mod cause;
 mod deletion;
+mod lifecycle;
 mod reader;
 mod resume_token;
 mod store;
@@ -9,6 +10,7 @@ mod view;
 mod watches;
 
 pub(super) use deletion::follow as follow_deletions;
+pub(super) use lifecycle::Price;
 pub(super) use reader::{Feed, Next, Reader};
 pub(super) use store::{Action, Change, Entry, Key, Live};
 pub(super) use view::{DeletionProgress, Part, View};

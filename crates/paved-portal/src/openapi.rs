@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::Portal;
 use super::answer::Answer;
-use super::api::{changes, connection, environments, keys, kinds, me, preview, watch};
+use super::api::{changes, connection, environments, keys, kinds, lifecycle, me, preview, watch};
 use super::health;
 use super::legacy_api;
 use super::problem::{FieldError, ProblemDetails};
@@ -82,6 +82,9 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(environments::list, changes::create))
         .routes(routes!(environments::get, changes::replace, changes::patch, changes::delete))
         .routes(routes!(connection::reveal))
+        .routes(routes!(lifecycle::extend))
+        .routes(routes!(lifecycle::stop))
+        .routes(routes!(lifecycle::start))
         .routes(routes!(preview::preview))
         .routes(routes!(preview::change))
         .routes(routes!(keys::get, keys::put))

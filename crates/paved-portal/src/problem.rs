@@ -239,6 +239,12 @@ impl Problem {
         problem
     }
 
+    /// Names a field of the request or of the object.
+    pub(super) fn at_field(mut self, field: &str, message: impl Into<String>) -> Self {
+        self.0.errors.push(FieldError::new(field.to_owned(), message.into()));
+        self
+    }
+
     /// Sets the `error` text for older clients. The actual error is moved to `details`.
     pub(super) fn called(mut self, error: &str) -> Self {
         self.0.details = Some(std::mem::replace(&mut self.0.error, error.to_owned()));

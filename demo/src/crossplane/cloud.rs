@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result};
 use crossplane::conditions::{find, is_true};
+use crossplane::json::overlay;
 use fake_kube::json::text;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use simulator::core::World;
 use simulator::provider::State;
-use simulator::provider::model::Model;
+use simulator::provider::model::{Machine, Model, parameters};
 use xtask::{workspace, yaml};
 
 /// The minimum seconds of the first round.
@@ -26,6 +27,8 @@ const SPREAD: f64 = 3.0;
 pub struct Cloud {
     /// The time at which the work on each slot began.
     begun: BTreeMap<String, Timestamp>,
+    /// The machines by their ids.
+    machines: BTreeMap<String, Machine>,
     pace: f64,
 }
 
@@ -59,7 +62,7 @@ impl Quota {
 impl Cloud {
     /// Clouds without any resource.
     pub fn new(pace: f64) -> Self {
-        Self { begun: BTreeMap::new(), pace }
+        Self { begun: BTreeMap::new(), machines: BTreeMap::new(), pace }
     }
 
     /// Works on every resource. Returns whether any resource has changed, or will change with time.
@@ -72,13 +75,30 @@ impl Cloud {
             let model = Model::for_object(&object);
             let state = self.state(&slot, &mut object, &model, world, quota, now);
             if state == State::Ready {
+                update(&model, &mut object);
                 model.finish(&mut object, world);
+                self.power(&model, &mut object);
             }
             model.set_status(&mut object, &state, world);
             at_work |= state == State::Creating || world.resources().get(&slot) != Some(&object);
             world.resources_mut().insert(slot, object);
         }
         at_work
+    }
+
+    /// Starts or stops a machine if the object asks for it, or shows the power of one.
+    fn power(&mut self, model: &Model, object: &mut Value) {
+        if let Some((id, Some(to))) = model.switched(object) {
+            if let Some(machine) = self.machines.get_mut(id) {
+                // A machine that is no spot machine never refuses.
+                let _ = machine.turn(to, id, &Value::Null, None);
+                machine.settle();
+            }
+        } else if let Some(new) = model.machine() {
+            let id = text(object, "/metadata/annotations/crossplane.io~1external-name").to_owned();
+            let machine = self.machines.entry(id).or_insert(new);
+            machine.show(&mut object["status"]["atProvider"]);
+        }
     }
 
     fn state(
@@ -107,6 +127,20 @@ impl Cloud {
         }
         model.identify(object);
         State::Ready
+    }
+}
+
+/// Shows the changes of a cloud's resource that take effect at once.
+fn update(model: &Model, object: &mut Value) {
+    if !text(object, "/apiVersion").contains(".upbound.io/") {
+        return;
+    }
+    let wanted = model.effective(&parameters(object));
+    let Some(seen) = object["status"]["atProvider"].as_object_mut() else { return };
+    for (field, value) in wanted.as_object().into_iter().flatten() {
+        if let Some(shown) = seen.get_mut(field) {
+            overlay(shown, value);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crossplane::spec::WRITTEN;
 use fake_kube::json::{add_finalizer, remove, seconds, text};
 use fake_kube::store::Key;
 use function_paved_road::function::{Outside, run};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use simulator::core::{World, composite_from_claim};
 
@@ -37,6 +37,8 @@ struct Running {
     deletion: Deletion,
     /// The path of the composite.
     composite: Key,
+    /// The time at which the last answer of the function ends.
+    calls_again: Option<Timestamp>,
 }
 
 impl Environment {
@@ -45,10 +47,16 @@ impl Environment {
         Self { recipe, root, running: None, asleep: None }
     }
 
+    /// Whether Crossplane calls the function again, although nothing has changed.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let running = self.running.as_ref();
+        running.and_then(|running| running.calls_again).is_some_and(|at| at <= now)
+    }
+
     /// Plays all steps up to this time. Returns whether more steps follow.
     pub fn step(&mut self, object: &Value, around: &Around, now: Timestamp) -> bool {
         let version = &object["metadata"]["resourceVersion"];
-        if self.asleep.as_ref() == Some(version) {
+        if self.asleep.as_ref() == Some(version) && !self.is_due(now) {
             return false;
         }
         let recipe = &around.recipes.all[self.recipe];
@@ -108,7 +116,8 @@ impl Running {
             .select(&recipe.composition)
             .with_others(others);
         let (cloud, publisher) = (Cloud::new(around.pace), Publisher::default());
-        Some(Self { world, cloud, publisher, deletion: Deletion::new(around.pace), composite })
+        let deletion = Deletion::new(around.pace);
+        Some(Self { world, cloud, publisher, deletion, composite, calls_again: None })
     }
 
     /// Copies the current spec of the user.
@@ -151,6 +160,9 @@ impl Running {
         let composed = self.world.run(Some(input), |request| run(request, &mut outside));
         match composed {
             Ok(response) => {
+                let ttl = response.meta.as_ref().and_then(|meta| meta.ttl.as_ref());
+                let ttl = ttl.map(|ttl| SignedDuration::new(ttl.seconds, ttl.nanos));
+                self.calls_again = ttl.and_then(|ttl| now.checked_add(ttl).ok());
                 // The composite's conditions have the rejection.
                 let _ = self.world.apply(&response);
             }

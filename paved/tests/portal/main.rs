@@ -8,6 +8,7 @@ mod support;
 mod api;
 mod described;
 mod legacy_api;
+mod lifecycle;
 mod live;
 mod security;
 mod sign_in;

@@ -79,6 +79,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/environments/{namespace}/{kind}/{name}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend the time to live of an environment.
+         * @description The new time counts from now. Settings can limit it. An environment that is stopped because it
+         *     expired starts again.
+         */
+        post: operations["extendEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/environments/{namespace}/{kind}/{name}/preview": {
         parameters: {
             query?: never;
@@ -93,6 +114,43 @@ export interface paths {
          * @description Takes the body of a PUT. Does not repeat errors that the current environment already has.
          */
         post: operations["previewChange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{namespace}/{kind}/{name}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a stopped environment.
+         * @description A start also renews the environment by its time to live.
+         */
+        post: operations["startEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{namespace}/{kind}/{name}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop an environment, and keep its data. */
+        post: operations["stopEnvironment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -553,6 +611,8 @@ export interface components {
         /** @description An environment and its state. */
         Environment: {
             apiVersion: string;
+            /** @description Why the environment cannot be stopped, in words. Absent if it can be stopped. */
+            cannotStop?: string | null;
             /** @description The Composition of the environment. */
             composition?: string | null;
             /** @description Time in RFC 3339. */
@@ -562,6 +622,7 @@ export interface components {
             diagnosis?: components["schemas"]["Diagnosis"] | null;
             /** @description The address for users. */
             endpoint?: string | null;
+            expiring?: components["schemas"]["Expiring"] | null;
             /**
              * @description Whether a resource failed or the spec is rejected. Such an environment needs a change to
              *     become ready.
@@ -571,6 +632,7 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            lifecycle?: components["schemas"]["Lifecycle"] | null;
             /** @description The reason why the environment waits or failed, in one sentence. */
             message: string;
             name: string;
@@ -581,6 +643,11 @@ export interface components {
             /** @description All resources of the environment. */
             parts: components["schemas"]["Part"][];
             /**
+             * @description Whether the annotation `crossplane.io/paused` stops the reconciliation. Requests to extend,
+             *     stop or start have no effect then.
+             */
+            paused: boolean;
+            /**
              * @description Pending, Provisioning, Ready, Failed, Deleting, Paused or OutOfSync, the reason of a
              *     rejected spec, or a phase of one API. OutOfSync: the environment works, but Crossplane
              *     cannot apply its spec.
@@ -588,6 +655,12 @@ export interface components {
             phase: string;
             /** @description The plural name of the kind, as in paths. */
             plural: string;
+            /**
+             * @description Running, Stopped, Starting, Stopping or Unknown. Absent if the Composition uses an older
+             *     schema revision.
+             */
+            power?: string | null;
+            price?: components["schemas"]["Price"] | null;
             /**
              * @description The number of ready resources, of all: `4/6`. During a deletion, the number of deleted
              *     resources.
@@ -605,6 +678,27 @@ export interface components {
             /** @description The status fields of the kind. */
             status: Record<string, unknown>;
             uid: string;
+        };
+        /** @description A warning that the environment expires soon, or that it has expired. */
+        Expiring: {
+            /** @description The time, and the command that renews the environment, in words. */
+            message: string;
+            /** @description Expiring or Expired. */
+            reason: string;
+        };
+        /**
+         * @description A new expiry. Exactly one of the fields is required.
+         * @example {
+         *       "for": "4h"
+         *     }
+         */
+        Extension: {
+            /** @description Time from now to the expiry: a whole number with s, m, h, d or w. */
+            for?: string | null;
+            /** @description Expire as late as Settings allow. */
+            maximum?: boolean | null;
+            /** @description Time of the expiry (RFC 3339). */
+            until?: string | null;
         };
         /** @description An error of a field. */
         FieldError: {
@@ -693,6 +787,28 @@ export interface components {
             suffix?: string | null;
             /** @description What people call it. */
             title?: string | null;
+            /** @description What a stopped environment keeps and loses, in sentences. */
+            whenStopped?: string | null;
+        };
+        /** @description The end of an environment, and its last stop. All times are in RFC 3339. */
+        Lifecycle: {
+            /** @description Time of the automatic deletion. Absent if the environment is not deleted automatically. */
+            deletesAt?: string | null;
+            /** @description Time of the expiry. Absent without a time to live. */
+            expiresAt?: string | null;
+            /**
+             * @description Longest time from now to the expiry that an extension can set, for example 14d. Absent if
+             *     Settings have no maximum.
+             */
+            maximum?: string | null;
+            /** @description Reason for the last stop: Requested, Expired, Idle, Interrupted or Unknown. */
+            stopReason?: string | null;
+            /** @description Time of the last stop. Absent while the environment runs. */
+            stoppedAt?: string | null;
+            /** @description Source of the time to live: Claim or Settings. */
+            ttlFrom?: string | null;
+            /** @description Time of the last warning of the expiry. */
+            warnedAt?: string | null;
         };
         /** @description The current user. */
         Me: {
@@ -777,6 +893,8 @@ export interface components {
             /** @description The owner: me, or another user if I may act for them. */
             owner: string;
         };
+        /** @description A request without parameters: an empty object. JSON, because forms of other sites cannot send it. */
+        Nothing: Record<string, unknown>;
         /** @description The effect of deleting an environment. */
         OnDeletion: {
             /** @description The resources that are deleted. */
@@ -812,10 +930,16 @@ export interface components {
         Previewed: {
             /** @description The Composition that would be used. */
             composition: string;
+            /**
+             * @description Time of the expiry in RFC 3339, if the environment were created now. Absent without a time
+             *     to live.
+             */
+            expiresAt?: string | null;
             /** @description Notes of the function. */
             notes: string[];
             /** @description All resources, including resources that are created later. */
             parts: components["schemas"]["Part"][];
+            price?: components["schemas"]["Price"] | null;
             /** @description The resources that are created first, by slot, without secrets. */
             resources: components["schemas"]["Resource"][];
             /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
@@ -829,8 +953,18 @@ export interface components {
             composition: string;
             /** @description Notes of the function. */
             notes: string[];
+            price?: components["schemas"]["Price"] | null;
             /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
+        };
+        /** @description The estimated price of an environment, in US dollars per hour, as decimal text. */
+        Price: {
+            /** @description Date of the oldest list price. Absent if all prices are from Settings. */
+            asOf?: string | null;
+            /** @description The price while the environment runs. */
+            hourlyUSD: string;
+            /** @description The price while it is stopped. Absent if the environment cannot be stopped. */
+            stoppedHourlyUSD?: string | null;
         };
         /**
          * @description A problem as in RFC 9457.
@@ -874,6 +1008,24 @@ export interface components {
             title: string;
             /** @description Always `about:blank`. The status has the kind of problem. */
             type: string;
+        };
+        /** @description The effect of a request about the lifecycle. */
+        Requested: {
+            /** @description The maximum in Settings, for example 14d, if it shortened the extension. */
+            cappedBy?: string | null;
+            /**
+             * @description Whether the request changed the environment. It does not if the environment is already
+             *     stopped, or expires later than the requested time.
+             */
+            changed: boolean;
+            /** @description How far the portal's clock is ahead of the cluster's, if the request is ignored until then. */
+            clockAhead?: string | null;
+            /** @description The environment after the request. Crossplane updates its status later. */
+            environment: components["schemas"]["Environment"];
+            /** @description Time of the expiry in RFC 3339, after an extension. */
+            expiresAt?: string | null;
+            /** @description Whether the request starts a stopped environment. */
+            starts: boolean;
         };
         /** @description A resource that would be created. */
         Resource: {
@@ -944,22 +1096,28 @@ export type Deleted = components['schemas']['Deleted'];
 export type Diagnosis = components['schemas']['Diagnosis'];
 export type Document = components['schemas']['Document'];
 export type Environment = components['schemas']['Environment'];
+export type Expiring = components['schemas']['Expiring'];
+export type Extension = components['schemas']['Extension'];
 export type FieldError = components['schemas']['FieldError'];
 export type Health = components['schemas']['Health'];
 export type Job = components['schemas']['Job'];
 export type Kept = components['schemas']['Kept'];
 export type Keys = components['schemas']['Keys'];
 export type Kind = components['schemas']['Kind'];
+export type Lifecycle = components['schemas']['Lifecycle'];
 export type Me = components['schemas']['Me'];
 export type NewEnvironment = components['schemas']['NewEnvironment'];
 export type NewStockPool = components['schemas']['NewStockPool'];
 export type NewWorkspace = components['schemas']['NewWorkspace'];
+export type Nothing = components['schemas']['Nothing'];
 export type OnDeletion = components['schemas']['OnDeletion'];
 export type Page = components['schemas']['Page'];
 export type Part = components['schemas']['Part'];
 export type Previewed = components['schemas']['Previewed'];
 export type PreviewedChange = components['schemas']['PreviewedChange'];
+export type Price = components['schemas']['Price'];
 export type Problem = components['schemas']['Problem'];
+export type Requested = components['schemas']['Requested'];
 export type Resource = components['schemas']['Resource'];
 export type StockPool = components['schemas']['StockPool'];
 export type StockPoolStatus = components['schemas']['StockPoolStatus'];
@@ -1859,6 +2017,139 @@ export interface operations {
             };
         };
     };
+    extendEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The namespace.
+                 * @example team-vision
+                 */
+                namespace: string;
+                /**
+                 * @description A name of the kind, for example its plural, alone or with .group.
+                 * @example stockpools
+                 */
+                kind: string;
+                /**
+                 * @description The name.
+                 * @example render
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Extension"];
+            };
+        };
+        responses: {
+            /** @description The new expiry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Requested"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No object has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The object already exists, or it has changed since you read it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The media type of the body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     previewChange: {
         parameters: {
             query?: never;
@@ -1929,6 +2220,272 @@ export interface operations {
             };
             /** @description No object has this name. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The media type of the body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The namespace.
+                 * @example team-vision
+                 */
+                namespace: string;
+                /**
+                 * @description A name of the kind, for example its plural, alone or with .group.
+                 * @example stockpools
+                 */
+                kind: string;
+                /**
+                 * @description The name.
+                 * @example render
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description The environment starts, or runs already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Requested"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No object has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The object already exists, or it has changed since you read it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The media type of the body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stopEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The namespace.
+                 * @example team-vision
+                 */
+                namespace: string;
+                /**
+                 * @description A name of the kind, for example its plural, alone or with .group.
+                 * @example stockpools
+                 */
+                kind: string;
+                /**
+                 * @description The name.
+                 * @example render
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description The environment stops, or is stopped already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Requested"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No object has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The object already exists, or it has changed since you read it. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -11,6 +11,7 @@ import { useFault } from '../state/useFault';
 import { useKindMetadata } from '../state/useKindMetadata';
 import { Ago } from './Ago';
 import { Copy } from './Copy';
+import { End, HourlyPrice } from './End';
 import { KindName } from './KindName';
 import { Pill } from './Pill';
 import { Progress } from './Progress';
@@ -52,6 +53,10 @@ function Card({ environment }: { environment: Environment }) {
       <Progress text={progress} tone={tone} />
       <p className="says">{fault ? fault.cause.headline : message}</p>
       <Endpoint of={environment} />
+      <p className="card-life small">
+        <End of={environment} />
+        <HourlyPrice of={environment} />
+      </p>
       <p className="card-foot small">
         <span className="cut">{owner ?? 'No owner'}</span>
         <Ago at={environment.createdAt} />
@@ -77,6 +82,12 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
       <td className="line">{namespace}</td>
       <td>
         <Pill tone={tone} word={phase} />
+      </td>
+      <td className="line">
+        <End of={environment} />
+        <div className="small">
+          <HourlyPrice of={environment} />
+        </div>
       </td>
       <td>
         <Progress text={progress} tone={tone} />

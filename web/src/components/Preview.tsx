@@ -2,9 +2,11 @@ import { Button, Loader } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
+import { priceWords } from '../kinds/prices';
 import { isHelper, nameOf } from '../kinds/tree';
 import { count } from '../kinds/format';
 import { useRequest, type RequestState } from '../state/useRequest';
+import { Until } from './End';
 import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
@@ -127,6 +129,15 @@ export function Preview({ asked, ready }: { asked: RequestState<Previewed>; read
     >
       {(data) => (
         <>
+          <p className="price">
+            {priceWords(data.price)}.
+            {data.expiresAt && (
+              <>
+                {' '}
+                Ends <Until at={data.expiresAt} />.
+              </>
+            )}
+          </p>
           <Tree parts={shown(data)} planned />
           {data.resources.length > 0 && <Manifests resources={data.resources} />}
         </>
@@ -154,28 +165,31 @@ export function ChangePreview({
       incomplete="Change a field to see what the change does."
       summary={summary}
     >
-      {({ changes }) => (
-        <ul className="changes" aria-label="Changed resources">
-          {changes.map(({ slot, action, fields }) => (
-            <li key={slot}>
-              <strong>{nameOf({ slot })}</strong> <span className="small">{ACTIONS[action]}</span>
-              {fields.length > 0 && (
-                <dl className="facts">
-                  {fields.map(({ path, before, after }) => (
-                    <div key={path}>
-                      <dt>{path.replace(/^spec\.(forProvider\.)?/, '')}</dt>
-                      <dd>
-                        <span className="fact">
-                          {before ?? 'not set'} → {after ?? 'removed'}
-                        </span>
-                      </dd>
-                    </div>
-                  ))}
-                </dl>
-              )}
-            </li>
-          ))}
-        </ul>
+      {({ changes, price }) => (
+        <>
+          <p className="price">After the change: {priceWords(price)}.</p>
+          <ul className="changes" aria-label="Changed resources">
+            {changes.map(({ slot, action, fields }) => (
+              <li key={slot}>
+                <strong>{nameOf({ slot })}</strong> <span className="small">{ACTIONS[action]}</span>
+                {fields.length > 0 && (
+                  <dl className="facts">
+                    {fields.map(({ path, before, after }) => (
+                      <div key={path}>
+                        <dt>{path.replace(/^spec\.(forProvider\.)?/, '')}</dt>
+                        <dd>
+                          <span className="fact">
+                            {before ?? 'not set'} → {after ?? 'removed'}
+                          </span>
+                        </dd>
+                      </div>
+                    ))}
+                  </dl>
+                )}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </Panel>
   );

@@ -91,6 +91,7 @@ export function slowOf(
     return (
       (tone === 'busy' || tone === 'leaving') &&
       !environment.failed &&
+      environment.phase !== 'Expired' &&
       !faultOf(environment, now) &&
       Date.parse(underWaySince(environment)) < old
     );

@@ -84,6 +84,22 @@ export function ago(at: number, now: number): string {
   return `${count(Math.floor(seconds / size), one, many ?? one)} ago`;
 }
 
+/**
+ * How long it takes until a time, in its two largest units where the first alone is coarse:
+ * `25 min`, `3 hr 12 min`, `14 days`. Empty once the time has come.
+ */
+export function until(at: number, now: number): string {
+  const seconds = Math.ceil((at - now) / 1000);
+  if (!(seconds > 0)) return '';
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  if (minutes < 1) return 'under 1 min';
+  if (hours < 1) return `${minutes} min`;
+  if (hours >= 48) return count(Math.floor(hours / 24), 'day');
+  const rest = hours < 10 ? minutes % 60 : 0;
+  return `${hours} hr${rest > 0 ? ` ${rest} min` : ''}`;
+}
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** A time to the second, in the user's time zone: `3 Feb 2026, 09:05:00 UTC+01:00`. */

@@ -1,4 +1,5 @@
 import type { Environment } from '../api/schema';
+import { stopReason } from './lifecycle';
 import { toneOfPart, type Tone } from './tone';
 import { isHelper, nameOf } from './tree';
 import { compare } from './format';
@@ -15,7 +16,8 @@ export interface Happening {
  * The events that the environment's status shows, the newest first. A resource that waits for other
  * deletions has no event yet.
  */
-export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environment): Happening[] {
+export function historyOf(environment: Environment): Happening[] {
+  const { createdAt, deletedAt, parts, ready, owner, lifecycle } = environment;
   const happenings: Happening[] = parts
     .filter((part) => !isHelper(part) && part.since !== '')
     .map((part) => {
@@ -33,6 +35,12 @@ export function historyOf({ createdAt, deletedAt, parts, ready, owner }: Environ
   const times = happenings.map(({ at }) => at).sort();
   if (ready && times.length > 0)
     happenings.push({ at: times.at(-1)!, tone: 'good', title: 'All resources are ready' });
+  if (lifecycle?.warnedAt)
+    happenings.push({ at: lifecycle.warnedAt, tone: 'leaving', title: 'Warning of the end' });
+  if (lifecycle?.stoppedAt) {
+    const title = `Stopped ${stopReason(environment)}`.trim();
+    happenings.push({ at: lifecycle.stoppedAt, tone: 'idle', title });
+  }
   if (deletedAt) happenings.push({ at: deletedAt, tone: 'leaving', title: 'Deletion requested' });
   if (createdAt)
     happenings.push({

@@ -13,6 +13,10 @@ export interface KindMetadata {
   addressless: boolean;
   /** Whether `paved connect` connects to a machine, cluster or database of its environments. */
   connects: boolean;
+  /** Whether it is a claim, and its environments have a composite of their own. */
+  claim: boolean;
+  /** What a stopped environment keeps and loses, in sentences. */
+  whenStopped: string;
 }
 
 /** An object of a kind, or the kind itself. */
@@ -22,13 +26,16 @@ export type OfKind = Pick<Kind, 'kind' | 'apiVersion' | 'plural'>;
 export function metadataOf(kinds: readonly Kind[]): (of: OfKind) => KindMetadata {
   const byPath = new Map(kinds.map((kind) => [kindPath(kind), kind]));
   return (of) => {
-    const { api, title, suffix, endpoints, connectionTargets } = byPath.get(kindPath(of)) ?? {};
+    const { api, title, suffix, endpoints, connectionTargets, claim, whenStopped } =
+      byPath.get(kindPath(of)) ?? {};
     return {
       api: api ?? undefined,
       title: title ?? toLabel(of.kind.replace(/Claim$/, '')),
       suffix: suffix ?? 'env',
       addressless: endpoints?.length === 0,
       connects: (connectionTargets ?? []).length > 0,
+      claim: claim ?? false,
+      whenStopped: whenStopped ?? '',
     };
   };
 }

@@ -11,12 +11,14 @@ export function toneOf({
 }: Pick<Environment, 'phase' | 'failed' | 'deletedAt' | 'ready'>): Tone {
   if (deletedAt || phase === 'Deleting') return 'leaving';
   if (failed) return 'bad';
-  if (phase === 'Paused' || phase === 'ScaledToZero') return 'idle';
+  if (['Paused', 'ScaledToZero', 'Stopped'].includes(phase)) return 'idle';
+  // An expired environment still runs.
+  if (['Stopping', 'Starting', 'Expired'].includes(phase)) return 'busy';
   return ready ? 'good' : 'busy';
 }
 
 /**
- * The mood of a resource. While its environment is being deleted, it is `leaving` unless it failed.
+ * The tone of a resource. While its environment is being deleted, it is `leaving` unless it failed.
  */
 export function toneOfPart({ ready, reason }: Part, leaving = false): Tone {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';

@@ -6,15 +6,20 @@ import { answer, api } from '../api/client';
 import { Refused } from '../api/problem';
 import type { Environment, OnDeletion } from '../api/schema';
 import { kindPath, Picture } from '../kinds/metadata';
+import { hasBanner } from '../kinds/lifecycle';
 import { toneOf } from '../kinds/tone';
 import { compare } from '../kinds/format';
 import { Ago } from '../components/Ago';
 import { Connection } from '../components/Connection';
 import { DeleteDialog } from '../components/DeleteDialog';
 import { KeptResources } from '../components/DeletionPlan';
+import { End, HourlyPrice } from '../components/End';
 import { History } from '../components/History';
 import { Icon } from '../components/Icon';
 import { KindName } from '../components/KindName';
+import { LifecycleBanner } from '../components/LifecycleBanner';
+import { LifecycleButtons } from '../components/LifecycleButtons';
+import { LifecycleFacts } from '../components/LifecycleFacts';
 import { Loaded, onDemand } from '../components/onDemand';
 import { focusTitle, Page } from '../components/Page';
 import { Pill } from '../components/Pill';
@@ -113,11 +118,12 @@ function Found({ namespace, kind, name }: Place) {
     <Page
       title={name}
       above={<Back />}
-      beside={environment && <Remove environment={environment} />}
+      beside={environment && <Actions environment={environment} />}
       lead={environment && <Facts environment={environment} />}
     >
       {environment ? (
         <>
+          <LifecycleBanner environment={environment} />
           <Says environment={environment} />
           <Sections environment={environment} />
           {read && <Untold />}
@@ -179,6 +185,16 @@ function Gone({ name, plan }: { name: string; plan: OnDeletion | null | undefine
   );
 }
 
+/** The banner of an environment has its buttons. Otherwise they stand beside the title. */
+function Actions({ environment }: { environment: Environment }) {
+  return (
+    <div className="buttons">
+      {!hasBanner(environment) && <LifecycleButtons environment={environment} />}
+      <Remove environment={environment} />
+    </div>
+  );
+}
+
 function Remove({ environment }: { environment: Environment }) {
   const { deletedAt } = environment;
   const [deleting, setDeleting] = useState(false);
@@ -208,6 +224,8 @@ function Facts({ environment }: { environment: Environment }) {
       <span>{namespace}</span>
       {owner && <span>{owner}</span>}
       <Ago at={createdAt} />
+      <End of={environment} />
+      <HourlyPrice of={environment} />
     </span>
   );
 }
@@ -297,6 +315,10 @@ function Overview({ environment }: { environment: Environment }) {
         <section className="panel" aria-labelledby="connection">
           <h2 id="connection">Connect</h2>
           <Connection environment={environment} />
+        </section>
+        <section className="panel" aria-labelledby="lifecycle">
+          <h2 id="lifecycle">Lifecycle and price</h2>
+          <LifecycleFacts environment={environment} />
         </section>
         <section className="panel" aria-labelledby="history">
           <h2 id="history">Timeline</h2>

@@ -119,6 +119,7 @@ function FilterBar({ rows, filters, change }: BarProps) {
         { value: '', label: 'Newest first' },
         { value: 'name', label: 'By name' },
         { value: 'state', label: 'Failing first' },
+        { value: 'end', label: 'Next end first' },
       ])}
       <SegmentedControl
         aria-label="Show as"
@@ -160,6 +161,18 @@ function Cards({ keys }: { keys: readonly { key: Key }[] }) {
   );
 }
 
+const COLUMNS = [
+  'Name',
+  'Kind',
+  'Namespace',
+  'State',
+  'End and price',
+  'Resources',
+  'Address',
+  'Owner',
+  'Created',
+];
+
 function Table({ keys }: { keys: readonly { key: Key }[] }) {
   return (
     // A region that scrolls must be reachable by keyboard.
@@ -168,13 +181,11 @@ function Table({ keys }: { keys: readonly { key: Key }[] }) {
       <table>
         <thead>
           <tr>
-            {['Name', 'Kind', 'Namespace', 'State', 'Resources', 'Address', 'Owner', 'Created'].map(
-              (title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ),
-            )}
+            {COLUMNS.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -191,7 +202,7 @@ function Loading() {
   return (
     <div className="cards" aria-hidden="true">
       {[0, 1, 2].map((index) => (
-        <Skeleton key={index} height={206} radius="md" />
+        <Skeleton key={index} height={232} radius="md" />
       ))}
     </div>
   );

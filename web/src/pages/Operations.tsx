@@ -3,12 +3,15 @@ import { useDeferredValue, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
 import { causesOf, slowOf, underWaySince, type Group } from '../kinds/causes';
+import { endOf } from '../kinds/lifecycle';
 import { kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
 import { toneOf, type Tone } from '../kinds/tone';
 import { pageOf } from '../kinds/paths';
-import { count } from '../kinds/format';
+import { compare, count } from '../kinds/format';
 import { Ago } from '../components/Ago';
+import { Costs } from '../components/Costs';
 import { CauseWords } from '../components/CauseWords';
+import { HourlyPrice, Until } from '../components/End';
 import { Icon } from '../components/Icon';
 import { Page } from '../components/Page';
 import { Pill } from '../components/Pill';
@@ -23,6 +26,7 @@ export default function OperationsPage() {
   const synced = useAtomValue(syncedAtom);
   const now = useAtomValue(nowAtom);
   const causes = useMemo(() => causesOf(all, now), [all, now]);
+  const ends = useMemo(() => nextEnds(all), [all]);
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
     <Page title="Operations" lead="All environments you can see, across namespaces.">
@@ -31,6 +35,15 @@ export default function OperationsPage() {
       ) : (
         <>
           <Sums all={all} />
+          <Costs all={all} />
+          <section aria-labelledby="next">
+            <h2 id="next">Next ends</h2>
+            {ends.length === 0 ? (
+              <p className="quiet">No environment has an end.</p>
+            ) : (
+              <Ends all={ends} />
+            )}
+          </section>
           <section aria-labelledby="failing">
             <h2 id="failing">Failing</h2>
             {causes.length === 0 ? (
@@ -61,7 +74,7 @@ const TONES: [Tone, string][] = [
   ['bad', 'failing'],
   ['busy', 'in progress'],
   ['good', 'ready'],
-  ['idle', 'paused or at zero'],
+  ['idle', 'stopped or paused'],
   ['leaving', 'being deleted'],
 ];
 
@@ -112,6 +125,42 @@ function CauseItem({ of: { cause, message, kinds, hits, since } }: { of: Group }
         ))}
       </ul>
     </li>
+  );
+}
+
+/** How many of the next ends are listed. */
+const NEXT = 10;
+
+/** The environments that end next. */
+function nextEnds(all: readonly Environment[]): Environment[] {
+  const at = (environment: Environment) => endOf(environment)?.at ?? '';
+  return all
+    .filter((environment) => at(environment) !== '')
+    .sort((a, b) => compare(at(a), at(b)))
+    .slice(0, NEXT);
+}
+
+function Ends({ all }: { all: readonly Environment[] }) {
+  return (
+    <ul className="lines">
+      {all.map((environment) => {
+        const end = endOf(environment)!;
+        return (
+          <li key={environment.uid}>
+            <Pill tone={toneOf(environment)} word={environment.phase} />
+            <Link href={pageOf(environment)}>
+              {environment.namespace}/{environment.name}
+            </Link>
+            <span className="grow">
+              {end.action} <Until at={end.at} />
+            </span>
+            <span className="small">
+              {environment.owner ?? 'No owner'} · <HourlyPrice of={environment} />
+            </span>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 

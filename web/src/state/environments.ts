@@ -2,6 +2,7 @@ import { atom, type Atom, type PrimitiveAtom } from 'jotai';
 import type { createStore } from 'jotai';
 import type { Message } from '../api/live';
 import type { Environment } from '../api/schema';
+import { endOf } from '../kinds/lifecycle';
 import { EventStore, keyOf, type Key } from './eventStore';
 
 type Store = ReturnType<typeof createStore>;
@@ -19,6 +20,8 @@ export interface Row {
   phase: string;
   failed: boolean;
   createdAt: string;
+  /** When it ends (RFC 3339); empty without an end. */
+  endsAt: string;
   /** Whether the stream reports its changes. If not, it was only read or created by this page. */
   told: boolean;
 }
@@ -155,6 +158,7 @@ function rowOf(key: Key, environment: Environment, told: boolean): Row {
     phase,
     failed,
     createdAt: environment.createdAt ?? '',
+    endsAt: endOf(environment)?.at ?? '',
     told,
   };
 }

@@ -74,9 +74,13 @@ export function listed(
 type Order = (a: Row, b: Row) => number;
 const byName: Order = (a, b) => compare(a.name, b.name) || compare(a.key, b.key);
 const newest: Order = (a, b) => compare(b.createdAt, a.createdAt) || byName(a, b);
+/** Environments without an end come last. */
+const endOrder: Order = (a, b) =>
+  Number(a.endsAt === '') - Number(b.endsAt === '') || compare(a.endsAt, b.endsAt) || byName(a, b);
 const ORDERS: Record<string, Order> = {
   newest,
   name: byName,
+  end: endOrder,
   // Environments that need attention are first.
   state: (a, b) =>
     Number(b.failed) - Number(a.failed) ||

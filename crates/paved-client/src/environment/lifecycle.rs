@@ -4,7 +4,7 @@ use std::fmt;
 
 use crossplane::text::harmless;
 use function_paved_road::compose::{LifecycleStatus, PowerState, StopReason};
-use function_paved_road::lifecycle::Span;
+use function_paved_road::lifecycle::{Span, TtlFrom};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,10 +18,14 @@ pub struct Lifecycle {
     pub deletes_at: Option<Timestamp>,
     /// Longest time from now to the expiry that a renewal can set.
     pub maximum: Option<Span>,
+    /// Source of the time to live; `None` without a time to live.
+    pub ttl_from: Option<TtlFrom>,
     /// Time of the last stop; `None` while the environment runs.
     pub stopped_at: Option<Timestamp>,
     /// Reason for the last stop; `None` while the environment runs.
     pub stop_reason: Option<StopReason>,
+    /// Time of the last warning of the expiry.
+    pub warned_at: Option<Timestamp>,
 }
 
 impl Lifecycle {
@@ -33,8 +37,10 @@ impl Lifecycle {
             expires_at: time(status.expires_at),
             deletes_at: time(status.deletes_at),
             maximum: status.maximum.and_then(|maximum| maximum.parse().ok()),
+            ttl_from: status.ttl_from,
             stopped_at: time(status.stopped_at),
             stop_reason: status.stop_reason,
+            warned_at: time(status.warned_at),
         })
     }
 

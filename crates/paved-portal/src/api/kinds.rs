@@ -50,6 +50,9 @@ pub(crate) struct Kind {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     connection_targets: Option<&'static [ConnectionTarget]>,
+    /// What a stopped environment keeps and loses, in sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when_stopped: Option<&'static str>,
     /// The description in the schema.
     description: String,
     /// Whether the kind is a claim. A claim names the Secret for its connection details.
@@ -160,6 +163,7 @@ impl Kinds {
             endpoints: info.map(|info| info.endpoints.to_vec()),
             connection_keys: info.map(|info| info.connection_keys.to_vec()),
             connection_targets: info.map(|info| info.connection_targets),
+            when_stopped: info.map(|info| info.when_stopped),
             api_version: kind.resource.api_version.clone(),
             plural: kind.resource.plural.clone(),
             description: description.unwrap_or_default(),

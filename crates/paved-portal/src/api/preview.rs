@@ -24,7 +24,7 @@ use super::environments::EnvironmentPath;
 use super::write::{WriteRequest, Writer};
 use crate::answer::Answer;
 use crate::extract::{Json, Path};
-use crate::live::Part;
+use crate::live::{Part, Price};
 use crate::problem::{ErrorResponses, NotFound, Problem, UnprocessableEntity};
 use crate::signed_in::SignedIn;
 use composed::Composed;
@@ -93,6 +93,13 @@ pub(crate) struct Previewed {
     resources: Vec<Resource>,
     /// Notes of the function.
     notes: Vec<String>,
+    /// The estimated price. Absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+    /// Time of the expiry in RFC 3339, if the environment were created now. Absent without a time
+    /// to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
     /// Whether the machine would be unreachable by SSH because no network is allowed.
     ssh_closed: bool,
 }
@@ -107,6 +114,9 @@ pub(crate) struct PreviewedChange {
     changes: Vec<ChangedResource>,
     /// Notes of the function.
     notes: Vec<String>,
+    /// The estimated price after the change. Absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
     /// Whether the machine would be unreachable by SSH because no network is allowed.
     ssh_closed: bool,
 }

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
-use function_paved_road::compose::{self, ResourceStatus};
+use function_paved_road::compose::{self, PowerState, ResourceStatus};
 use kube::api::DynamicObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use paved_client::environment::{self, Environment};
+use paved_client::lifecycle::cannot_stop;
 
 use super::cause::{Cause, Diagnosis};
+use super::lifecycle::{Expiring, Lifecycle, Price};
 
 /// An environment and its state.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -68,6 +70,26 @@ pub(crate) struct View {
     /// The effect of a deletion. Absent if the Composition uses an older schema revision.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) on_deletion: Option<OnDeletion>,
+    /// Running, Stopped, Starting, Stopping or Unknown. Absent if the Composition uses an older
+    /// schema revision.
+    #[schema(value_type = Option<String>)]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) power: Option<PowerState>,
+    /// The end and the last stop. Absent if the Composition uses an older schema revision.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) lifecycle: Option<Lifecycle>,
+    /// The warning before the expiry, from the first warning on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) expiring: Option<Expiring>,
+    /// The estimated price. Absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) price: Option<Price>,
+    /// Why the environment cannot be stopped, in words. Absent if it can be stopped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) cannot_stop: Option<&'static str>,
+    /// Whether the annotation `crossplane.io/paused` stops the reconciliation. Requests to extend,
+    /// stop or start have no effect then.
+    pub(crate) paused: bool,
     /// The status fields of the kind.
     #[schema(value_type = Object)]
     pub(crate) status: BTreeMap<String, Value>,
@@ -193,6 +215,8 @@ impl View {
         let metadata = &object.metadata;
         let endpoint = seen.endpoint();
         let slots = seen.parts.iter().map(|part| part.slot.as_str());
+        let (expiring, paused) = (Expiring::of(&seen), seen.is_paused());
+        let cannot_stop = cannot_stop(&seen, object);
         let api_version =
             object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
         Self {
@@ -218,6 +242,12 @@ impl View {
             uid: seen.uid,
             parts: seen.parts.into_iter().map(Part::from).collect(),
             on_deletion: seen.on_deletion.map(OnDeletion::from),
+            power: seen.power,
+            lifecycle: seen.lifecycle.map(Lifecycle::from),
+            expiring,
+            price: seen.price.map(Price::from),
+            cannot_stop,
+            paused,
             status: seen.fields,
         }
     }
@@ -281,6 +311,51 @@ mod tests {
         assert_eq!(Some(&told.cause), view.parts[1].cause.as_ref());
         assert_eq!(told.cause.headline, "Quota exceeded");
         assert!(told.cause.remediation.contains("higher quota"), "{}", told.cause.remediation);
+    }
+
+    #[test]
+    fn power_end_and_price_are_those_of_the_status() {
+        let mut object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim", "metadata": {"name": "ada"},
+            "status": {"phase": "Stopped", "power": "Stopped", "lifecycle": {
+                "expiresAt": "2026-01-01T10:00:00Z", "deletesAt": "2026-01-15T10:00:00Z", "maximum": "14d",
+                "ttlFrom": "Claim", "stoppedAt": "2026-01-01T10:00:00Z", "stopReason": "Expired",
+                "warnedAt": "2026-01-01T09:30:00Z"},
+                "estimatedHourlyUSD": "0.542", "estimatedStoppedHourlyUSD": "0.011", "priceAsOf": "2025-11-01",
+                "conditions": [{"type": "Expiring", "status": "True", "reason": "Expired", "message": "has expired"}]},
+        }))
+        .unwrap();
+        let shown = |object: &DynamicObject| {
+            serde_json::to_value(View::from_object(object, "gpudevworkspaceclaims")).unwrap()
+        };
+        let view = shown(&object);
+        assert_eq!((&view["power"], &view["paused"]), (&json!("Stopped"), &json!(false)));
+        assert_eq!(view["lifecycle"], object.data["status"]["lifecycle"]);
+        assert_eq!(view["expiring"], json!({"reason": "Expired", "message": "has expired"}));
+        assert_eq!(
+            view["price"],
+            json!({"hourlyUSD": "0.542", "stoppedHourlyUSD": "0.011", "asOf": "2025-11-01"})
+        );
+        object.data["status"] = json!({"phase": "Ready", "conditions": [
+            {"type": "Expiring", "status": "False", "reason": "NotExpiring", "message": ""}]});
+        let view = shown(&object);
+        for absent in ["power", "lifecycle", "expiring", "price", "cannotStop"] {
+            assert!(view.get(absent).is_none(), "{absent}");
+        }
+    }
+
+    #[test]
+    fn vcluster_says_why_it_cannot_be_stopped() {
+        let object: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "platform.acme.io/v1alpha1", "kind": "Environment", "metadata": {"name": "preview"},
+            "spec": {"parameters": {"type": "vcluster"}},
+        }))
+        .unwrap();
+        let view = View::from_object(&object, "environments");
+        assert!(
+            view.cannot_stop.is_some_and(|reason| reason.contains("virtual cluster")),
+            "{view:?}"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::difference::differences;
 use super::{Previewed, PreviewedChange, Resource};
-use crate::live::Part;
+use crate::live::{Part, Price};
 use crate::problem::{FieldError, Problem};
 
 /// The function's result for a claim.
@@ -25,6 +25,8 @@ pub(super) struct Composed {
     parts: Vec<Part>,
     resources: Vec<Resource>,
     notes: Vec<String>,
+    price: Option<Price>,
+    expires_at: Option<String>,
     ssh_closed: bool,
 }
 
@@ -81,7 +83,10 @@ impl Composed {
         }
         let shown =
             rendered(&subject.world, &response).map_err(|error| broken(error.to_string()))?;
-        let lines = shown.composite["status"]["resources"].as_array().cloned().unwrap_or_default();
+        let status = &shown.composite["status"];
+        let price = Price::from_status(status);
+        let expires_at = status["lifecycle"]["expiresAt"].as_str().map(str::to_owned);
+        let lines = status["resources"].as_array().cloned().unwrap_or_default();
         let parts: Vec<Part> =
             lines.into_iter().filter_map(|line| serde_json::from_value(line).ok()).collect();
         let resource = |mut manifest: Value| {
@@ -107,23 +112,27 @@ impl Composed {
             parts,
             resources,
             notes: closed.into_iter().chain(others).chain(warnings).collect(),
+            price,
+            expires_at,
             ssh_closed,
         })
     }
 
     /// The differences from the existing environment.
     pub(super) fn since(self, before: Option<Self>) -> PreviewedChange {
-        let Self { composition, resources: after, notes, ssh_closed, .. } = self;
+        let Self { composition, resources: after, notes, price, ssh_closed, .. } = self;
         // The existing environment cannot be composed, so the effect of the change is unknown.
         let changes =
             before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
-        PreviewedChange { composition, changes, notes, ssh_closed }
+        PreviewedChange { composition, changes, notes, price, ssh_closed }
     }
 }
 
 impl From<Composed> for Previewed {
-    fn from(Composed { composition, parts, resources, notes, ssh_closed }: Composed) -> Self {
-        Self { composition, parts, resources, notes, ssh_closed }
+    fn from(composed: Composed) -> Self {
+        let Composed { composition, parts, resources, notes, price, expires_at, ssh_closed } =
+            composed;
+        Self { composition, parts, resources, notes, price, expires_at, ssh_closed }
     }
 }
 
@@ -136,7 +145,7 @@ impl PreviewedChange {
             "The current environment is rejected, so the preview cannot compare resources."
                 .to_owned(),
         ];
-        Self { composition, changes: Vec::new(), notes, ssh_closed: false }
+        Self { composition, changes: Vec::new(), notes, price: None, ssh_closed: false }
     }
 }
 

@@ -1,0 +1,91 @@
+import { SegmentedControl } from '@mantine/core';
+import { useAtomValue } from 'jotai';
+import { useMemo, useState } from 'react';
+import type { Environment } from '../api/schema';
+import { costsBy, stoppedSumOf, sumOf, sumWords, type Cost } from '../kinds/prices';
+import { count } from '../kinds/format';
+import { kindMetadataAtom } from '../state/session';
+
+const GROUPS = [
+  { value: 'owner', label: 'By owner' },
+  { value: 'namespace', label: 'By namespace' },
+  { value: 'kind', label: 'By kind' },
+] as const;
+type Group = (typeof GROUPS)[number]['value'];
+
+/** What all environments cost by the hour, and what the stopped ones still cost. */
+export function Costs({ all }: { all: readonly Environment[] }) {
+  const known = useAtomValue(kindMetadataAtom);
+  const [group, setGroup] = useState<Group>('owner');
+  const total = useMemo(() => sumOf(all), [all]);
+  const stopped = useMemo(() => stoppedSumOf(all), [all]);
+  const costs = useMemo(() => {
+    const names: Record<Group, (of: Environment) => string> = {
+      owner: ({ owner }) => owner ?? 'No owner',
+      namespace: ({ namespace }) => namespace,
+      kind: (of) => known(of).title,
+    };
+    return costsBy(all, names[group]);
+  }, [all, group, known]);
+  return (
+    <section aria-labelledby="costs">
+      <h2 id="costs">Estimated cost per hour</h2>
+      <dl className="sums">
+        <Sum name="all environments" words={sumWords(total)} />
+        <Sum name="stopped environments" words={sumWords(stopped)} />
+        <Sum name="without a price" words={count(total.unknown, 'environment')} />
+      </dl>
+      <SegmentedControl
+        className="groups"
+        aria-label="Group costs"
+        value={group}
+        onChange={(value) => setGroup(value)}
+        data={[...GROUPS]}
+      />
+      <CostTable group={group} costs={costs} />
+    </section>
+  );
+}
+
+function Sum({ name, words }: { name: string; words: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{words}</dd>
+    </div>
+  );
+}
+
+const TITLES: Record<Group, string> = { owner: 'Owner', namespace: 'Namespace', kind: 'Kind' };
+
+function CostTable({ group, costs }: { group: Group; costs: readonly Cost[] }) {
+  return (
+    // A region that scrolls must be reachable by keyboard.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <div className="scroll" tabIndex={0} role="region" aria-label="Table of costs">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{TITLES[group]}</th>
+            {['Environments', 'Per hour', 'Of that, stopped', 'Without a price'].map((title) => (
+              <th key={title} scope="col" className="number">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {costs.map((cost) => (
+            <tr key={cost.name}>
+              <th scope="row">{cost.name}</th>
+              <td className="number">{cost.environments}</td>
+              <td className="number">{sumWords(cost)}</td>
+              <td className="number">{sumWords(cost.stopped)}</td>
+              <td className="number">{cost.unknown}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

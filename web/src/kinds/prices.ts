@@ -1,0 +1,95 @@
+import type { Environment, Price } from '../api/schema';
+import { compare } from './format';
+
+/** An amount in thousandths of a US dollar: whole numbers add up exactly. */
+type Thousandths = number;
+
+/** Reads decimal text. `undefined` is a price that is not known, which is not 0. */
+export function amountOf(text: string | null | undefined): Thousandths | undefined {
+  const [, whole, part = ''] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text ?? '') ?? [];
+  return whole === undefined ? undefined : Math.round(Number(`${whole}.${part || '0'}`) * 1000);
+}
+
+/** An amount as text: `$0.526`, `$1,204.50`. */
+export function dollars(amount: Thousandths): string {
+  const [whole = '0', part = ''] = (amount / 1000).toFixed(3).split('.');
+  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${part.replace(/0$/, '')}`;
+}
+
+/** The price of an environment by the hour at its power state. */
+export function priceNow({
+  power,
+  price,
+}: Pick<Environment, 'power' | 'price'>): Thousandths | undefined {
+  const stopped = power === 'Stopped' ? amountOf(price?.stoppedHourlyUSD) : undefined;
+  return stopped ?? amountOf(price?.hourlyUSD);
+}
+
+/** The price by the hour in words. A price that is not known is said to be so. */
+export function hourly(amount: Thousandths | undefined): string {
+  return amount === undefined ? 'Price unknown' : `${dollars(amount)} per hour`;
+}
+
+/** A price in a sentence, with its source. */
+export function priceWords(price: Price | null | undefined): string {
+  const runs = amountOf(price?.hourlyUSD);
+  if (!price || runs === undefined) return 'Price unknown';
+  const stopped = amountOf(price.stoppedHourlyUSD);
+  return (
+    `About ${hourly(runs)}` +
+    (stopped === undefined ? '' : `, ${dollars(stopped)} while stopped`) +
+    (price.asOf ? ` (prices of ${price.asOf})` : '')
+  );
+}
+
+/** A sum of prices by the hour. */
+export interface Sum {
+  environments: number;
+  /** The sum of the prices that are known. */
+  amount: Thousandths;
+  /** How many environments have no price. */
+  unknown: number;
+}
+
+/** What the environments with one property cost by the hour. */
+export interface Cost extends Sum {
+  name: string;
+  /** The part of the sum for stopped environments. */
+  stopped: Sum;
+}
+
+/** The sum of the prices of environments at their power states. */
+export function sumOf(environments: readonly Environment[]): Sum {
+  const amounts = environments.map(priceNow);
+  return {
+    environments: amounts.length,
+    amount: amounts.reduce<number>((sum, amount) => sum + (amount ?? 0), 0),
+    unknown: amounts.filter((amount) => amount === undefined).length,
+  };
+}
+
+/** The sum for stopped environments. */
+export function stoppedSumOf(environments: readonly Environment[]): Sum {
+  return sumOf(environments.filter(({ power }) => power === 'Stopped'));
+}
+
+/** The costs by a property of environments, the largest first. */
+export function costsBy(
+  environments: readonly Environment[],
+  nameOf: (environment: Environment) => string,
+): Cost[] {
+  const groups = new Map<string, Environment[]>();
+  for (const environment of environments) {
+    const name = nameOf(environment);
+    groups.set(name, [...(groups.get(name) ?? []), environment]);
+  }
+  return [...groups]
+    .map(([name, all]) => ({ name, ...sumOf(all), stopped: stoppedSumOf(all) }))
+    .sort((a, b) => b.amount - a.amount || compare(a.name, b.name));
+}
+
+/** A sum in words. It says how many prices are missing, and is unknown if all are. */
+export function sumWords({ amount, unknown, environments }: Sum): string {
+  if (environments > 0 && unknown === environments) return 'Unknown';
+  return unknown > 0 ? `${dollars(amount)} + ${unknown} unknown` : dollars(amount);
+}

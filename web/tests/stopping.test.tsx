@@ -1,0 +1,270 @@
+import { act, screen, waitFor, within } from '@testing-library/react';
+import { describe, expect, it } from 'vitest';
+import type { Environment } from '../src/api/schema';
+import { expectAccessible, open } from './app';
+import { World } from './world';
+
+const G = 'platform.acme.io';
+const ADA = `/environments/team-vision/gpudevworkspaceclaims.${G}/ada`;
+const MINUTE = 60_000;
+
+const ahead = (minutes: number) => new Date(Date.now() + minutes * MINUTE).toISOString();
+const price = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
+
+/** A workspace that expires in 25.5 minutes. */
+function workspace(world: World, over: Partial<Environment> = {}): Environment {
+  return world.add('gpu-workspace', {
+    name: 'ada',
+    namespace: 'team-vision',
+    power: 'Running',
+    price,
+    lifecycle: { expiresAt: ahead(25.5), maximum: '1d' },
+    expiring: { reason: 'Expiring', message: 'To renew it, run: paved extend ada 4h' },
+    ...over,
+  });
+}
+
+const stopped = (): Partial<Environment> => ({
+  power: 'Stopped',
+  phase: 'Stopped',
+  expiring: undefined,
+  lifecycle: {
+    expiresAt: ahead(-180),
+    deletesAt: ahead(60 * 24 * 13 + 5),
+    stoppedAt: ahead(-180),
+    stopReason: 'Expired',
+  },
+});
+
+describe('a card', () => {
+  it('shows the end and the price', async () => {
+    const world = new World();
+    workspace(world);
+    workspace(world, { name: 'alan', ...stopped() });
+    workspace(world, { name: 'old', price: undefined, lifecycle: undefined, power: undefined });
+    workspace(world, { name: 'endless', lifecycle: {}, expiring: undefined });
+    const { user } = open('/?sort=end', world);
+    const card = async (name: string) => (await screen.findByRole('link', { name })).closest('li')!;
+    expect(await card('ada')).toHaveTextContent('Stops in 25 min$0.542 per hour');
+    expect(await card('alan')).toHaveTextContent('Deleted in 13 days$0.011 per hour');
+    expect(await card('old')).toHaveTextContent('Price unknown');
+    expect(await card('old')).not.toHaveTextContent('No end');
+    expect(await card('endless')).toHaveTextContent('No end$0.542 per hour');
+    const names = screen.getAllByRole('heading', { level: 2 }).map((one) => one.textContent);
+    expect(names).toEqual(['ada', 'alan', 'endless', 'old']);
+    await user.click(screen.getByLabelText('Table'));
+    expect(await screen.findByRole('columnheader', { name: 'End and price' })).toBeVisible();
+    expect(screen.getByRole('row', { name: /^ada/ })).toHaveTextContent('Stops in 25 min');
+    await expectAccessible();
+  });
+});
+
+describe('an environment near its end', () => {
+  it('has a banner, and is extended from it', async () => {
+    const world = new World();
+    workspace(world);
+    const { user } = open(ADA, world);
+    const banner = await screen.findByRole('region', { name: /^This environment stops in 25 min/ });
+    expect(banner).toHaveTextContent('paved extend ada 4h');
+    await expectAccessible();
+    await user.click(within(banner).getByRole('button', { name: 'Extend' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });
+    const time = within(dialog).getByLabelText<HTMLSelectElement>('Time from now');
+    expect([...time.options].map(({ text }) => text)).toEqual([
+      '1 hour',
+      '4 hours',
+      '8 hours',
+      'Maximum (1d)',
+    ]);
+    await expectAccessible();
+    await user.selectOptions(time, '8h');
+    await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
+    expect(await screen.findByText(/^ada ends at /)).toBeVisible();
+    await waitFor(() => expect(screen.queryByText(/^This environment stops/)).toBeNull());
+    const facts = screen.getByRole('region', { name: 'Lifecycle and price' });
+    expect(facts).toHaveTextContent(/in (8 hr|7 hr 59 min)/);
+    expect(world.asked).toContain(
+      `POST /api/v1/environments/team-vision/gpudevworkspaceclaims.${G}/ada/extend`,
+    );
+  });
+
+  it('is extended to the maximum of Settings', async () => {
+    const world = new World();
+    workspace(world);
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Extend' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });
+    await user.selectOptions(within(dialog).getByLabelText('Time from now'), 'maximum');
+    await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    const left = Date.parse(view.lifecycle!.expiresAt!) - Date.now();
+    expect(left).toBeGreaterThan(23.9 * 60 * MINUTE);
+  });
+
+  it('keeps the dialog open with the server’s words where the extension is refused', async () => {
+    const world = new World();
+    workspace(world);
+    world.refuse('POST', /extend$/, { status: 403, detail: 'User "ada" cannot patch resource' });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Extend' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });
+    await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      'Could not extend adaUser "ada" cannot patch resource',
+    );
+    await user.keyboard('{Escape}');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  });
+
+  it('says why it cannot be stopped', async () => {
+    const world = new World();
+    const cannotStop = 'a virtual cluster cannot be stopped';
+    workspace(world, { cannotStop, price: { hourlyUSD: '0.1' } });
+    open(ADA, world);
+    const banner = await screen.findByRole('region', {
+      name: /^This environment expires in 25 min/,
+    });
+    expect(banner).toHaveTextContent(`Stop is not available: ${cannotStop}.`);
+    expect(within(banner).queryByRole('button', { name: 'Stop' })).toBeNull();
+    const facts = screen.getByRole('region', { name: 'Lifecycle and price' });
+    expect(facts).not.toHaveTextContent('Price while stopped');
+  });
+});
+
+describe('stopping and starting', () => {
+  it('says what a stop keeps and costs before it is requested', async () => {
+    const world = new World();
+    const view = workspace(world);
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Stop' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Stop ada?' });
+    expect(dialog).toHaveTextContent('The disk keeps its data.');
+    expect(dialog).toHaveTextContent('While stopped, it costs about $0.011 per hour.');
+    await expectAccessible();
+    await user.click(within(dialog).getByRole('button', { name: 'Stop environment' }));
+    expect(await screen.findByText('ada is being stopped')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Stopping…' })).toBeDisabled();
+    act(() => void world.change(view, stopped()));
+    expect(
+      await screen.findByRole('region', { name: 'This environment is stopped' }),
+    ).toHaveTextContent('The disk keeps its data.');
+  });
+
+  it('starts a stopped environment', async () => {
+    const world = new World();
+    const view = workspace(world, stopped());
+    const { user } = open(ADA, world);
+    const banner = await screen.findByRole('region', { name: 'This environment is stopped' });
+    expect(banner).toHaveTextContent(
+      'Stopped 3 hr ago at the end of its time to live. It is deleted in 13 days.',
+    );
+    expect(banner).toHaveTextContent('$0.011 per hour');
+    expect(within(banner).queryByRole('button', { name: 'Stop' })).toBeNull();
+    await expectAccessible();
+    await user.click(within(banner).getByRole('button', { name: 'Start' }));
+    expect(await screen.findByText('ada is being started')).toBeVisible();
+    expect(within(banner).getByRole('button', { name: 'Starting…' })).toBeDisabled();
+    act(() => void world.change(view, { power: 'Starting', phase: 'Starting', ready: false }));
+    await waitFor(() => expect(screen.queryByText('This environment is stopped')).toBeNull());
+  });
+
+  it('shows a refusal, and offers the request again', async () => {
+    const world = new World();
+    workspace(world, stopped());
+    world.refuse('POST', /start$/, { status: 403, detail: 'User "ada" cannot patch resource' });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Start' }));
+    expect(await screen.findByText('Could not start ada')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Start' })).toBeEnabled();
+  });
+
+  it('does not call a lost answer a failure', async () => {
+    const world = new World();
+    workspace(world, stopped());
+    world.refuse('POST', /start$/, { status: 504, detail: 'The Kubernetes API does not respond.' });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Start' }));
+    expect(await screen.findByText('We could not confirm that ada is being started')).toBeVisible();
+  });
+
+  it('offers no request for a paused environment, and says why', async () => {
+    const world = new World();
+    workspace(world, { paused: true, phase: 'Paused' });
+    open(ADA, world);
+    const banner = await screen.findByRole('region', { name: 'This environment is paused' });
+    expect(banner).toHaveTextContent('It continues, and its end still applies.');
+    for (const name of ['Extend', 'Stop', 'Start'])
+      expect(screen.queryByRole('button', { name })).toBeNull();
+    await expectAccessible();
+  });
+
+  it('offers none for an older schema revision', async () => {
+    const world = new World();
+    workspace(world, { lifecycle: undefined, power: undefined, expiring: undefined });
+    open(ADA, world);
+    await screen.findByRole('region', { name: 'Lifecycle and price' });
+    for (const name of ['Extend', 'Stop', 'Start'])
+      expect(screen.queryByRole('button', { name })).toBeNull();
+  });
+});
+
+describe('the price', () => {
+  it('is shown in the form before the environment is created', async () => {
+    const world = new World();
+    world.ttl = 8 * 3600;
+    open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(
+      await within(preview).findByText(/^About \$0\.542 per hour, \$0\.011 while stopped/),
+    ).toHaveTextContent(/Ends in (8 hr|7 hr 59 min)\.$/);
+  });
+
+  it('is unknown rather than 0', async () => {
+    const world = new World();
+    world.price = undefined;
+    open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(await within(preview).findByText('Price unknown.')).toBeVisible();
+    expect(preview).not.toHaveTextContent('$0');
+  });
+});
+
+describe('operations', () => {
+  it('sums costs by owner, namespace and kind, and lists the next ends', async () => {
+    const world = new World();
+    workspace(world);
+    workspace(world, { name: 'alan', owner: 'alan@acme.io', ...stopped() });
+    world.add('stock-pool', { name: 'render', namespace: 'team-shop', power: 'Running' });
+    const { user } = open('/operations', world);
+    const costs = await screen.findByRole('region', { name: 'Estimated cost per hour' });
+    const rows = () =>
+      within(costs)
+        .getAllByRole('row')
+        .slice(1)
+        .map((row) => [...row.children].map(({ textContent }) => textContent).join(' | '));
+    await waitFor(() =>
+      expect(rows()).toEqual([
+        'ada@acme.io | 2 | $0.542 + 1 unknown | $0.00 | 1',
+        'alan@acme.io | 1 | $0.011 | $0.011 | 0',
+      ]),
+    );
+    expect(costs).toHaveTextContent('all environments$0.553 + 1 unknown');
+    expect(costs).toHaveTextContent('stopped environments$0.011');
+    expect(costs).toHaveTextContent('without a price1 environment');
+    await user.click(within(costs).getByLabelText('By kind'));
+    await waitFor(() =>
+      expect(rows()).toEqual([
+        'GPU workspace | 2 | $0.553 | $0.011 | 0',
+        'GPU stock pool | 1 | Unknown | $0.00 | 1',
+      ]),
+    );
+    const ends = screen.getByRole('region', { name: 'Next ends' });
+    expect(
+      within(ends)
+        .getAllByRole('link')
+        .map(({ textContent }) => textContent),
+    ).toEqual(['team-vision/ada', 'team-vision/alan']);
+    await expectAccessible();
+  });
+});
