@@ -1,4 +1,4 @@
-//! The lifecycle of environments: what a stop changes, and what it leaves alone.
+//! The lifecycle of environments: the effects of a stop, and the fields that it preserves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -36,7 +36,7 @@ struct Environment {
 }
 
 impl Environment {
-    /// An environment with everything composed and ready, made with these lifecycle fields.
+    /// An environment with all resources ready, created with these lifecycle fields.
     fn ready(case: Case, lifecycle: Value) -> Self {
         let mut environment = Self::after(case, lifecycle, 0);
         environment.provider = Provider::new(Pace::Instant);
@@ -63,7 +63,7 @@ impl Environment {
         self.provider.answer(&mut self.world);
     }
 
-    /// Calls the function until nothing changes any more.
+    /// Calls the function until no object changes.
     fn settle(&mut self) -> RunFunctionResponse {
         for _ in 0..LIMIT {
             let before = simulated::timeless(&self.world);
@@ -268,7 +268,7 @@ fn older_schema_has_no_lifecycle() {
     }
 }
 
-/// The fields in which two objects differ, by their paths.
+/// The paths of the fields that differ between two objects.
 fn differences(path: &str, asked: &Value, seen: &Value, found: &mut Vec<String>) {
     match (asked, seen) {
         (Value::Object(asked), Value::Object(seen)) => {

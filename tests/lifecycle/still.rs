@@ -21,7 +21,7 @@ const OF_A_STOP: [&str; 8] = [
     "metadata.annotations.crossplane.io/paused",
 ];
 
-/// Ways in which a spec or Settings become wrong.
+/// Ways to make a spec or Settings invalid.
 const WAYS: [&str; 5] = ["spec", "spec.lifecycle", "settings", "section", "settings.lifecycle"];
 
 /// Makes a spec or Settings wrong.
@@ -36,7 +36,7 @@ fn spoil(environment: &mut Environment, how: &str) {
     }
 }
 
-/// The paths at which an answer asks for something else than what was observed, but for the stop.
+/// The paths of desired fields that differ from the observed ones, without those of the stop.
 fn changed(environment: &Environment, response: &RunFunctionResponse) -> Vec<String> {
     let desired = world::desired(response);
     let mut all = Vec::new();

@@ -176,7 +176,7 @@ impl Case<'_> {
     }
 }
 
-/// Calls the function until nothing changes any more. Returns every object that was desired.
+/// Calls the function until no object changes. Returns every object that was desired.
 fn settle(world: &mut World, provider: &mut Provider, input: &Value) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for call in 0..LIMIT {

@@ -75,7 +75,7 @@ fn memory(name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
 }
 
-/// Serves environments for ever.
+/// Serves environments until the task ends.
 async fn serve() {
     let names = json!({"kind": "GpuDevWorkspaceClaim", "plural": "gpudevworkspaceclaims",
         "categories": ["claim", "paved"]});

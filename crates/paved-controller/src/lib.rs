@@ -149,7 +149,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Takes part in the election for ever.
+/// Takes part in the election until the task ends.
 async fn elect(election: &Election, limits: Limits) {
     let mut next = interval(limits.renew);
     next.set_missed_tick_behavior(MissedTickBehavior::Delay);

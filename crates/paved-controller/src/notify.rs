@@ -118,7 +118,7 @@ impl Outbox {
         self.metrics.waiting(queue.events.len());
     }
 
-    /// Sends events, one after the other, for ever.
+    /// Sends events, one after the other, until the task ends.
     pub async fn deliver(&self, receiver: Receiver, clock: Clock, limits: Limits) {
         let client = HttpClient::new(limits.answer);
         loop {

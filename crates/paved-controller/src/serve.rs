@@ -26,7 +26,7 @@ pub(crate) struct Health {
     pub limits: Limits,
 }
 
-/// Serves for ever.
+/// Serves until the task ends.
 pub(crate) async fn serve(listener: TcpListener, health: Health) {
     if let Ok(address) = listener.local_addr() {
         listening(address);

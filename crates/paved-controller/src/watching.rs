@@ -14,7 +14,7 @@ use crate::Limits;
 use crate::metrics::Metrics;
 use crate::store::Store;
 
-/// Watches every kind for ever. A kind that is installed later is watched within some minutes.
+/// Watches all kinds until the task ends. A kind that is installed later is watched within some minutes.
 pub(crate) async fn follow(
     cluster: Cluster,
     store: Arc<Store>,
@@ -59,7 +59,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Watches a kind. After a break, everything is listed anew.
+/// Watches a kind. After a break, all its objects are listed again.
 async fn one(cluster: Cluster, kind: Kind, store: Arc<Store>, metrics: Arc<Metrics>) {
     let types =
         TypeMeta { api_version: kind.resource.api_version.clone(), kind: kind.name().to_owned() };

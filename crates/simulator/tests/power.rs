@@ -1,4 +1,4 @@
-//! What is stopped and started: machines, node pools, database servers and Deployments.
+//! Stops and starts: machines, node pools, database servers and Deployments.
 //!
 //! Each test names its fact. The facts are in the sources of Terraform and of the providers, and in
 //! the documents of the clouds.

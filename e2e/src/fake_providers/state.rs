@@ -247,7 +247,7 @@ impl External {
     }
 }
 
-/// Changes what exists in a cloud, as its console would. `map` is the ConfigMap of it. Its provider
+/// Changes an external resource, as the cloud's console would. `map` is the ConfigMap of it. Its provider
 /// notices at the next look.
 pub async fn edit(
     client: &Client,

@@ -320,7 +320,7 @@ impl World {
         Running { stop: Some(stop), task: Some(task) }
     }
 
-    /// The requests since the last call that are no reads, but for those to the Lease.
+    /// The writes since the last call, without those to the Lease.
     pub fn writes(&self) -> Vec<String> {
         self.collect();
         let requests = std::mem::take(&mut *self.requests.lock().unwrap());

@@ -44,7 +44,7 @@ pub(super) struct KindBehaviour {
     pub(super) set_status: fn(&mut Value, &State, &World, &Self),
     /// Rejections by its cloud, in addition to the facts.
     pub(super) rules: Rules,
-    /// What it has to do with the power of machines.
+    /// Its effect on the power of machines.
     pub(super) role: Role,
     /// The facts about the kind, if any.
     pub(super) facts: Option<&'static Behaviour>,

@@ -14,10 +14,10 @@ use super::{Provider, State, is_ready, registry, set_condition};
 use crate::core::World;
 use crossplane::json::text;
 
-/// What a kind has to do with the power of machines.
+/// The effect of a kind on the power of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing.
+    /// No effect.
     None,
     /// It is a machine.
     Machine,
@@ -39,7 +39,7 @@ pub enum Power {
     Stopped,
 }
 
-/// What a machine is beyond its parameters.
+/// The state of a machine that its parameters do not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
