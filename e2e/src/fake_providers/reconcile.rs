@@ -177,7 +177,7 @@ async fn settle(
             secrets.reserve(resource).await?;
             return Ok(Next::After(left));
         }
-        Seen::Changing(left) => {
+        Observation::Changing(left) => {
             resource.condition("Synced", "True", "ReconcileSuccess", "");
             return Ok(Next::After(left));
         }
@@ -198,7 +198,7 @@ async fn settle(
         }
         let seen = outside.observe(resource).await.map_err(told("observe failed"))?;
         resource.save().await?;
-        if let Seen::Changing(left) = seen {
+        if let Observation::Changing(left) = seen {
             resource.condition("Synced", "True", "ReconcileSuccess", "");
             return Ok(Next::After(left));
         }
@@ -228,7 +228,8 @@ async fn delete(
     // This resolves references only if a CRD dropped the resolved fields.
     let _ = resource.model.prepare(&mut resource.object, &resource.world);
     let mut seen = outside.observe(resource).await.map_err(told("observe failed"))?;
-    if matches!(seen, Observation::Making(_) | Observation::Changing(_) | Seen::Made { .. }) {
+    if matches!(seen, Observation::Making(_) | Observation::Changing(_) | Observation::Made { .. })
+    {
         let deleted = match &rule.delete {
             Some(why) => Err(Trouble::Refused(why.clone())),
             None => outside.delete(resource, rule).await,

@@ -42,7 +42,7 @@ impl Outside for Upjet {
         }
         resource.name_externally(&external.name);
         if let Some(left) = external.changed_at.and_then(until) {
-            return Ok(Seen::Changing(left));
+            return Ok(Observation::Changing(left));
         }
         if resource.is_deleted() {
             return Ok(Observation::Made { outdated: false });
@@ -51,7 +51,7 @@ impl Outside for Upjet {
         if let Some(machine) = &switched {
             let Some(machine) = machine.as_ref().and_then(External::settled) else {
                 self.cloud.remove(&external).await?;
-                return Ok(Seen::Missing);
+                return Ok(Observation::Missing);
             };
             external.parameters["state"] = json!(machine.power);
         }
