@@ -198,7 +198,7 @@ fn wrong_lifecycle_is_rejected_at_its_field() {
 }
 
 #[test]
-fn what_cannot_be_stopped_rejects_a_stop_with_the_reason() {
+fn environment_without_a_stop_rejects_it_with_the_reason() {
     for case in simulated::all() {
         let cannot = !can_stop(&case);
         let mut world = case.world();
