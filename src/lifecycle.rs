@@ -23,8 +23,8 @@ pub use plan::{Plan, Situation, Stop};
 pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT};
 pub use span::{Span, Unit};
 
-/// The schema revision that brought the lifecycle. In environments of older Compositions nothing of
-/// it has an effect.
+/// The schema revision that brought the lifecycle. It has no effect on environments of older
+/// Compositions.
 pub const SINCE: u32 = 3;
 
 /// When an environment ends, and whether it runs.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// The table, from the root of the repository.
 pub const FILE: &str = "src/catalog/prices.json";
 
-/// The region of a set whose prices hold in every region.
+/// The region of a set with prices for every region.
 const EVERY_REGION: &str = "*";
 
 /// The pattern of an amount, for the schema.

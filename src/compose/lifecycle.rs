@@ -112,7 +112,7 @@ impl Composition<'_> {
             return Ok(());
         }
         self.stoppable = stoppable;
-        // What can be stopped of an environment that exists says more than a spec that may be wrong.
+        // The observed resources are a better source than a spec that may be wrong.
         let cannot_stop = cannot_stop.filter(|_| !stoppable.iter().any(|slot| self.exists(slot)));
         let note = self.lifecycle_note();
         let wishes = match &self.xr.lifecycle {
@@ -205,7 +205,7 @@ impl Composition<'_> {
         self.active_plan.as_ref()?.plan.note.price.as_ref()
     }
 
-    /// The name by which a user knows the environment.
+    /// The environment's name for users.
     fn asked_name(&self) -> &str {
         self.xr.claim.as_ref().map_or(&self.xr.name, |(name, _)| name)
     }
@@ -224,7 +224,7 @@ impl Composition<'_> {
         }
     }
 
-    /// What to say of the lifecycle.
+    /// Status, phase, condition and warnings of the lifecycle.
     pub(super) fn outlook(&self, power: PowerState, phase: Phase) -> Option<Outlook> {
         let active = self.active_plan.as_ref()?;
         let plan = &active.plan;
@@ -287,7 +287,7 @@ impl Composition<'_> {
 }
 
 impl ActivePlan {
-    /// Takes sentences about ignored annotations, unless an earlier call told the same.
+    /// Adds sentences about ignored annotations, unless an earlier call reported them.
     fn ignore(&mut self, sentences: Vec<String>) {
         let told = (!sentences.is_empty()).then(|| fingerprint(&sentences.join("\n")));
         if self.plan.note.ignored != told {

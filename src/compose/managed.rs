@@ -267,7 +267,7 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         Ok(object)
     }
 
-    /// Everything but the spec.
+    /// The object without its spec.
     fn head(&self) -> Object {
         let scope = self.composition.xr.scope;
         let mut object = Object::new();

@@ -1,8 +1,8 @@
 //! Power: stops what an environment can stop, and starts it again.
 //!
 //! A stop changes fields of composed resources: see [`fields`]. The values that a stopped resource
-//! has while it runs are noted on it. What was observed of a stopped resource is read with these
-//! values, so that nothing else in the engine has to know of the stop.
+//! has while it runs are noted on it. Reads of a stopped resource return these values, so that the
+//! rest of the engine does not depend on the stop.
 
 mod machine;
 
@@ -65,7 +65,7 @@ impl Off {
     }
 }
 
-/// The fields by which a kind is stopped, by their paths below `forProvider`, or below `spec` of a
+/// The fields that stop a kind, by their paths below `forProvider`, or below `spec` of a
 /// Kubernetes object.
 fn fields(kind: &str) -> &'static [(&'static str, Off)] {
     match kind {
@@ -188,7 +188,7 @@ impl Composition<'_> {
         let order =
             [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
         let state = order.into_iter().find(|state| states.contains(state)).filter(|_| !waits);
-        // An environment of which nothing can be stopped runs as long as it exists.
+        // An environment without stoppable resources runs as long as it exists.
         let exists = self.first_slots.iter().any(|slot| self.exists(slot));
         let otherwise = match stop {
             Some(_) => PowerState::Stopped,
@@ -225,8 +225,8 @@ impl Composition<'_> {
         state
     }
 
-    /// Pauses what is inside a cluster whose nodes are stopped: nothing there can be looked at, and
-    /// nothing there counts meanwhile.
+    /// Pauses the objects inside a cluster with stopped nodes. They cannot be observed, and do not
+    /// count meanwhile.
     fn rest(&mut self) {
         let configs: Vec<&str> = self
             .observed
@@ -262,7 +262,7 @@ impl Desired {
 }
 
 impl Health {
-    /// This health, unless it says that everything is as it should be.
+    /// This health, unless it is ready.
     fn unless_done(self, message: &'static str) -> Self {
         if self.state == State::Available {
             Self::pending(State::Creating, Reason::Creating, message)

@@ -1,5 +1,5 @@
 //! The answer for an environment that must be stopped although its spec or its Settings are wrong:
-//! everything that exists is asked for as it runs.
+//! all existing resources are preserved.
 
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ const FOREIGN: [&str; 3] =
     ["crossplane.io/", "deployment.kubernetes.io/", "kubectl.kubernetes.io/"];
 
 impl Composition<'_> {
-    /// Asks for every observed resource of ours as it runs, and for nothing else. The API's own
-    /// status stays as it was.
+    /// Preserves all observed resources of ours, and adds no other resource. The API's own status
+    /// stays the same.
     ///
     /// # Errors
     /// [`Error::Defect`]: a slot that was used twice.
@@ -34,7 +34,7 @@ impl Composition<'_> {
     }
 }
 
-/// A resource as it runs.
+/// The desired resource that preserves the observed one.
 fn preserved(resource: &observed::Resource) -> Desired {
     let mut object = resource.object.clone();
     object.remove("status");

@@ -49,7 +49,7 @@ pub struct Note {
     /// The time of the stop by expiry that is in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expired_at: Option<Timestamp>,
-    /// Fingerprint of the sentences about ignored annotations, which are told once.
+    /// Fingerprint of the sentences about ignored annotations, which are reported once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<String>,
     /// The estimated price, which later list prices must not change.
@@ -99,7 +99,7 @@ impl Note {
         serde_json::from_str(text)
     }
 
-    /// The text of the annotation; `None` if there is nothing to keep.
+    /// The text of the annotation. `None` if the note is empty.
     pub fn write(&self) -> Option<String> {
         if *self == Self::default() {
             return None;

@@ -16,7 +16,7 @@ const LEAST_AFTER_CHANGE: SignedDuration = SignedDuration::from_mins(30);
 const WARNINGS: [SignedDuration; 3] =
     [SignedDuration::from_hours(48), SignedDuration::from_hours(2), SignedDuration::from_mins(30)];
 
-/// Everything that decides about the lifecycle of an environment.
+/// The inputs of the plan for an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The function's clock.
@@ -271,7 +271,7 @@ impl Stop {
     }
 }
 
-/// The latest of the end of the time to live and of everything that moved it.
+/// The latest of the end of the time to live and of its renewals.
 fn expiry(note: &Note) -> Option<Timestamp> {
     let end = note.since?.checked_add(note.ttl?.length()?).ok()?;
     let grants = [note.renewal, note.start].into_iter().flatten().map(|grant| grant.until);

@@ -363,7 +363,7 @@ proptest! {
         }
     }
 
-    /// One resource without a price is enough, whatever else there is.
+    /// One resource without a price makes the price unknown.
     #[test]
     fn unknown_type_prevents_an_estimate(
         mut resources in resources(), pricing in own_prices(), size in "[a-z]{1,8}", at: proptest::sample::Index,
