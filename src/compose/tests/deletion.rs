@@ -183,7 +183,7 @@ fn soft_deleted_objects_are_kept_as_long_as_the_bucket_policy() {
 /// A new kind that sounds like data needs a decision whether it has user data.
 #[test]
 fn kinds_that_sound_like_data_are_decided() {
-    const WITHOUT: [&str; 7] = [
+    const WITHOUT: [&str; 8] = [
         "BucketIAMMember",
         "BucketOwnershipControls",
         "BucketPolicy",
@@ -191,6 +191,7 @@ fn kinds_that_sound_like_data_are_decided() {
         "BucketServerSideEncryptionConfiguration",
         "ClusterAuth",
         "InstanceProfile",
+        "InstanceState",
     ];
     const SOUNDS: [&str; 7] =
         ["Bucket", "Cluster", "Database", "FileSystem", "Instance", "Snapshot", "Volume"];
