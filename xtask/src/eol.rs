@@ -288,7 +288,7 @@ mod tests {
         };
         let error = error.to_string();
         assert!(
-            error.starts_with("knative-operator v9.1.0: when its support ends is not known"),
+            error.starts_with("knative-operator v9.1.0: the end of its support is unknown"),
             "{error}"
         );
         for (found, version) in [(false, "160"), (true, "16"), (true, "16.4"), (true, "v16.4")] {

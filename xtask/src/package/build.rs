@@ -174,13 +174,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_wants_a_loader_or_another_machine_is_refused() {
+    fn program_with_a_loader_or_for_another_machine_is_rejected() {
         let this = Architecture::host();
         let other =
             if this == Architecture::Amd64 { Architecture::Arm64 } else { Architecture::Amd64 };
         let mut program = fs::read(env::current_exe().unwrap()).unwrap();
         let error = ensure_static(&program, this).unwrap_err().to_string();
-        assert!(error.starts_with("is not static: it wants /"), "{error}");
+        assert!(error.starts_with("is not static: it needs /"), "{error}");
 
         without_loader(&mut program);
         ensure_static(&program, this).unwrap();
