@@ -1,4 +1,5 @@
-//! `cargo xtask cloud-check`: creates and deletes an environment of each API and cloud, with Chainsaw.
+//! `cargo xtask cloud-check`: creates and deletes an environment of each API and cloud, with
+//! Chainsaw.
 //!
 //! The suite is in `e2e/cloud-check`, one folder for each check. The task refuses checks above a
 //! price, deletes environments that a failed check leaves, and lists resources in the clouds that

@@ -16,7 +16,7 @@ export function toneOf({
 }
 
 /**
- * The mood of a resource. While its environment is being deleted, it is `leaving` unless it failed.
+ * The tone of a resource. While its environment is being deleted, it is `leaving` unless it failed.
  */
 export function toneOfPart({ ready, reason }: Part, leaving = false): Tone {
   if (reason === 'Failed' || reason === 'NotAccepted') return 'bad';
