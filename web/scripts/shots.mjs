@@ -67,7 +67,7 @@ function pages({ kinds, states }) {
       before: refusing(
         '**/api/v1/me',
         403,
-        'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+        'The portal has no permission to act for you. Ask its operator to add the user "oidc:ada" to `impersonation.users` of the chart.',
       ),
     },
     'no-answer': {
@@ -93,7 +93,7 @@ function pages({ kinds, states }) {
   if (first)
     all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
   for (const [state, one] of Object.entries(states))
-    all[state] = one ? { path: pageOf(one) } : { missing: `there is nothing ${state} just now` };
+    all[state] = one ? { path: pageOf(one) } : { missing: `the portal has no such environment` };
   if (states.ready) {
     const path = pageOf(states.ready);
     all.gone = { path, act: gone(states.ready) };
