@@ -93,7 +93,9 @@ function pages({ kinds, states }) {
   if (first)
     all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
   for (const [state, one] of Object.entries(states))
-    all[state] = one ? { path: pageOf(one) } : { missing: `the portal has no such environment` };
+    all[state] = one
+      ? { path: pageOf(one) }
+      : { missing: `the portal has no environment in state ${state}` };
   if (states.ready) {
     const path = pageOf(states.ready);
     all.gone = { path, act: gone(states.ready) };
