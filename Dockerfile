@@ -1,5 +1,5 @@
-# The function as an image, for those who build images with a container engine. `cargo xtask package function` builds the
-# released package without one.
+# Builds the function's image with a container engine. `cargo xtask package function` builds the
+# released package without a container engine.
 FROM docker.io/library/rust:1.95.0-alpine3.22 AS build
 # The image has this toolchain already: rustup would install the components of rust-toolchain.toml.
 ENV RUSTUP_TOOLCHAIN=1.95.0
@@ -8,11 +8,12 @@ COPY . .
 # Alpine's target is musl, and its binaries are static.
 RUN cargo build --release --locked --package function-paved-road --bin function
 
-# Nothing else is in the image, and the function writes no file: run it with a read-only root file system.
+# The image contains only the function and its licence. The function writes no files, so you can run
+# it with a read-only root file system.
 FROM scratch
 COPY --from=build /source/target/release/function /function
 COPY LICENSE NOTICE /
 USER 65532:65532
-# gRPC of Crossplane; metrics and health.
+# 9443: gRPC for Crossplane. 8080: metrics and health.
 EXPOSE 9443 8080
 ENTRYPOINT ["/function"]

@@ -47,7 +47,7 @@ fn assert_content(output: &Output) {
 }
 
 #[test]
-fn cloud_init_accepts_it() {
+fn user_data_is_accepted_by_cloud_init() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("user-data");
     for (keys, opencv) in [(&[][..], "4.8.0"), (&[KEY, KEY], "4.4.0"), (&[KEY], "5.0.0")] {

@@ -17,15 +17,15 @@ export default ts.config(
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
     rules: {
-      // Numbers in texts are what they look like.
+      // Numbers need no conversion in template literals.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      // `_` is what is left out of the rest.
+      // `_` names a property that a rest pattern excludes.
       '@typescript-eslint/no-unused-vars': ['error', { varsIgnorePattern: '^_+$' }],
       '@typescript-eslint/no-confusing-void-expression': [
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
       ],
-      // A `!` stands only where the line above proves it.
+      // Use `!` only if the line above proves that the value exists. No rule can check this.
       '@typescript-eslint/no-non-null-assertion': 'off',
     },
   },

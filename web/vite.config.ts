@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vitest/config';
 
-/** The portal that `npm run dev` works with. */
+/** The portal behind `npm run dev`. */
 const PORTAL = process.env['PORTAL'] ?? 'http://localhost:8080';
 
 export default defineConfig(({ mode }) => ({
@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => ({
     assetsInlineLimit: 0,
     manifest: 'manifest.json',
     chunkSizeWarningLimit: 600,
-    // What every page needs is one file, and not a handful of those that pages share.
+    // Files that every page needs are one file.
     rolldownOptions: {
       output: { codeSplitting: { groups: [{ name: 'first', tags: ['$initial'] }] } },
     },
@@ -38,18 +38,15 @@ export default defineConfig(({ mode }) => ({
 }));
 
 /**
- * The portal takes writes from its own pages only: towards it, its own address is where they come
- * from.
+ * The portal accepts writes only from its own pages. Requests through this proxy therefore have the
+ * portal's address as origin.
  */
 function proxy() {
   const target = { target: PORTAL, changeOrigin: true, headers: { origin: PORTAL } };
   return { '/api': target, '/auth': target, '/ws': { ...target, ws: true } };
 }
 
-/**
- * Sends built pages as the portal does: packed, and with the headers that forbid what must not be
- * needed.
- */
+/** Sends built pages as the portal does: compressed, and with its security headers. */
 function sent(): Plugin {
   return {
     name: 'sent-as-by-the-portal',
@@ -61,9 +58,7 @@ function sent(): Plugin {
   };
 }
 
-/**
- * Serves a pretend portal beside the pages: test equipment, for looking at pages without a cluster.
- */
+/** Serves a fake portal beside the pages, to view pages without a cluster. Test equipment only. */
 function pretend(): Plugin {
   return {
     name: 'pretend-portal',

@@ -89,8 +89,8 @@ fn recipes(flavour: Flavour) -> impl Iterator<Item = Recipe> {
     })
 }
 
-/// The EnvironmentConfig of the Compositions, with the Settings of all examples and the p family as
-/// allowed machines.
+/// The EnvironmentConfig of the Compositions, with the Settings of all examples and one
+/// expensive machine type.
 fn config() -> Result<Value> {
     let mut data = Map::new();
     for api in APIS {

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | `PUT /rules/{environment}/{kind}` | sets a [`Rule`] for an environment's resources of a kind |
 //! | `DELETE /rules/{environment}/{kind}` | removes this rule |
-//! | `DELETE`, `PUT /processes/{name}` | stops a process of the control plane, and starts it again |
+//! | `DELETE`, `PUT /processes/{name}` | stops a control plane process, and starts it again |
 //! | `PUT /environments/{name}` | waits until Crossplane receives events of the environment |
-//! | `GET /environments` | the names of the environments in the stage's namespace |
+//! | `GET /environments` | the names of the environments in the fixture's namespace |
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub struct ControlApi {
 }
 
 impl ControlApi {
-    /// Starts the server for this stage.
+    /// Starts the server for this fixture.
     pub async fn start(fixture: Fixture) -> Result<Self> {
         let routes = Router::new()
             .route("/rules/{environment}/{kind}", put(set_rule).delete(withdraw_rule))

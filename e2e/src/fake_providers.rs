@@ -41,7 +41,7 @@ pub const NAMESPACE: &str = "fake-providers-system";
 
 /// The variable with the URL of the PostgreSQL server, including its password. Every user can read
 /// a command line.
-pub const POSTGRES: &str = "STAND_IN_POSTGRES";
+pub const POSTGRES: &str = "FAKE_PROVIDERS_POSTGRES";
 
 /// Options of the fake providers.
 #[derive(Clone, Debug)]

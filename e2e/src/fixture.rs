@@ -1,4 +1,4 @@
-//! The stage of a scenario: its own namespace, people with our roles, and the clouds.
+//! The fixture of a scenario: its own namespace, users with our roles, and the clouds.
 
 mod add_ons;
 mod shared_fixtures;
@@ -31,7 +31,7 @@ use crate::objects::Objects;
 /// The platform team's Settings, as arguments for kubectl.
 const SETTINGS: [&str; 2] = ["environmentconfigs.apiextensions.crossplane.io", "paved-road"];
 
-/// The stage of a scenario.
+/// The fixture of a scenario.
 #[derive(Clone)]
 pub struct Fixture {
     /// The control plane.
@@ -51,7 +51,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Creates the stage for the scenario of that name: the namespace, and its people's roles.
+    /// Creates the fixture for the scenario of that name: the namespace, and its users' roles.
     pub async fn set(plane: Arc<ControlPlane>, name: &str) -> Result<Self> {
         let namespace = format!("e2e-{}", name.replace([':', '_'], "-"));
         let admin = Kubectl {
@@ -229,7 +229,7 @@ impl Fixture {
         Ok(AddOns { parameters, _turn: turn })
     }
 
-    /// The same stage, in another namespace.
+    /// The same fixture, in another namespace.
     pub fn in_namespace(&self, namespace: &str) -> Self {
         Self { namespace: namespace.to_owned(), ..self.clone() }
     }

@@ -44,7 +44,7 @@ impl Ran {
 }
 
 impl Paved {
-    /// `paved`, run as the stage's user.
+    /// `paved`, run as the fixture's user.
     pub fn from_fixture(fixture: &Fixture) -> Result<Self> {
         Ok(Self {
             program: workspace::built("paved")?,

@@ -160,8 +160,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(day_two::new_networks_reach_running_resources, Alone),
     scenario!(day_two::wrong_settings_change_no_running_resource, Alone),
     scenario!(old day_two::restarted_crossplane_recreates_no_resource, Alone),
-    // After a downgrade of the function, Crossplane 1.20 does not reject the Configurations that need
-    // a later function.
+    // After a downgrade of the function, Crossplane 1.20 does not reject the Configurations that
+    // need a later function.
     scenario!(core upgrade::in_whatever_order_nothing_is_made_anew, Alone),
     // From here on, the shared examples are changed.
     scenario!(core old day_two::updatable_field_reaches_its_resource, Alone),

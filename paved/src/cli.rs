@@ -179,7 +179,7 @@ Exit codes:
 /// Flags of `paved preview`.
 #[derive(Args, Debug)]
 pub(crate) struct Preview {
-    /// Claims or XRs of both flavours: files, folders, or - for standard input.
+    /// Claims, or composites of either API: files, folders, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

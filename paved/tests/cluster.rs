@@ -195,7 +195,7 @@ async fn interactive_plugin_is_read_without_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_a_plugin_of_kubectl_it_is_the_same_program() {
+async fn kubectl_plugin_is_the_same_program() {
     let cluster = Cluster::with(pool(), &[]).await;
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("kubectl-paved");
@@ -362,16 +362,20 @@ async fn deletion_lists_deleted_and_kept_resources() {
     let told = delete(&cluster, &[], Some("y\n")).await;
     let asked = format!(
         "StockPool team/shop\n  Deletes, with all data: database (Instance shop-db)\n  \
-         Deletes 1 other resource.\n  Keeps, {kept}Delete? [y/N] "
+         Deletes 1 other resource.\n  Kept, and {kept}Delete? [y/N] "
     );
     assert_eq!((told.code, told.err.as_str()), (0, asked.as_str()));
     assert_eq!(
         told.out,
-        format!("StockPool team/shop is being deleted\nStockPool team/shop keeps, {kept}")
+        format!("StockPool team/shop is being deleted\nStockPool team/shop: kept, and {kept}")
     );
     cluster.comes_back();
     let told = paved(&["delete", "shop", "--yes", "--wait"], &cluster.kubeconfig()).await;
-    assert!(told.out.ends_with(&format!("StockPool team/shop keeps, {kept}")), "{}", told.told());
+    assert!(
+        told.out.ends_with(&format!("StockPool team/shop: kept, and {kept}")),
+        "{}",
+        told.told()
+    );
 
     let everything = json!({"deletes": [{"slot": "deployment", "kind": "Deployment", "hasData": false}], "keeps": []});
     let cluster = Cluster::with(of(everything), &[]).await;

@@ -115,7 +115,7 @@ fn missing_fields_are_listed_without_a_terminal() {
 }
 
 #[test]
-fn on_a_terminal_the_required_fields_are_asked_for() {
+fn required_fields_on_a_terminal_are_asked_for() {
     let run = typed(
         &["init", "EnvironmentClaim"],
         &["shop", "not an image", "ghcr.io/acme/shop:1", "tiny", "small", "shop"],

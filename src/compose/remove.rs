@@ -26,10 +26,10 @@ impl Composition<'_> {
     fn mark_removed(&mut self, slot: &str) -> Result<(), Error> {
         if self.protected.contains(slot) || self.is_used(slot) {
             return Err(Error::Defect(format!(
-                "slot `{slot}` is protected by a Usage and cannot be retired"
+                "slot `{slot}` is protected by a Usage and cannot be removed"
             )));
         }
-        tracing::debug!(slot, "retired");
+        tracing::debug!(slot, "removed");
         self.removed.insert(slot.to_owned());
         Ok(())
     }
@@ -66,9 +66,10 @@ impl Composition<'_> {
         self.removal_step::<M>(slot, needs, false)
     }
 
-    /// Like [`remove_ordered`](Self::remove_ordered), for an object inside a cluster of the environment, where
-    /// other clients may delay the deletion. Crossplane forgets a resource as soon as it is not
-    /// desired. A resource in slot `<slot>-leaving` therefore observes the object until it is gone.
+    /// Like [`remove_ordered`](Self::remove_ordered), for an object inside a cluster of the
+    /// environment, where other clients may delay the deletion. Crossplane forgets a resource as
+    /// soon as it is not desired. A resource in slot `<slot>-leaving` therefore observes the object
+    /// until it is gone.
     pub fn remove_ordered_inside(&mut self, slot: &str, needs: &[&str]) -> Result<(), Error> {
         let watch = format!("{slot}-leaving");
         let (exists, looks_on) = (self.exists(slot), self.exists(&watch));
@@ -200,7 +201,8 @@ impl Composition<'_> {
         Ok(())
     }
 
-    /// Cancels [`remove_ordered_inside`](Self::remove_ordered_inside), because the object is wanted again.
+    /// Cancels [`remove_ordered_inside`](Self::remove_ordered_inside), because the object is wanted
+    /// again.
     pub fn cancel_removal(&mut self, slot: &str) -> Result<(), Error> {
         self.remove(&format!("{slot}-leaving"))
     }

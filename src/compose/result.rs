@@ -205,7 +205,7 @@ fn word(reason: Reason, rejected: Option<Code>) -> String {
 
 /// Reason and sentence of the condition `Provisioned`. They describe the first failure. Without a
 /// failure, they describe a rejected resource, a resource in creation or a waiting resource, in
-/// this order.
+/// this order. If all resources are ready, the sentence says so.
 fn provisioned(resources: &[ComposedResource], phase: Phase) -> (Reason, String) {
     let failed = resources.iter().filter(|resource| resource.state == State::Failed);
     if let Some(first) = failed

@@ -43,7 +43,8 @@ pub(super) fn details(
         Code::AccessDenied => {
             let action = after(message, "not authorized to perform: ", " ,")
                 .or_else(|| after(message, "does not have authorization to perform action '", "'"));
-            // A look at a bucket of another account, and at a bucket without the permission.
+            // These actions only check a bucket. They fail for a bucket of another account, and
+            // without the permission.
             let is_look = ["headbucket", "storage.buckets.get"];
             let is_look = is_look.iter().any(|word| lower.contains(word));
             let own = vec![("action", action), ("conflict", is_look.then_some("bucket"))];

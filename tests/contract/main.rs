@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn only_a_condition_that_says_so_makes_a_resource_ready(
+    fn resource_with_a_damaged_ready_condition_is_not_ready(
         world in generate::running(), whom: Index, damage in condition_damage(),
     ) {
         let mut world = world;

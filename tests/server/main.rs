@@ -53,7 +53,7 @@ async fn client_without_a_certificate_of_the_authority_is_rejected() {
 }
 
 #[tokio::test]
-async fn without_certificates_it_does_not_start() {
+async fn server_without_certificates_does_not_start() {
     let flags = Flags::parse_from(["function"]);
     assert!(
         Server::bind(echo, vec![], &flags)

@@ -1,11 +1,11 @@
-// Sets light or dark before anything is painted; it stands in a file because inline scripts are
-// forbidden.
+// Sets the colour scheme before the first paint. The script is a separate file, because the
+// security headers forbid inline scripts.
 (() => {
   let chosen = null;
   try {
     chosen = localStorage.getItem('paved-scheme');
   } catch {
-    // Storage may be forbidden: then the system decides.
+    // The browser may block storage. Then the system's scheme applies.
   }
   const dark =
     chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);

@@ -1,7 +1,7 @@
-// Debian's Chromium, quiet: it asks nobody for anything but the portal.
+// Starts Debian's Chromium without background requests: it connects only to the portal.
 import { chromium } from 'playwright-core';
 
-/** Where the browser is; CHROME_PATH names another one. */
+/** The browser's path. CHROME_PATH overrides it. */
 export const CHROMIUM = process.env.CHROME_PATH ?? '/usr/bin/chromium';
 
 export const QUIET = [
@@ -14,13 +14,13 @@ export const QUIET = [
   '--disable-sync',
 ];
 
-/** Starts it. */
+/** Starts the browser. */
 export function launch() {
   return chromium.launch({ executablePath: CHROMIUM, args: QUIET });
 }
 
-/** What there is in a portal: its kinds, and an environment for each way to fare. */
-export async function whatThereIs(url) {
+/** Reads a portal's kinds, its number of environments, and an environment for each state. */
+export async function readPortal(url) {
   const ask = async (path) => {
     const answer = await fetch(new URL(path, url), { headers: { accept: 'application/json' } });
     if (!answer.ok) throw new Error(`${path}: the portal answers ${answer.status}`);
@@ -32,7 +32,7 @@ export async function whatThereIs(url) {
     ask('/api/v1/environments?limit=500'),
   ]);
   const own = items.filter((one) => one.labels.owner === me.owner);
-  // One's own first, and of those whatever has the most to show.
+  // The caller's environments come first, sorted by their number of composed resources.
   const order = [...own, ...items].sort(
     (a, b) => own.includes(b) - own.includes(a) || b.parts.length - a.parts.length,
   );
@@ -51,8 +51,8 @@ export async function whatThereIs(url) {
   return { kinds, states, count: items.length };
 }
 
-/** A kind as it stands in paths. */
+/** The kind's segment in page paths. */
 export const kindPath = ({ plural, apiVersion }) => `${plural}.${apiVersion.split('/')[0]}`;
 
-/** The page of an environment. */
+/** The path of an environment's page. */
 export const pageOf = (one) => `/environments/${one.namespace}/${kindPath(one)}/${one.name}`;

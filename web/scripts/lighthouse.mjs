@@ -1,14 +1,15 @@
-// Lighthouse's scores of a running portal: npm run lighthouse -- URL [--least 95] [--only
-// list,create] [--runs 5] Of several runs the median counts, as Lighthouse advises: a busy machine
-// costs a single one several points. It is run by npx, in this version, rather than installed: it
-// is as large as everything else together and only measures.
+// Measures the Lighthouse scores of a running portal:
+//   npm run lighthouse -- URL [--least 95] [--only list,create] [--runs 5]
+// The score is the median of all runs, as Lighthouse advises, because a busy machine lowers the
+// score of a single run. npx downloads Lighthouse in a pinned version. Lighthouse is not a
+// dependency, because it is as large as all dependencies together.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CHROMIUM, kindPath, pageOf, QUIET, whatThereIs } from './browser.mjs';
+import { CHROMIUM, kindPath, pageOf, QUIET, readPortal } from './browser.mjs';
 
 const LIGHTHOUSE = 'lighthouse@12.8.2';
 const CATEGORIES = ['performance', 'accessibility'];
@@ -28,10 +29,10 @@ if (!url)
 const folder = mkdtempSync(join(tmpdir(), 'lighthouse-'));
 
 /**
- * The portal as whoever is not signed in finds it: where nobody signs in, that page is to be seen
- * in no other way.
+ * Serves the portal to a user who is not signed in. A portal without authentication shows its
+ * sign-in page only this way.
  */
-async function forNobody() {
+async function serveSignedOut() {
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/api/')) {
       response
@@ -54,7 +55,7 @@ async function forNobody() {
   return { url: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
 }
 
-/** Runs Lighthouse; what it writes is in a file. */
+/** Runs Lighthouse, which writes its results to files. */
 function lighthouse(...flags) {
   const run = spawn('npx', ['--yes', LIGHTHOUSE, ...flags, '--quiet'], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -77,10 +78,9 @@ const CPU = [
 ];
 
 /**
- * How many times slower than this machine the phone is that Lighthouse means, by its own measure of
- * the machine: four times, its default, is
- * right for one machine only. The points are those of the calculator that its documentation refers
- * to.
+ * The CPU slowdown that makes this machine as slow as Lighthouse's phone. It depends on
+ * Lighthouse's benchmark of this machine. The default, four, fits only some machines. `CPU` has the
+ * values of the calculator in Lighthouse's documentation.
  */
 function slowdown(benchmarkIndex) {
   const above = CPU.findIndex(
@@ -90,7 +90,7 @@ function slowdown(benchmarkIndex) {
   return Math.max(1, times + ((benchmarkIndex - index) / (next - index)) * (more - times));
 }
 
-/** A page's load is recorded as fast as it is, and judged as what it would be on the device. */
+/** Records a page load at full speed. Lighthouse then scores it for the speed of the device. */
 async function measure(page, form, run) {
   const recorded = join(folder, `${page.name}-${form}-${run}`);
   const report = `${recorded}.json`;
@@ -127,11 +127,11 @@ async function median(page, form) {
   return all.sort((a, b) => score(a) - score(b))[(all.length - 1) >> 1];
 }
 
-const { kinds, states, count } = await whatThereIs(url);
-const stranger = await forNobody();
+const { kinds, states, count } = await readPortal(url);
+const signedOut = await serveSignedOut();
 const at = (path) => new URL(path, url).href;
 const pages = [
-  { name: 'sign-in', url: stranger.url },
+  { name: 'sign-in', url: signedOut.url },
   { name: `list-of-${count}`, url: at('/?owner=*') },
   { name: 'create', url: kinds[0] && at(`/new?kind=${kindPath(kinds[0])}`) },
   {
@@ -180,7 +180,7 @@ for (const page of pages) {
     failing.forEach(({ title }) => console.log(`  ${title}`));
   }
 }
-stranger.close();
+signedOut.close();
 console.log(`Reports: ${folder}`);
 if (low > 0) {
   console.error(`${low} scores are below ${values.least}.`);

@@ -1,13 +1,14 @@
-// Pictures of every page of a running portal, at three widths, dark and light; what axe or the
-// console has to say of them, too.   npm run shots -- URL [--to FOLDER] [--only NAME,NAME]
-// [--widths 390,1600] [--schemes dark]   npm run shots -- URL --docs FOLDER        the few that
-// stand in the documentation, small
+// Takes screenshots of every page of a running portal, at three widths, dark and light. Reports the
+// problems that axe finds, and errors on the console.
+//   npm run shots -- URL [--to FOLDER] [--only NAME,NAME] [--widths 390,1600] [--schemes dark]
+// Takes the small screenshots of the documentation:
+//   npm run shots -- URL --docs FOLDER
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { kindPath, launch, pageOf, whatThereIs } from './browser.mjs';
+import { kindPath, launch, pageOf, readPortal } from './browser.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -41,16 +42,17 @@ const refusing =
         ? route.fulfill(problem(status, detail))
         : route.fallback(),
     );
-const nobody = refusing('**/api/v1/me', 401, 'Sign in.');
+const signedOut = refusing('**/api/v1/me', 401, 'Sign in.');
 const noStream = async (page) => page.route('**/api/v1/watch', (route) => route.abort());
 
 /**
- * Every page; where something sticks to the screen's edge, only the screen is taken: its path, what
- * happens before it is opened, and what somebody does there.
+ * Every page by name: its path, the setup before it opens (`before`), and the user's actions on it
+ * (`act`). `screen` limits the screenshot to the screen, for pages with elements that stick to an
+ * edge of the screen.
  */
 function pages({ kinds, states }) {
   const all = {
-    'sign-in': { path: '/', before: nobody },
+    'sign-in': { path: '/', before: signedOut },
     environments: { path: '/?owner=*' },
     mine: { path: '/' },
     table: { path: '/?owner=*&view=table' },
@@ -65,7 +67,7 @@ function pages({ kinds, states }) {
       before: refusing(
         '**/api/v1/me',
         403,
-        'The portal may not act for you: whoever runs it has to let its role impersonate the user "oidc:ada".',
+        'The portal has no permission to act for you. Ask its operator to add the user "oidc:ada" to `impersonation.users` of the chart.',
       ),
     },
     'no-answer': {
@@ -79,7 +81,7 @@ function pages({ kinds, states }) {
     },
     offline: { path: '/?owner=*', act: offline, screen: true },
     'choose-forbidden': { path: '/new', before: mayNothing },
-    'cannot-be-shown': { path: '/environments/team-vision/stockpools.platform.acme.io/nobody' },
+    'cannot-be-shown': { path: '/environments/team-vision/stockpools.platform.acme.io/missing' },
   };
   for (const kind of kinds)
     all[`new-${kindPath(kind)}`] = {
@@ -91,7 +93,9 @@ function pages({ kinds, states }) {
   if (first)
     all['new-refused'] = { path: `/new?kind=${kindPath(first)}`, act: refuse, screen: true };
   for (const [state, one] of Object.entries(states))
-    all[state] = one ? { path: pageOf(one) } : { missing: `there is nothing ${state} just now` };
+    all[state] = one
+      ? { path: pageOf(one) }
+      : { missing: `the portal has no environment in state ${state}` };
   if (states.ready) {
     const path = pageOf(states.ready);
     all.gone = { path, act: gone(states.ready) };
@@ -161,7 +165,7 @@ const offline = async (page) => {
   await page.getByText('You are offline').waitFor();
 };
 
-/** Nobody may make anything. */
+/** Forbids the user to create environments. */
 const mayNothing = async (page) =>
   page.route('**/api/v1/kinds', async (route) => {
     const answer = await route.fetch();
@@ -171,7 +175,7 @@ const mayNothing = async (page) =>
     });
   });
 
-/** Loses an environment from the line, and finds nothing where it was. */
+/** Simulates an environment that was deleted while its page was open. */
 const gone = (one) => async (page) => {
   await refusing(`**/api/v1${pageOf(one)}`, 404, `"${one.name}" not found`)(page);
   await page.route('**/api/v1/watch', (route) =>
@@ -185,7 +189,7 @@ const gone = (one) => async (page) => {
   await page.getByRole('heading', { name: `${one.name} was deleted` }).waitFor();
 };
 
-/** Asks for a deletion that is refused. */
+/** Requests a deletion that the portal rejects. */
 const remove = (one) => async (page) => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByLabel(/^Type .* to confirm/).fill(one.name);
@@ -194,7 +198,7 @@ const remove = (one) => async (page) => {
   await settle(page);
 };
 
-/** Somebody else has changed a number meanwhile. */
+/** Simulates a concurrent change of a number by another user. */
 const fasterOther = (where) => async (page) => {
   let refused = false;
   await page.route(where, async (route) => {
@@ -218,7 +222,7 @@ async function save(page) {
   await settle(page, 1500);
 }
 
-/** Opens a page and does what is done there; answers what is wrong with it. */
+/** Opens a page, runs the user's actions on it, and returns the page's problems. */
 async function show(page, { path, before, act }) {
   const wrong = new Set();
   page.on(
@@ -239,7 +243,7 @@ async function show(page, { path, before, act }) {
   return wrong;
 }
 
-/** Makes the screen as high as the page, so that nothing waits outside it to be drawn. */
+/** Makes the screen as high as the page, so that the browser draws the whole page. */
 async function wholly(page, width) {
   const height = await page.evaluate(() =>
     Math.max(document.documentElement.scrollHeight, window.innerHeight),
@@ -260,9 +264,9 @@ async function accessible(page) {
   );
 }
 
-async function everything(browser, there) {
+async function everything(browser, portal) {
   const only = values.only?.split(',');
-  const chosen = Object.entries(pages(there)).filter(
+  const chosen = Object.entries(pages(portal)).filter(
     ([name]) => !only || only.some((one) => name.startsWith(one)),
   );
   let bad = 0;
@@ -297,7 +301,7 @@ async function everything(browser, there) {
   return bad;
 }
 
-/** The few that a stranger sees first. */
+/** The screenshots of the documentation. */
 const DOCS = [
   { name: 'environments', page: 'environments', width: 1280, height: 800, colorScheme: 'light' },
   {
@@ -312,8 +316,8 @@ const DOCS = [
   { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },
 ];
 
-async function forDocs(browser, there) {
-  const all = Object.entries(pages(there));
+async function forDocs(browser, portal) {
+  const all = Object.entries(pages(portal));
   for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
     const found =
       all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
@@ -332,8 +336,8 @@ async function forDocs(browser, there) {
 mkdirSync(folder, { recursive: true });
 const browser = await launch();
 try {
-  const there = await whatThereIs(url);
-  const bad = await (values.docs ? forDocs : everything)(browser, there);
+  const portal = await readPortal(url);
+  const bad = await (values.docs ? forDocs : everything)(browser, portal);
   process.exitCode = bad > 0 ? 1 : 0;
 } finally {
   await browser.close();

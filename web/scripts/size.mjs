@@ -1,5 +1,5 @@
-// What a first visit loads, as it goes over the wire: the page, what it names, and what those
-// import at once. Whoever arrives at a form, from a bookmark or a sign-in, loads that on top.
+// Measures the compressed size of a first visit: the page, the files that it names, and their
+// imports. A visit that starts at a form also loads that form.
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 

@@ -1,4 +1,5 @@
-//! `cargo xtask cloud-check`: creates and deletes an environment of each API and cloud, with Chainsaw.
+//! `cargo xtask cloud-check`: creates and deletes an environment of each API and cloud, with
+//! Chainsaw.
 //!
 //! The suite is in `e2e/cloud-check`, one folder for each check. The task refuses checks above a
 //! price, deletes environments that a failed check leaves, and lists resources in the clouds that
@@ -103,22 +104,15 @@ pub fn run(args: &Args) -> Result<()> {
 
     println!("{} checks, at most {usd:.2} USD", checks.len());
     let passed = args.chainsaw(&checks, &folder)?;
-    if !args.environments()?.is_empty() {
-        args.kubectl(&[
-            "delete",
-            "paved",
-            "--all",
-            "--timeout=45m",
-            "--namespace",
-            &args.namespace,
-        ])?;
-    }
+    // A failed deletion leaves resources, so the search and the page come first.
+    let deleted = args.delete_environments();
     let left = left::resources(&checks, &settings, tag);
     let report = fs::read_to_string(folder.join("report.json")).context("reading the report")?;
     let report: Value = serde_json::from_str(&report).context("the report is not JSON")?;
     let page = folder.join("results.md");
     fs::write(&page, page::results(&report, &left)).context("writing the results")?;
     println!("{}", page.display());
+    deleted?;
     ensure!(passed, "a check failed");
     ensure!(left.iter().all(left::Search::is_clean), "resources stay in the clouds");
     Ok(())
@@ -160,6 +154,15 @@ impl Args {
     fn environments(&self) -> Result<Vec<String>> {
         let listed = self.kubectl(&["get", "paved", "-o=name", "--namespace", &self.namespace])?;
         Ok(listed.lines().map(str::to_owned).collect())
+    }
+
+    /// Deletes the environments of failed checks.
+    fn delete_environments(&self) -> Result<()> {
+        if self.environments()?.is_empty() {
+            return Ok(());
+        }
+        let delete = ["delete", "paved", "--all", "--timeout=45m", "--namespace", &self.namespace];
+        self.kubectl(&delete).map(drop)
     }
 
     /// Runs Chainsaw, which writes `report.json`. Returns whether all checks passed.

@@ -109,7 +109,7 @@ const SHORT_WAIT: Edit = Edit {
     to: "waitPollInterval = time.Second",
 };
 
-/// The minor version before [`CORE`].
+/// The minor version before [`CORE`]. A module of v2.3.5 could not be downloaded.
 pub const CORE_2_3: Tool = Tool {
     name: "crossplane-core-2.3",
     version: "v2.3.4",

@@ -1,4 +1,4 @@
-//! Waits for environments: watches them, and judges their states.
+//! Waits for environments: watches them, and evaluates their states.
 
 mod remediation;
 mod tracker;

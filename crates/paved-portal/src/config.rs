@@ -318,7 +318,7 @@ fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
     if text.is_empty() {
         return Err(wrong(
             field,
-            format!("nothing in {}", path.display()),
+            format!("an empty file: {}", path.display()),
             "allowed: a file with the secret",
         ));
     }

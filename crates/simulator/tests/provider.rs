@@ -1,4 +1,4 @@
-//! Tests the behavior of kinds in each round.
+//! Tests the behaviour of kinds in each round.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
 mod support;
@@ -176,7 +176,7 @@ fn resource_can_be_failed_and_repaired() {
 }
 
 #[test]
-fn at_the_instant_pace_one_answer_is_enough() {
+fn resources_at_instant_pace_are_ready_after_one_round() {
     let mut world = world(json!({
         "db": gcp("sql", "Database", json!({"instanceSelector": SIBLING()})),
         "instance": gcp("sql", "DatabaseInstance", json!({})),

@@ -73,7 +73,7 @@ impl Environment {
             running.follow(recipe, object, around);
             running.reconcile(recipe, &self.root, around, now)
         };
-        // A recent write may be requested once more.
+        // The step may have written the object. Then another step follows.
         let after = around
             .store
             .get(&self.root)

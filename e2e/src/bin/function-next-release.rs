@@ -1,5 +1,5 @@
-//! The function of a later release, for upgrades. [`e2e::next_release`] lists its differences from today's
-//! function.
+//! The function of a later release, for upgrades. [`e2e::next_release`] lists its differences from
+//! today's function.
 
 use anyhow::Result;
 use clap::Parser;

@@ -230,7 +230,8 @@ fn controller(object: &Value) -> Option<&str> {
     owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
 }
 
-/// Another writer changed the object meanwhile. This is not an error, only a reason to retry.
+/// The time of the next attempt. A conflict or a deleted object is not an error, so the retry is
+/// immediate.
 fn after_trouble<O>(trouble: &Trouble, context: &Context<O>) -> Action {
     match trouble {
         Trouble::Api(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {

@@ -39,7 +39,7 @@ fn workspace(
     fixture.example(API, flavour, own)
 }
 
-/// A rule for the machines of this stage's namespace, for claims and namespaced composites.
+/// A rule for the machines of this fixture's namespace, for claims and namespaced composites.
 async fn rule(fixture: &Fixture, rule: Rule) -> Result<()> {
     let machines = Rule { kind: Some("Instance".to_owned()), ..rule };
     let mut claims = machines.clone();

@@ -26,10 +26,9 @@ const PEOPLE: [&str; 2] = ["ada.e2e-vision", "bob.e2e-sound"];
 /// The name of bob's environment.
 const THEIRS: &str = "theirs";
 
-/// Each kind is created through its shape, watched until it is ready, connected to, changed and
-/// deleted. Meanwhile, one of the two replicas is killed. Neither of two users sees the other's
-/// environments.
-/// the other's.
+/// Each kind is created through the API of its clients, watched until it is ready, connected to,
+/// changed and deleted. Meanwhile, one of the two replicas is killed. Neither of two users sees the
+/// other's environments.
 #[expect(clippy::too_many_lines, reason = "the steps of one story")]
 pub(super) async fn two_tenants_make_watch_and_delete(fixture: Fixture) -> Result<()> {
     let groups = PEOPLE.map(group_of);
@@ -90,7 +89,7 @@ pub(super) async fn two_tenants_make_watch_and_delete(fixture: Fixture) -> Resul
 
     let workspace =
         made.iter().find(|name| name.starts_with("ws-")).context("found no workspace ws-…")?;
-    shapes(&ada, &bob, second, workspace).await?;
+    check_lists(&ada, &bob, second, workspace).await?;
     for name in made.iter().filter(|name| *name != "render") {
         let connection = format!("{}/connection", path_of(&ada, first, name).await?);
         eventually("the portal returns a connection", async || {
@@ -178,7 +177,7 @@ fn group_of(who: &str) -> &str {
     who.split('.').nth(1).unwrap_or_default()
 }
 
-/// A team's stage: a namespace with its group's name, where members of the group may create
+/// A team's fixture: a namespace with its group's name, where members of the group may create
 /// environments.
 async fn team(fixture: &Fixture, group: &str) -> Result<Fixture> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": group}});
@@ -193,7 +192,7 @@ async fn team(fixture: &Fixture, group: &str) -> Result<Fixture> {
     Ok(fixture.in_namespace(group))
 }
 
-/// Creates one environment of each kind, in the shape that its clients know. Returns their names.
+/// Creates one environment of each kind, through the API of its clients. Returns their names.
 async fn make(fixture: &Fixture, ada: &Browser, portal: &str) -> Result<BTreeSet<String>> {
     let mut made = BTreeSet::new();
     let workspace = json!({"owner": PEOPLE[0], "instanceType": "g4dn.xlarge"});
@@ -227,8 +226,8 @@ async fn make(fixture: &Fixture, ada: &Browser, portal: &str) -> Result<BTreeSet
     Ok(made)
 }
 
-/// Clients see ready environments in their shapes. Other users do not see them.
-async fn shapes(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> Result<()> {
+/// Clients see ready environments through their APIs. Other users do not see them.
+async fn check_lists(ada: &Browser, bob: &Browser, portal: &str, workspace: &str) -> Result<()> {
     for (path, name, fields) in [
         ("/api/workspaces", workspace, &["phase", "instanceId", "connection"][..]),
         ("/api/v1/operator/stockpools", "render", &["phase", "available", "allocated"][..]),

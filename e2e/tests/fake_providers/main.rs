@@ -1,6 +1,7 @@
 //! The fake providers on a real API server: managed resources behave there as with real providers.
 //!
-//! Needs etcd and kube-apiserver (`cargo xtask tools`), and PostgreSQL for the kinds of provider-sql.
+//! Needs etcd and kube-apiserver (`cargo xtask tools`), and PostgreSQL for the kinds of
+//! provider-sql.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod bench;

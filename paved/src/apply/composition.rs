@@ -30,7 +30,7 @@ pub(super) enum Source {
 }
 
 /// The function's rejection, and its notes for the user.
-type Verdict = (Vec<String>, Option<&'static str>);
+type Rejection = (Vec<String>, Option<&'static str>);
 
 impl Source {
     /// Finds the source of each step: the named files, or else the cluster. A source that cannot be
@@ -104,12 +104,12 @@ impl Source {
         step: &Step,
         object: &DynamicObject,
         console: &mut Console<'_>,
-    ) -> Result<Verdict, Failure> {
+    ) -> Result<Rejection, Failure> {
         let subject = self.subject(step, object, &Observed::default(), console)?;
         let response = function::answer(&subject.world, &subject.step.input, Timestamp::now())
             .map_err(|why| prepare::rejected(subject.fatal(why), console))?;
         if matches!(self, Self::Unknown(_)) && function::is_about_settings(&response) {
-            return Ok(Verdict::default());
+            return Ok(Rejection::default());
         }
         let advice = function::advice(&subject.world, &response)
             .filter(|_| !matches!(self, Self::Unknown(_)));

@@ -26,7 +26,8 @@ pub(super) fn question(environment: &Environment) -> Vec<String> {
         (others, false) => lines.push(format!("Deletes {others} other resources.")),
     }
     if !keeps.is_empty() {
-        lines.push(format!("Keeps, billed while it exists: {}", kept(keeps, deletes).join(", ")));
+        lines
+            .push(format!("Kept, and billed while it exists: {}", kept(keeps, deletes).join(", ")));
     }
     if lines.is_empty() {
         lines.push("No resource has been created yet.".to_owned());
@@ -39,7 +40,7 @@ pub(super) fn result(environment: &Environment) -> Option<String> {
     let OnDeletion { deletes, keeps } = environment.on_deletion.as_ref()?;
     let title = environment.title();
     (!keeps.is_empty()).then(|| {
-        format!("{title} keeps, billed while it exists: {}", kept(keeps, deletes).join(", "))
+        format!("{title}: kept, and billed while it exists: {}", kept(keeps, deletes).join(", "))
     })
 }
 

@@ -66,7 +66,7 @@ fn block(schema: &Value, given: &Value) -> Result<String, Failure> {
         comment(&mut text, format!("{about}{is_required} {}", limits(Some(field))).trim());
         let (value, is_given) = match given.get(name) {
             Some(value) => (value.clone(), true),
-            None => (stand_in(field), false),
+            None => (default_or_example(field), false),
         };
         let lines = lines(name, field, &value)?;
         text.push_str(&if is_given { lines } else { commented(&lines) });
@@ -90,13 +90,13 @@ fn lines(name: &str, schema: &Value, value: &Value) -> Result<String, Failure> {
 }
 
 /// A field's default, or else an example value. An object contains the values of its fields.
-fn stand_in(schema: &Value) -> Value {
+fn default_or_example(schema: &Value) -> Value {
     if schema["properties"].is_object() {
         let default = schema["default"].as_object();
         let fields = schema["properties"].as_object().into_iter().flatten();
         let shown = fields.map(|(name, field)| {
             let own = default.and_then(|default| default.get(name)).cloned();
-            (name.clone(), own.unwrap_or_else(|| stand_in(field)))
+            (name.clone(), own.unwrap_or_else(|| default_or_example(field)))
         });
         return Value::Object(shown.collect());
     }

@@ -488,7 +488,7 @@ async fn portal_with_a_certificate_speaks_only_tls() {
 }
 
 #[tokio::test]
-async fn on_loopback_the_host_must_be_loopback() {
+async fn other_host_on_a_loopback_listener_is_rejected() {
     let cluster = ApiServer::start().await;
     let portal = Portal::start(&cluster, "ada", &["--auth", "none", "-n", "team-vision"]).await;
     assert_eq!(portal.get("", "/api/v1/me").await.json()["username"], "ada");

@@ -108,7 +108,7 @@ fn sha(name: &str) -> String {
 }
 
 #[test]
-fn as_much_of_the_uid_as_asked_for() {
+fn uid_prefix_has_the_requested_length() {
     let composite =
         |test: &Test| Composite::read(test.xr.as_object().unwrap().clone(), [].into()).unwrap();
     assert_eq!(composite(&legacy()).uid(8), "abcde123");

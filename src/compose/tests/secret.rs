@@ -117,7 +117,7 @@ fn existing_connection_secret_stays_without_details() {
 }
 
 #[test]
-fn without_connection_details_there_is_no_secret() {
+fn environment_without_connection_details_has_no_secret() {
     let answer = namespaced().compose(|cx| {
         cx.connection("host", None::<String>);
         cx.connection("user", Some(""));

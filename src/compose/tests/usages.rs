@@ -86,7 +86,7 @@ fn resource_of_a_desired_usage_is_never_retired() {
     });
     let message = refused.err().unwrap().to_string();
     assert!(
-        message.starts_with("slot `group` is protected by a Usage and cannot be retired"),
+        message.starts_with("slot `group` is protected by a Usage and cannot be removed"),
         "{message}"
     );
 }
@@ -101,7 +101,7 @@ fn resource_of_an_observed_usage_is_never_retired() {
     });
     let message = refused.err().unwrap().to_string();
     assert!(
-        message.starts_with("slot `group` is protected by a Usage and cannot be retired"),
+        message.starts_with("slot `group` is protected by a Usage and cannot be removed"),
         "{message}"
     );
 }

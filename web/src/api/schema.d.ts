@@ -199,7 +199,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All kinds, those of one API side by side. */
+        /** All kinds, grouped by API. */
         get: operations["listKinds"];
         put?: never;
         post?: never;
@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who I am. */
+        /** The current user. */
         get: operations["getMe"];
         put?: never;
         post?: never;
@@ -511,11 +511,11 @@ export interface components {
          * @enum {string}
          */
         Action: "create" | "change" | "delete";
-        /** @description Why something is not ready. */
+        /** @description The reason why a resource or an environment is not ready. */
         Cause: {
             /** @description The cause in one word, for example QuotaExceeded. */
             code: string;
-            /** @description The same for the same cause, in every environment. */
+            /** @description A key for grouping. The same cause has the same key in every environment. */
             group: string;
             /** @description The cause in a few words. */
             headline: string;
@@ -523,7 +523,7 @@ export interface components {
             params: {
                 [key: string]: string;
             };
-            /** @description What to do about it. */
+            /** @description The remediation. */
             remediation: string;
         };
         /** @description A changed field. Long values are truncated. */
@@ -783,9 +783,9 @@ export interface components {
              *     Secret for its connection details.
              */
             schema?: Record<string, unknown> | null;
-            /** @description What suggested names of new environments end in. */
+            /** @description The suffix of suggested names for new environments. */
             suffix?: string | null;
-            /** @description What people call it. */
+            /** @description The title for users. */
             title?: string | null;
             /** @description What a stopped environment keeps and loses, in sentences. */
             whenStopped?: string | null;

@@ -34,7 +34,12 @@ pub(super) fn resources(checks: &[Check], settings: &Value, tag: &str) -> Vec<Se
         let rest = ["--tag-filters", &filter, "--query", query, "--output", "text"];
         searches.push(search(format!("aws {region}"), "aws", &[&args[..], &rest].concat()));
     }
-    for project in projects(settings).into_iter().filter(|_| has(Cloud::Gcp)) {
+    let projects = projects(settings);
+    if has(Cloud::Gcp) && projects.is_empty() {
+        let found = Err("the Settings have no projectId".to_owned());
+        searches.push(Search { place: "gcloud".to_owned(), found });
+    }
+    for project in projects.into_iter().filter(|_| has(Cloud::Gcp)) {
         let scope = format!("projects/{project}");
         let query = format!("labels.{TAG}:{tag}");
         let args = ["asset", "search-all-resources", "--scope", &scope, "--query", &query];

@@ -30,12 +30,16 @@ fn claims_of_checks_are_valid() {
     let xrds: Vec<Value> =
         APIS.iter().map(|api| manifests::xrd(*api, Flavour::Claims, group)).collect();
     let schemas = Schemas::new(&xrds).unwrap();
+    let mut environments = BTreeSet::new();
     for check in CHECKS {
         let test = yaml::read(&suite().join(check.name).join("chainsaw-test.yaml")).unwrap();
         let claim = &test[0]["spec"]["steps"][0]["try"][0]["apply"]["resource"];
         let definition = schemas.for_object(claim).unwrap();
         let violations = definition.validate(claim, None);
         assert!(violations.is_empty(), "{}: {violations:?}", check.name);
+        // All checks run in parallel in one namespace.
+        let environment = (claim["kind"].to_string(), claim["metadata"]["name"].to_string());
+        assert!(environments.insert(environment), "{}: another check has this name", check.name);
         for other in ["/spec/steps/0/try/1/assert/resource", "/spec/steps/1/try/0/delete/ref"] {
             let other = test[0].pointer(other).unwrap();
             let name = other.get("name").unwrap_or(&other["metadata"]["name"]);
@@ -71,6 +75,14 @@ fn checks_above_the_price_are_refused() {
     let one = chosen(&["unified-environment".to_owned()]).unwrap();
     assert!(price(&one, 2.0, 1.0).is_ok());
     assert!(chosen(&["unified".to_owned()]).is_err());
+}
+
+#[test]
+fn missing_project_is_not_searched() {
+    let google = chosen(&["application-environment".to_owned()]).unwrap();
+    let searches = left::resources(&google, &json!({}), "local");
+    let [search] = &searches[..] else { panic!("{searches:?}") };
+    assert!(!search.is_clean(), "{search:?}");
 }
 
 #[test]

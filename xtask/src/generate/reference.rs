@@ -90,8 +90,8 @@ fn problems() -> String {
     table(&["problem", "effect", "since", "fixed in"], rows)
 }
 
-/// The scenarios that `e2e/src/scenarios.rs` marks with `core`. `e2e` depends on this crate, so this
-/// reads the source.
+/// The scenarios that `e2e/src/scenarios.rs` marks with `core`. `e2e` depends on this crate, so
+/// this reads the source.
 fn core_scenarios() -> Result<String> {
     const LIST: &str = "e2e/src/scenarios.rs";
     let text = std::fs::read_to_string(workspace::root().join(LIST));

@@ -1,5 +1,5 @@
-//! The registry, the organisation and the version of the releases, in documents, in the chart and in
-//! the metadata of packages. The organisation is the last segment of the registry's path.
+//! The registry, the organisation and the version of the releases, in documents, in the chart and
+//! in the metadata of packages. The organisation is the last segment of the registry's path.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::Environment;
 
-/// A GPU workspace. Two of its three resources are ready, and `leaf` is the other one.
-pub fn half_made(leaf: &Value) -> Value {
+/// A GPU workspace. Two of its three resources are ready, and `third` is the third resource.
+pub fn half_made(third: &Value) -> Value {
     json!({
         "apiVersion": "platform.acme.io/v1alpha1", "kind": "GpuDevWorkspaceClaim",
         "metadata": {"name": "ada", "namespace": "team-vision", "uid": "u", "generation": 2,
@@ -23,7 +23,7 @@ pub fn half_made(leaf: &Value) -> Value {
             "resources": [
                 {"slot": "egress", "kind": "SecurityGroupEgressRule", "name": "ada-x-1", "ready": true,
                     "since": "2026-01-01T10:00:30Z"},
-                leaf,
+                third,
                 {"slot": "role", "kind": "Role", "name": "ada-x-3", "externalName": "ada-x-role", "ready": true,
                     "since": "2026-01-01T10:00:10Z"},
             ],

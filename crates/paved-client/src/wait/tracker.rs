@@ -76,7 +76,7 @@ impl Tracker {
         Self { goal, patience, made: (0, 0), refused: BTreeMap::new(), decided: None, begin }
     }
 
-    /// Judges the current state. `clock` is the time of day.
+    /// Evaluates the current state. `clock` is the time of day.
     pub(super) fn evaluate(&mut self, seen: &Watched, now: Instant, clock: Timestamp) -> Outcome {
         let environment = &seen.environment;
         let failed = |message: String| {
@@ -110,7 +110,7 @@ impl Tracker {
         self.decided = None;
     }
 
-    /// The verdict if the environment is done or its spec rejected. It waits while the status may
+    /// The outcome if the environment is done or its spec rejected. It waits while the status may
     /// be for an older spec.
     fn decided(&mut self, seen: &Environment, now: Instant, clock: Timestamp) -> Option<Outcome> {
         let refused =

@@ -1,4 +1,4 @@
-//! The histories of all environments in one wait, and the last verdict on each.
+//! The histories of all environments in one wait, and the last outcome of each.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl Trackers {
         Self((0..count).map(one).collect())
     }
 
-    /// Judges the environments at these indices by their current state.
+    /// Evaluates the environments at these indices by their current state.
     pub fn evaluate(
         &mut self,
         places: impl IntoIterator<Item = usize>,

@@ -5,7 +5,6 @@ use function_sdk_rust::proto::v1::RunFunctionResponse;
 use serde_json::Value;
 
 /// Advice for a setting that has the image. `field` is below `gpuWorkspace.amis`.
-/// `gpuWorkspace.amis`.
 pub fn advice(field: &str, region: &str) -> String {
     format!(
         "gpuWorkspace.amis.{field} is {PLACEHOLDER_IMAGE}, a placeholder. Find an image with `aws \

@@ -70,8 +70,8 @@ pub(super) fn await_namespace(
         .ok_or_else(|| format!("namespaces {namespace:?} not found"))
 }
 
-/// Waits for a ready release of the chart that installs a kind. Without such a release, the cluster
-/// of Crossplane counts as having the kind.
+/// Waits for a ready release of the chart that installs a kind. If no release of the chart exists,
+/// the cluster of Crossplane counts as having the kind.
 pub(super) fn await_kind(object: &Value, manifest: &Value, world: &World) -> Result<(), String> {
     let version = text(manifest, &["apiVersion"]).unwrap_or_default();
     let kind = text(manifest, &["kind"]).unwrap_or_default();

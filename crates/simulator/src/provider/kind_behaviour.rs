@@ -1,4 +1,4 @@
-//! The behavior of a kind.
+//! The behaviour of a kind.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use ::crossplane::json::{at, overlay, text};
 /// The Google Cloud project of a resource without one in its spec.
 pub(super) const PROJECT: &str = "acme-dev";
 
-/// The behavior of a kind. [`DEFAULT`] is the ordinary managed resource. A kind's table entry has
+/// The behaviour of a kind. [`DEFAULT`] is the ordinary managed resource. A kind's table entry has
 /// the differences.
 pub(super) struct KindBehaviour {
     /// The number of rounds for a creation in the cloud, after waiting.

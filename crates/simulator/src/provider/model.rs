@@ -1,4 +1,4 @@
-//! The separate steps of one kind's behavior, for a provider that simulates single resources in a
+//! The separate steps of one kind's behaviour, for a provider that simulates single resources in a
 //! real cluster. That provider itself handles time and the store of existing resources.
 
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ pub use super::missing_config;
 pub use super::rules::{Existing, differs};
 pub use super::writes::wanted as parameters;
 
-/// The behavior of a kind.
+/// The behaviour of a kind.
 pub struct Model(KindBehaviour);
 
 impl Model {

@@ -46,8 +46,8 @@ fn await_maker(object: &Value, namespace: &str, world: &World) -> Result<(), Str
     makers.all(super::is_ready).then_some(()).ok_or_else(|| why.to_owned())
 }
 
-/// Creates the wrapped object in its cluster. Its own kind determines its status. `behaviour_of` finds
-/// the behaviour of that kind.
+/// Creates the wrapped object in its cluster. Its own kind determines its status. `behaviour_of`
+/// finds the behaviour of that kind.
 pub(super) fn create(
     object: &mut Value,
     before: &World,
