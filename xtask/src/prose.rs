@@ -12,10 +12,17 @@ use crate::workspace;
 /// The record. Each line has a folder and its number of indirect words per 1,000 words.
 const RECORD: &str = "xtask/prose.tsv";
 
-/// The folders whose comments and documents are measured, besides each crate in `crates`.
+/// The folders and files whose comments and documents are measured, besides each crate in `crates`.
 /// `docs/reference` is generated or has tables.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 19] = [
+    ".ci/run",
+    "Cargo.toml",
+    "Dockerfile",
     "README.md",
+    "deny.toml",
+    "examples",
+    "package",
+    "web/scripts",
     "docs",
     "src",
     "tests",
@@ -169,7 +176,16 @@ fn add(path: &Path, count: &mut Count) -> Result<()> {
     }
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("md") => document(&fs::read_to_string(path)?, count),
-        Some("rs" | "ts" | "tsx" | "mjs") => comments(&fs::read_to_string(path)?, count),
+        Some("rs" | "ts" | "tsx" | "mjs") => {
+            comments(&fs::read_to_string(path)?, &["//", "/*", "* ", "*/"], count);
+        }
+        Some("yaml" | "yml" | "toml" | "sh" | "py") => {
+            // Tests have inputs that are not UTF-8.
+            comments(&String::from_utf8_lossy(&fs::read(path)?), &["#"], count);
+        }
+        _ if path.ends_with("Dockerfile") || path.ends_with(".ci/run") => {
+            comments(&fs::read_to_string(path)?, &["#"], count);
+        }
         _ => {}
     }
     Ok(())
@@ -197,8 +213,8 @@ fn document(text: &str, count: &mut Count) {
     }
 }
 
-fn comments(text: &str, count: &mut Count) {
-    let prefixes = ["//", "/*", "* ", "*/"];
+/// Counts the lines that begin with a prefix.
+fn comments(text: &str, prefixes: &[&str], count: &mut Count) {
     for line in text
         .lines()
         .map(str::trim_start)
@@ -214,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    fn counted(read: fn(&str, &mut Count), text: &str) -> (u32, u32) {
+    fn counted(read: impl Fn(&str, &mut Count), text: &str) -> (u32, u32) {
         let mut count = Count::default();
         read(text, &mut count);
         (count.indirect, count.words)
@@ -229,10 +245,11 @@ mod tests {
 
     #[test]
     fn comments_are_counted_and_code_is_not() {
-        assert_eq!(
-            counted(comments, "//! Such as this.\nlet what = 1;\n  /// Nobody `who`\n"),
-            (2, 4)
-        );
+        let rust = |text: &str, count: &mut Count| comments(text, &["//"], count);
+        let text = "//! Such as this.\nlet what = 1;\n  /// Nobody `who`\n";
+        assert_eq!(counted(rust, text), (2, 4));
+        let yaml = |text: &str, count: &mut Count| comments(text, &["#"], count);
+        assert_eq!(counted(yaml, "# Whoever reads.\nwhat: who\n"), (1, 2));
     }
 
     #[test]
