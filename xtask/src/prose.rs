@@ -179,8 +179,11 @@ fn add(path: &Path, count: &mut Count) -> Result<()> {
         Some("rs" | "ts" | "tsx" | "mjs") => {
             comments(&fs::read_to_string(path)?, &["//", "/*", "* ", "*/"], count);
         }
-        // Files without an extension are the Dockerfile and shell scripts.
-        Some("yaml" | "yml" | "toml" | "sh" | "py") | None => {
+        Some("yaml" | "yml" | "toml" | "sh" | "py") => {
+            // Tests have inputs that are not UTF-8.
+            comments(&String::from_utf8_lossy(&fs::read(path)?), &["#"], count);
+        }
+        _ if path.ends_with("Dockerfile") || path.ends_with(".ci/run") => {
             comments(&fs::read_to_string(path)?, &["#"], count);
         }
         _ => {}

@@ -59,8 +59,8 @@ impl Caller {
     }
 }
 
-/// Returns the kubeconfig's user as the API server knows it. Without an answer, there is no owner
-/// and no failure.
+/// Returns the kubeconfig's user as the API server knows it, or `None` if the API server does not
+/// answer.
 async fn ask(cluster: &Cluster) -> Option<Owner> {
     let reviews: Api<SelfSubjectReview> = Api::all(cluster.client.clone());
     let review =

@@ -70,7 +70,7 @@ pub(super) async fn connect(
     served
 }
 
-/// The entry, and the address inside the platform's cluster if there is no other address.
+/// The kubeconfig entry. Also the address inside the platform's cluster, if it is the only address.
 async fn entry(target: &Target) -> Result<(Entry, Option<forward::Place>), Failure> {
     let details = target.details().await?;
     let mut entry = read(details.get(&["kubeconfig"])?).ok_or_else(|| Failure::Provisioning {
