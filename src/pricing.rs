@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::prices::{self, Unit, Usd};
 use crate::check::{self, Fields, Refused};
-use crate::compose::fingerprint;
+use crate::fingerprint::fingerprint;
 use crate::value::Object;
 use parts::Part;
 

@@ -11,7 +11,7 @@ use crossplane::api_version;
 use serde_json::Value;
 
 use crate::catalog::gcp;
-use crate::compose::CHOICE_PREFIX;
+use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
 /// A part of an environment: pieces of one type.
