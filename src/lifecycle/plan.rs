@@ -64,8 +64,8 @@ pub enum Stop {
 }
 
 impl Plan {
-    /// The plan in a situation. The same situation gives the same plan, and a plan's note in the
-    /// same situation changes nothing.
+    /// The plan in a situation. The same situation gives the same plan, with or without the note
+    /// of an earlier plan for it.
     pub fn new(situation: &Situation<'_>) -> Self {
         let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
@@ -151,8 +151,8 @@ impl Plan {
 }
 
 impl Situation<'_> {
-    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: nothing
-    /// acts on it, and no time is noted from it.
+    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: no
+    /// action follows it, and no time is noted from it.
     fn with_a_possible_clock(&self) -> Self {
         Self { now: self.created.map_or(self.now, |created| created.max(self.now)), ..*self }
     }

@@ -15,7 +15,7 @@ fn span(text: &str) -> Span {
     text.parse().unwrap_or_else(|_| unreachable!("{text} is a span"))
 }
 
-/// An environment whose calls carry the note from one to the next.
+/// An environment with calls that carry the note from one to the next.
 #[derive(Clone, Default)]
 struct Environment {
     wishes: Lifecycle,
@@ -246,7 +246,7 @@ fn creation_in_the_future_acts_on_nothing() {
     let plan = environment.call("2026-11-25T07:00:00Z");
     assert_eq!((plan.stop, plan.is_expired), (None, false));
     assert_eq!(plan.expires_at, Some(time("2026-11-25T16:00:00Z")), "from the creation");
-    // What the user changes meanwhile counts from the creation, too.
+    // The user's changes meanwhile count from the creation, too.
     environment.wishes.ttl = Some(span("1h"));
     let plan = environment.call("2026-11-25T07:30:00Z");
     assert_eq!(plan.expires_at, Some(time("2026-11-25T09:00:00Z")));

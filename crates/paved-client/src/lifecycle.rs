@@ -68,7 +68,7 @@ pub struct Renewal {
     pub capped_by: Option<Span>,
 }
 
-/// An environment whose lifecycle a user changes.
+/// An environment with a lifecycle that a user changes.
 pub struct Subject {
     /// The environment.
     pub environment: Environment,

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::support::{example, folder, paved, within};
 
-/// What is allowed as a duration.
+/// The allowed durations.
 const SPAN: &str = "allowed: a whole number with a unit (s, m, h, d or w), for example 30m, 8h or \
                     14d, or never";
 
-/// What is allowed as power.
+/// The allowed power.
 const POWER: &str = "allowed: \"Running\", \"Stopped\"";
 
 /// A line of YAML, its field, the found value, and the allowed ones.
