@@ -1,9 +1,9 @@
 //! The parts of resources that have a price by the hour.
 //!
 //! A kind that is neither counted nor listed as free becomes a part that no list has a price for:
-//! an environment with an unknown kind has no estimate. The same holds if the type or the
-//! size of a resource cannot be read. Names of parts are stored, as parts of fingerprints and in Settings: do not
-//! rename them.
+//! an environment with an unknown kind has no estimate. The same holds if the type or the size of a
+//! resource cannot be read. Names of parts are stored, as parts of fingerprints and in Settings: do
+//! not rename them.
 
 use std::borrow::Cow;
 

@@ -24,7 +24,7 @@ use crate::environment::{Environment, Lifecycle, spell};
 pub use refusal::Refusal;
 use times::{after, begin_of, covering, end_of};
 
-/// The field manager of requests. It differs from that of `paved apply`, which would remove fields
+/// The field manager of requests. Another one than `paved apply` has, because apply would remove fields
 /// that a file does not have.
 pub const MANAGER: &str = "paved-lifecycle";
 
