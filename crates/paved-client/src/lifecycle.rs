@@ -24,8 +24,8 @@ use crate::environment::{Environment, Lifecycle, spell};
 pub use refusal::Refusal;
 use times::{after, begin_of, covering, end_of};
 
-/// The field manager of requests. Another one than `paved apply` has, because apply would remove fields
-/// that a file does not have.
+/// The field manager of requests. `paved apply` has another one, and removes fields of its own that
+/// a file does not have.
 pub const MANAGER: &str = "paved-lifecycle";
 
 /// The expiry that a user asks for.
