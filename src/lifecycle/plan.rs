@@ -113,9 +113,12 @@ impl Plan {
         is_near && self.expires_at.is_some_and(|at| now < at)
     }
 
-    /// The times of the warnings, earliest first: those that fit into the time to live.
+    /// The times of the warnings, earliest first: those that fit into the time to live. An
+    /// environment that is stopped already, and not deleted at the expiry, has no warnings.
     fn warnings(&self) -> impl Iterator<Item = (Timestamp, SignedDuration)> {
-        let whole = self.note.ttl.and_then(Span::length).unwrap_or_default();
+        let is_affected = self.stop.is_none() || self.deletes_at == self.expires_at;
+        let ttl = self.note.ttl.filter(|_| is_affected);
+        let whole = ttl.and_then(Span::length).unwrap_or_default();
         let expires_at = self.expires_at;
         WARNINGS
             .into_iter()

@@ -197,6 +197,19 @@ fn warnings_fit_into_the_ttl_and_come_once() {
 }
 
 #[test]
+fn stopped_environment_is_warned_only_of_its_deletion() {
+    let near = time("2026-11-25T15:00:00Z");
+    for (on_expiry, warned) in [(OnExpiry::Stop, false), (OnExpiry::Delete, true)] {
+        let mut environment = Environment::with_ttl("8h");
+        environment.wishes.on_expiry = Some(on_expiry);
+        environment.wishes.power = Power::Stopped;
+        let plan = environment.call("2026-11-25T08:05:00Z");
+        assert_eq!(plan.is_expiring(near), warned, "{on_expiry:?}");
+        assert_eq!(plan.warning(near, None).is_some(), warned, "{on_expiry:?}");
+    }
+}
+
+#[test]
 fn wrong_fields_name_the_allowed_values() {
     let wishes = Lifecycle {
         ttl: Some(Span::Never),
