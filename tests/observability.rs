@@ -16,7 +16,7 @@ fn the_operators_rules_are_the_files_rules() {
 
 #[test]
 fn every_expression_asks_for_a_series_that_exists() {
-    const SERVED: [&str; 4] = [
+    const SERVED: [&str; 9] = [
         "paved_road_answers_total",
         "paved_road_compose_seconds_bucket",
         "paved_road_waiting_requests",

@@ -415,37 +415,42 @@ fn other_settings(namespace: &str, new: &str) -> Value {
             },
         },
         "stockPool": {"lifecycle": lifecycle, "runtimeClassName": "nvidia"},
-        "environment": {
-            "lifecycle": lifecycle,
-            "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
-            "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
-            "exposeAllowed": false,
-            "loadBalancerAnnotations": {"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"},
-            "machineTypes": {
-                "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
-                "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},
-                "aks": {"small": "Standard_D2s_v6", "medium": "Standard_D4s_v6", "large": "Standard_D8s_v6"},
-            },
-            "gke": {
-                "location": "us-east1",
-                "network": "others",
-                "projectId": "other-dev",
-                "subnetwork": "others-us-east1",
-                "diskSizeGb": 60,
-            },
-            "eks": {
-                "clusterRoleArn": "arn:aws:iam::123456789012:role/others-cluster",
-                "nodeRoleArn": "arn:aws:iam::123456789012:role/others-nodes",
-                "ebsCsiRoleArn": "arn:aws:iam::123456789012:role/others-volumes",
-                "region": "us-west-2",
-                "subnetIds": ["subnet-0c3d4e5f607182930", "subnet-0d4e5f60718293041"],
-            },
-            "aks": {
-                "identity": "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/others/providers/\
-                             Microsoft.ManagedIdentity/userAssignedIdentities/others",
-                "location": "northeurope",
-                "resourceGroupName": "others",
-            },
+        "environment": other_virtual_environments(&lifecycle),
+    })
+}
+
+/// The changed settings of virtual environments.
+fn other_virtual_environments(lifecycle: &Value) -> Value {
+    json!({
+        "lifecycle": lifecycle,
+        "charts": {"vcluster": "0.37.0", "argocd": "10.2.0", "knative": "1.24.0"},
+        "typeBySize": {"small": "gke", "medium": "eks", "large": "aks"},
+        "exposeAllowed": false,
+        "loadBalancerAnnotations": {"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"},
+        "machineTypes": {
+            "gke": {"small": "n2-standard-2", "medium": "n2-standard-4", "large": "n2-standard-8"},
+            "eks": {"small": "m7i.large", "medium": "m7i.xlarge", "large": "m7i.2xlarge"},
+            "aks": {"small": "Standard_D2s_v6", "medium": "Standard_D4s_v6", "large": "Standard_D8s_v6"},
+        },
+        "gke": {
+            "location": "us-east1",
+            "network": "others",
+            "projectId": "other-dev",
+            "subnetwork": "others-us-east1",
+            "diskSizeGb": 60,
+        },
+        "eks": {
+            "clusterRoleArn": "arn:aws:iam::123456789012:role/others-cluster",
+            "nodeRoleArn": "arn:aws:iam::123456789012:role/others-nodes",
+            "ebsCsiRoleArn": "arn:aws:iam::123456789012:role/others-volumes",
+            "region": "us-west-2",
+            "subnetIds": ["subnet-0c3d4e5f607182930", "subnet-0d4e5f60718293041"],
+        },
+        "aks": {
+            "identity": "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/others/providers/\
+                         Microsoft.ManagedIdentity/userAssignedIdentities/others",
+            "location": "northeurope",
+            "resourceGroupName": "others",
         },
     })
 }
