@@ -86,7 +86,8 @@ pub fn all() -> Vec<Seed> {
                 "batch",
                 "ada",
                 hours(30),
-                living("3d", machine("g5.xlarge", "ada")),
+                // Too long for a warning of the end.
+                living("5d", machine("g5.xlarge", "ada")),
             )
         },
         seed(

@@ -332,7 +332,17 @@ export class World {
     if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
     if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
     if (request.method === 'PUT') this.replace(kind, stored, body);
+    if (request.method === 'PATCH') this.patch(stored, body);
     return json(whole(stored));
+  }
+
+  /** Merges fields into a spec. Without a time to live, the status has no end. */
+  private patch(stored: Stored, { spec }: Document): void {
+    stored.spec = { ...stored.spec, ...spec };
+    const { ttl } = (spec['lifecycle'] ?? {}) as { ttl?: string };
+    if (ttl !== 'never') return;
+    const { expiresAt: _, deletesAt: __, ...lifecycle } = stored.view.lifecycle ?? {};
+    this.change(stored.view, { lifecycle, expiring: undefined });
   }
 
   /** Extends the time to live, up to the maximum, as the function shows it later. */

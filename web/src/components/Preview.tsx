@@ -2,7 +2,7 @@ import { Button, Loader } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
 import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
-import { priceWords } from '../kinds/prices';
+import { amountOf, hourly, priceWords } from '../kinds/prices';
 import { isHelper, nameOf } from '../kinds/tree';
 import { count } from '../kinds/format';
 import { useRequest, type RequestState } from '../state/useRequest';
@@ -112,6 +112,20 @@ function Panel<T extends { notes: string[] }>({
         </div>
       )}
     </section>
+  );
+}
+
+/** The price and the end of a new environment, in a few words. */
+export function Hourly({ of: { price, expiresAt } }: { of: Previewed }) {
+  return (
+    <>
+      {hourly(amountOf(price?.hourlyUSD))}
+      {expiresAt && (
+        <>
+          , ends <Until at={expiresAt} />
+        </>
+      )}
+    </>
   );
 }
 

@@ -8,6 +8,11 @@ interface Props {
   again?: () => void;
 }
 
+/** The title of a rejection by the preview. `marked`: whether fields of the form have its errors. */
+export function rejection(marked: boolean, anyway: string): string {
+  return `This would be rejected. ${marked ? 'Fix the marked fields' : 'Change the form'}, or ${anyway}.`;
+}
+
 /** An error with the server's message, and the request's id for a search in the logs. */
 export function ProblemAlert({ title, error, again }: Props) {
   const id = error instanceof Refused ? error.problem.requestId : undefined;

@@ -12,7 +12,7 @@ import { holdsPrivateKey } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
 import { KindsAlert } from '../components/KindsAlert';
 import { ChangePreview, usePreview } from '../components/Preview';
-import { ProblemAlert } from '../components/ProblemAlert';
+import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { useRequest } from '../state/useRequest';
@@ -171,7 +171,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         )}
         {doubt && (
           <ProblemAlert
-            title="This would be rejected. Fix the marked fields, or save it anyway."
+            title={rejection(form.marks(doubt), 'save it anyway')}
             error={doubt}
           />
         )}

@@ -11,8 +11,8 @@ import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
-import { Preview, usePreview } from '../components/Preview';
-import { ProblemAlert } from '../components/ProblemAlert';
+import { Hourly, Preview, usePreview } from '../components/Preview';
+import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { rowsAtom } from '../state/environments';
@@ -144,7 +144,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         {saved && <p className="note">Draft restored. Cancel discards it.</p>}
         {doubt && (
           <ProblemAlert
-            title="This would be rejected. Fix the marked fields, or create it anyway."
+            title={rejection(form.marks(doubt), 'create it anyway')}
             error={doubt}
           />
         )}
@@ -200,6 +200,11 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
           <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
         )}
         <div className="buttons end sticky">
+          <span className="small grow">
+            {ready && preview.error === undefined && preview.data && (
+              <Hourly of={preview.data} />
+            )}
+          </span>
           <Button component={Link} href="/" variant="default" onClick={() => discardDraft(path)}>
             Cancel
           </Button>

@@ -3,6 +3,7 @@ import { useCallback, useEffect } from 'react';
 import { answer, api } from '../api/client';
 import { mayBeDone, words } from '../api/problem';
 import type { Environment, Extension, Requested } from '../api/schema';
+import { NEVER } from '../kinds/lifecycle';
 import { placeOf } from '../kinds/paths';
 import { exactly } from '../kinds/format';
 import { tellAtom } from './notices';
@@ -24,13 +25,15 @@ const BELIEF = 30_000;
 const DOING: Record<Verb, string> = { stop: 'stopped', start: 'started' };
 
 /**
- * Requests to stop, start and extend an environment. `sent` is the request whose effect the cluster
+ * Requests to stop, start, extend and keep an environment. `sent` is the request whose effect the cluster
  * does not show yet.
  */
 export function useRequests(environment: Environment): {
   sent: Verb | undefined;
   send: (verb: Verb) => void;
   extend: (extension: Extension) => Promise<void>;
+  /** Removes the end. */
+  keep: () => Promise<void>;
 } {
   const { uid, name, power } = environment;
   const [all, setAll] = useAtom(sentAtom);
@@ -85,7 +88,17 @@ export function useRequests(environment: Environment): {
     const title = changed ? `${name} ends at ${end}` : `${name} already ends at ${end}`;
     tell({ tone: 'good', title, detail: told.filter(Boolean).join(' ') || undefined });
   };
-  return { sent, send, extend };
+  const keep = async () => {
+    await answer(
+      api.PATCH('/api/v1/environments/{namespace}/{kind}/{name}', {
+        ...path,
+        body: { spec: { lifecycle: { ttl: NEVER } } },
+        headers: { 'content-type': 'application/merge-patch+json' },
+      }),
+    );
+    tell({ tone: 'good', title: `${name} has no end any more` });
+  };
+  return { sent, send, extend, keep };
 }
 
 /** A warning about the portal's clock. */
