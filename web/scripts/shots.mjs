@@ -313,6 +313,7 @@ const DOCS = [
   },
   { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
   { name: 'failing', page: 'failing', width: 1280, height: 1090, colorScheme: 'light' },
+  { name: 'ending', page: 'ending', width: 1280, height: 800, colorScheme: 'light' },
   { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },
 ];
 

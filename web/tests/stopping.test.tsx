@@ -286,19 +286,39 @@ describe('the price', () => {
 
   it('over the budget is refused before the environment is created', async () => {
     const world = new World();
-    const detail =
-      'The budget of namespace team-vision is $2.00 per hour. Its environments cost $1.80 per hour.';
-    const errors = [{ field: 'budget', message: detail }];
-    world.refuse('POST', /v1\/preview$/, { status: 422, detail, errors, lasts: true });
+    world.overBudget =
+      'found 2.342 USD per hour with 0.542 for this environment; allowed: 2, the budget of namespace team-vision';
     const { user } = open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
     const preview = await screen.findByRole('region', { name: 'Preview' });
-    expect(await within(preview).findByText(/The budget of namespace team-vision/)).toBeVisible();
-    await user.click(screen.getByRole('button', { name: 'Create GPU workspace' }));
+    expect(await within(preview).findByText(/^This would exceed the budget: found/)).toBeVisible();
+    const button = screen.getByRole('button', { name: 'Create GPU workspace' });
+    expect(button.parentElement).toHaveTextContent('This would exceed the budget.');
+    await user.click(button);
     expect(await screen.findByRole('alert')).toHaveTextContent(
-      `This would be rejected. Change the form, or create it anyway.${detail}`,
+      `This would exceed the budget${world.overBudget}`,
     );
+    expect(screen.getByLabelText('Namespace')).toHaveAccessibleDescription(
+      new RegExp('the budget of namespace team-vision'),
+    );
+    expect(screen.queryByRole('button', { name: 'Create anyway' })).toBeNull();
     expect(world.asked).not.toContain('POST /api/v1/environments');
     await expectAccessible();
+  });
+
+  it('of a change over the budget is refused before the change is saved', async () => {
+    const world = new World();
+    workspace(world, { expiring: undefined });
+    world.overBudget = 'found 2.342 USD per hour; allowed: 2, the budget of namespace team-vision';
+    const { user } = open(`${ADA}?tab=change`, world);
+    const type = await screen.findByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'g5.2xlarge');
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      `This would exceed the budget${world.overBudget}`,
+    );
+    expect(screen.queryByRole('button', { name: 'Save anyway' })).toBeNull();
+    expect(world.asked.filter((one) => one.startsWith('PUT'))).toEqual([]);
   });
 
   it('is unknown rather than 0', async () => {

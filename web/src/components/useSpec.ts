@@ -36,9 +36,6 @@ export function useSpec(schema: Schema, first: Data) {
     others: refused?.of === spec ? refused.others : [],
     change: setData,
     leave: (path: string[]) => setLeft((before) => new Set([...before, path.join('.')])),
-    /** Whether the form shows the server's errors at its fields. */
-    marks: ({ fields }: Refused) =>
-      fields.some(({ field }) => /^(spec|metadata\.(name|namespace)$)/.test(field)),
     /** Shows all errors. Returns whether the spec is valid. */
     check: () => {
       setTried(true);

@@ -2,7 +2,7 @@ import { Alert, Button, Skeleton } from '@mantine/core';
 import { useAtomValue, useSetAtom } from 'jotai';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../api/client';
-import { Refused, mayBeDone } from '../api/problem';
+import { isOverBudget, mayBeDone, Refused } from '../api/problem';
 import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
@@ -171,7 +171,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
         )}
         {doubt && (
           <ProblemAlert
-            title={rejection(form.marks(doubt), 'save it anyway')}
+            title={rejection(doubt, 'save it anyway')}
             error={doubt}
           />
         )}
@@ -197,7 +197,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
           <Button variant="default" onClick={leave}>
             Cancel
           </Button>
-          {doubt && (
+          {doubt && !isOverBudget(doubt) && (
             <Button variant="default" disabled={saving} onClick={() => void save(true)}>
               Save anyway
             </Button>

@@ -3,7 +3,7 @@ import { useAtomValue } from 'jotai';
 import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { answer, api } from '../api/client';
-import { Refused, mayBeDone } from '../api/problem';
+import { isOverBudget, mayBeDone, Refused } from '../api/problem';
 import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
@@ -144,7 +144,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         {saved && <p className="note">Draft restored. Cancel discards it.</p>}
         {doubt && (
           <ProblemAlert
-            title={rejection(form.marks(doubt), 'create it anyway')}
+            title={rejection(doubt, 'create it anyway')}
             error={doubt}
           />
         )}
@@ -208,7 +208,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
           <Button component={Link} href="/" variant="default" onClick={() => discardDraft(path)}>
             Cancel
           </Button>
-          {doubt && (
+          {doubt && !isOverBudget(doubt) && (
             <Button variant="default" disabled={making} onClick={() => void make(true)}>
               Create anyway
             </Button>

@@ -3,7 +3,6 @@ import { useCallback, useEffect } from 'react';
 import { answer, api } from '../api/client';
 import { mayBeDone, words } from '../api/problem';
 import type { Environment, Extension, Requested } from '../api/schema';
-import { NEVER } from '../kinds/lifecycle';
 import { placeOf } from '../kinds/paths';
 import { exactly } from '../kinds/format';
 import { tellAtom } from './notices';
@@ -21,6 +20,8 @@ const sentAtom = atom<Record<string, Sent>>({});
 
 /** How long a request is shown before the cluster shows its effect, in milliseconds. */
 const BELIEF = 30_000;
+
+const STARTS = 'The environment starts again.';
 
 const DOING: Record<Verb, string> = { stop: 'stopped', start: 'started' };
 
@@ -82,21 +83,18 @@ export function useRequests(environment: Environment): {
     const told = [
       changed ? '' : 'Nothing was changed.',
       cappedBy ? `The maximum in Settings is ${cappedBy}.` : '',
-      starts ? 'The environment starts again.' : '',
+      starts ? STARTS : '',
       late(clockAhead) ?? '',
     ];
     const title = changed ? `${name} ends at ${end}` : `${name} already ends at ${end}`;
     tell({ tone: 'good', title, detail: told.filter(Boolean).join(' ') || undefined });
   };
   const keep = async () => {
-    await answer(
-      api.PATCH('/api/v1/environments/{namespace}/{kind}/{name}', {
-        ...path,
-        body: { spec: { lifecycle: { ttl: NEVER } } },
-        headers: { 'content-type': 'application/merge-patch+json' },
-      }),
+    const { changed, starts } = await answer(
+      api.POST('/api/v1/environments/{namespace}/{kind}/{name}/keep', { ...path, body: {} }),
     );
-    tell({ tone: 'good', title: `${name} has no end any more` });
+    const title = changed ? `${name} has no end any more` : `${name} has no end already`;
+    tell({ tone: 'good', title, detail: starts ? STARTS : undefined });
   };
   return { sent, send, extend, keep };
 }
