@@ -120,7 +120,7 @@ describe('an environment near its end', () => {
     await user.selectOptions(time, 'No end');
     expect(time).toHaveAccessibleDescription(/runs, and costs, until a user stops or deletes it/);
     await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
-    expect(await screen.findByText('ada has no end any more')).toBeVisible();
+    expect(await screen.findByText('ada now has no end')).toBeVisible();
     const facts = screen.getByRole('region', { name: 'Lifecycle and price' });
     await waitFor(() => expect(facts).toHaveTextContent('EndsNever'));
     const { spec } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;

@@ -113,12 +113,12 @@ function Panel<T extends Budgeted & { notes: string[] }>({
                 : ''}
           </p>
         )}
+        {ready && error === undefined && data?.overBudget && (
+          <p className="refused">This would exceed the budget: {data.overBudget.message}</p>
+        )}
       </div>
       {data && (
         <div className={ready && error === undefined ? undefined : 'stale'}>
-          {data.overBudget && (
-            <p className="refused">This would exceed the budget: {data.overBudget.message}</p>
-          )}
           {data.notes.map((note) => (
             <p key={note} className="note">
               {note}

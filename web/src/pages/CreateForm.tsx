@@ -200,11 +200,11 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
           <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
         )}
         <div className="buttons end sticky">
-          <span className="small grow">
-            {ready && preview.error === undefined && preview.data && (
+          {ready && preview.error === undefined && preview.data && (
+            <span className="small grow">
               <Hourly of={preview.data} />
-            )}
-          </span>
+            </span>
+          )}
           <Button component={Link} href="/" variant="default" onClick={() => discardDraft(path)}>
             Cancel
           </Button>

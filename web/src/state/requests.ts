@@ -26,8 +26,8 @@ const STARTS = 'The environment starts again.';
 const DOING: Record<Verb, string> = { stop: 'stopped', start: 'started' };
 
 /**
- * Requests to stop, start, extend and keep an environment. `sent` is the request whose effect the cluster
- * does not show yet.
+ * Requests to stop, start, extend and keep an environment. `sent` is the request whose effect the
+ * cluster does not show yet.
  */
 export function useRequests(environment: Environment): {
   sent: Verb | undefined;
@@ -93,7 +93,7 @@ export function useRequests(environment: Environment): {
     const { changed, starts } = await answer(
       api.POST('/api/v1/environments/{namespace}/{kind}/{name}/keep', { ...path, body: {} }),
     );
-    const title = changed ? `${name} has no end any more` : `${name} has no end already`;
+    const title = changed ? `${name} now has no end` : `${name} already has no end`;
     tell({ tone: 'good', title, detail: starts ? STARTS : undefined });
   };
   return { sent, send, extend, keep };
