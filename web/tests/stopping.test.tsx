@@ -336,6 +336,13 @@ describe('operations', () => {
     const world = new World();
     workspace(world);
     workspace(world, { name: 'alan', owner: 'alan@acme.io', ...stopped() });
+    workspace(world, {
+      name: 'refused',
+      owner: 'alan@acme.io',
+      stage: 'failing',
+      power: 'Starting',
+      lifecycle: {},
+    });
     world.add('stock-pool', { name: 'render', namespace: 'team-shop', power: 'Running' });
     const { user } = open('/operations', world);
     const costs = await screen.findByRole('region', { name: 'Estimated cost per hour' });
@@ -347,20 +354,21 @@ describe('operations', () => {
     await waitFor(() =>
       expect(rows()).toEqual([
         'ada@acme.io | 2 | $0.542 + 1 unknown | $0.00 | 1',
-        'alan@acme.io | 1 | $0.011 | $0.011 | 0',
+        'alan@acme.io | 2 | $0.011 | $0.011 | 0',
       ]),
     );
     expect(costs).toHaveTextContent('all environments$0.553 + 1 unknown');
     expect(costs).toHaveTextContent('stopped environments$0.011');
     expect(costs).toHaveTextContent('without a price1 environment');
+    expect(costs).toHaveTextContent('1 environment could not be created, and is not in the sums.');
     await user.click(within(costs).getByLabelText('By kind'));
     await waitFor(() =>
       expect(rows()).toEqual([
-        'GPU workspace | 2 | $0.553 | $0.011 | 0',
+        'GPU workspace | 3 | $0.553 | $0.011 | 0',
         'GPU stock pool | 1 | Unknown | $0.00 | 1',
       ]),
     );
-    const ends = screen.getByRole('region', { name: 'Next ends' });
+    const ends = screen.getByRole('region', { name: 'Expires next' });
     expect(
       within(ends)
         .getAllByRole('link')

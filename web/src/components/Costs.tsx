@@ -35,6 +35,12 @@ export function Costs({ all }: { all: readonly Environment[] }) {
         <Sum name="stopped environments" words={sumWords(stopped)} />
         <Sum name="without a price" words={count(total.unknown, 'environment')} />
       </dl>
+      {total.notCreated > 0 && (
+        <p className="small">
+          {count(total.notCreated, 'environment')} could not be created, and{' '}
+          {total.notCreated === 1 ? 'is' : 'are'} not in the sums.
+        </p>
+      )}
       <SegmentedControl
         className="groups"
         aria-label="Group costs"

@@ -41,7 +41,7 @@ export default function OperationsPage() {
           <Sums all={all} />
           <Costs all={all} />
           <section aria-labelledby="next">
-            <h2 id="next">Next ends</h2>
+            <h2 id="next">Expires next</h2>
             {ends.length === 0 ? (
               <p className="quiet">No environment has an end.</p>
             ) : (
