@@ -13,10 +13,7 @@ const ahead = (minutes: number) => new Date(Date.now() + minutes * MINUTE).toISO
 const price = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
 
 /** A workspace that expires in 25.5 minutes. */
-function workspace(
-  world: World,
-  over: Partial<Environment> & { stage?: Stage } = {},
-): Environment {
+function workspace(world: World, over: Partial<Environment> & { stage?: Stage } = {}): Environment {
   return world.add('gpu-workspace', {
     name: 'ada',
     namespace: 'team-vision',
@@ -280,7 +277,9 @@ describe('the price', () => {
     open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
     const button = await screen.findByRole('button', { name: 'Create GPU workspace' });
     await waitFor(() =>
-      expect(button.parentElement).toHaveTextContent(/^\$0\.542 per hour, ends in (8 hr|7 hr 59 min)/),
+      expect(button.parentElement).toHaveTextContent(
+        /^\$0\.542 per hour, ends in (8 hr|7 hr 59 min)/,
+      ),
     );
   });
 

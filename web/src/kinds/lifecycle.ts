@@ -108,10 +108,7 @@ export interface Choice {
  * The extensions that move the end of an environment and that Settings allow. The last one is the
  * maximum, or no end where Settings have no maximum.
  */
-export function extensionsOf(
-  { lifecycle }: Pick<Environment, 'lifecycle'>,
-  now: number,
-): Choice[] {
+export function extensionsOf({ lifecycle }: Pick<Environment, 'lifecycle'>, now: number): Choice[] {
   const end = Date.parse(lifecycle?.expiresAt ?? '');
   const most = secondsOf(lifecycle?.maximum);
   const all = EXTENSIONS.map(([value, label]) => ({ value, label, seconds: secondsOf(value)! }));

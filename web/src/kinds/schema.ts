@@ -20,7 +20,11 @@ export type Schema = RJSFSchema & {
  */
 export function asked({ schema }: Pick<Kind, 'schema'>): Schema {
   const { properties = {}, ...rest } = (schema ?? { type: 'object' }) as Schema;
-  const { writeConnectionSecretToRef: _, lifecycle, ...others } = properties;
+  const {
+    writeConnectionSecretToRef: _,
+    lifecycle,
+    ...others
+  }: Record<string, Schema> = properties;
   if (!lifecycle) return { ...rest, properties: others };
   const { idle: __, ...times } = lifecycle.properties ?? {};
   return { ...rest, properties: { ...others, lifecycle: { ...lifecycle, properties: times } } };

@@ -169,12 +169,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
             error={error}
           />
         )}
-        {doubt && (
-          <ProblemAlert
-            title={rejection(doubt, 'save it anyway')}
-            error={doubt}
-          />
-        )}
+        {doubt && <ProblemAlert title={rejection(doubt, 'save it anyway')} error={doubt} />}
         {/* Text fields keep their own text, so they are created again after a merge. */}
         <SchemaForm
           key={`${base.resourceVersion} ${filled}`}

@@ -142,12 +142,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         }}
       >
         {saved && <p className="note">Draft restored. Cancel discards it.</p>}
-        {doubt && (
-          <ProblemAlert
-            title={rejection(doubt, 'create it anyway')}
-            error={doubt}
-          />
-        )}
+        {doubt && <ProblemAlert title={rejection(doubt, 'create it anyway')} error={doubt} />}
         {error !== undefined && (
           <ProblemAlert
             title={
