@@ -86,8 +86,7 @@ pub fn all() -> Vec<Seed> {
                 "batch",
                 "ada",
                 hours(30),
-                // Too long for a warning of the end.
-                living("5d", machine("g5.xlarge", "ada")),
+                living("3d", machine("g5.xlarge", "ada")),
             )
         },
         seed(
