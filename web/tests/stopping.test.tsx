@@ -358,7 +358,7 @@ describe('operations', () => {
     );
     expect(costs).toHaveTextContent('all environments$0.553 + 1 unknown');
     expect(costs).toHaveTextContent('stopped environments$0.011');
-    expect(costs).toHaveTextContent('without a price1 environment');
+    expect(costs).toHaveTextContent('environments without a price1');
     expect(costs).toHaveTextContent('1 environment could not be created, and is not in the sums.');
     await user.click(within(costs).getByLabelText('By kind'));
     await waitFor(() =>

@@ -33,7 +33,7 @@ export function Costs({ all }: { all: readonly Environment[] }) {
       <dl className="sums">
         <Sum name="all environments" words={sumWords(total)} />
         <Sum name="stopped environments" words={sumWords(stopped)} />
-        <Sum name="without a price" words={count(total.unknown, 'environment')} />
+        <Sum name="environments without a price" words={String(total.unknown)} />
       </dl>
       {total.notCreated > 0 && (
         <p className="small">
