@@ -33,8 +33,14 @@ export function Costs({ all }: { all: readonly Environment[] }) {
       <dl className="sums">
         <Sum name="all environments" words={sumWords(total)} />
         <Sum name="stopped environments" words={sumWords(stopped)} />
-        <Sum name="without a price" words={count(total.unknown, 'environment')} />
+        <Sum name="environments without a price" words={String(total.unknown)} />
       </dl>
+      {total.notCreated > 0 && (
+        <p className="small">
+          {count(total.notCreated, 'environment')} could not be created, and{' '}
+          {total.notCreated === 1 ? 'is' : 'are'} not in the sums.
+        </p>
+      )}
       <SegmentedControl
         className="groups"
         aria-label="Group costs"
