@@ -100,6 +100,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/environments/{namespace}/{kind}/{name}/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove the time to live of an environment, so that it does not expire.
+         * @description Settings with a maximum forbid this. An environment that is stopped because it expired starts
+         *     again.
+         */
+        post: operations["keepEnvironment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/environments/{namespace}/{kind}/{name}/preview": {
         parameters: {
             query?: never;
@@ -937,6 +958,7 @@ export interface components {
             expiresAt?: string | null;
             /** @description Notes of the function. */
             notes: string[];
+            overBudget?: components["schemas"]["FieldError"] | null;
             /** @description All resources, including resources that are created later. */
             parts: components["schemas"]["Part"][];
             price?: components["schemas"]["Price"] | null;
@@ -953,6 +975,7 @@ export interface components {
             composition: string;
             /** @description Notes of the function. */
             notes: string[];
+            overBudget?: components["schemas"]["FieldError"] | null;
             price?: components["schemas"]["Price"] | null;
             /** @description Whether the machine would be unreachable by SSH because no network is allowed. */
             sshClosed: boolean;
@@ -2047,6 +2070,139 @@ export interface operations {
         };
         responses: {
             /** @description The new expiry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Requested"];
+                };
+            };
+            /** @description The request is invalid: `errors` has the fields. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in, or send a Kubernetes token. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /**
+             * @description You have no permission, a quota is exhausted, or the request comes from another site.
+             *     `detail` has the API server's message.
+             */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No object has this name. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The object already exists, or it has changed since you read it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is larger than 1 MiB. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The media type of the body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The schema, the cluster or the function rejects the object: `errors` has the fields. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rejected: `detail` has the reason. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API server or the portal is unavailable. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    keepEnvironment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The namespace.
+                 * @example team-vision
+                 */
+                namespace: string;
+                /**
+                 * @description A name of the kind, for example its plural, alone or with .group.
+                 * @example stockpools
+                 */
+                kind: string;
+                /**
+                 * @description The name.
+                 * @example render
+                 */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description The environment has no time to live. */
             200: {
                 headers: {
                     [name: string]: unknown;
