@@ -168,7 +168,7 @@ pub struct Info {
     pub first_slots: &'static [&'static str],
     /// Slots of the resources that a stop of the environment stops.
     pub stoppable: &'static [&'static str],
-    /// What a stopped environment keeps and loses, in sentences for users.
+    /// Data and resources that a stopped environment keeps or loses, in sentences for users.
     pub when_stopped: &'static str,
     /// The additions of later schema revisions to the API's own status.
     pub since_revision: &'static [Addition],

@@ -39,7 +39,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub use budget::{BUDGET, OVER_BUDGET, OverBudget, Spending};
-pub use composite::{Composite, SecretName, fingerprint, spec_hash};
+pub use composite::{Composite, SecretName, spec_hash};
 pub use deletion::{Deleted, Kept, OnDeletion};
 pub use health::{Health, State};
 pub use lifecycle::{EXPIRING, Expiring, LifecycleStatus, StopReason};
@@ -58,6 +58,7 @@ pub use stalled::{STALLED, Stalled};
 pub use status::{CommonStatus, Phase, ResourceStatus, is_common};
 
 use crate::error::Error;
+use crate::models::CHOICE_PREFIX;
 pub use crate::models::Scope;
 use crate::reason::Reason;
 use crate::settings::Common;
@@ -66,9 +67,6 @@ use crate::value::{Object, at, put, text};
 /// The label on every resource that we compose. An observed resource with the label must be
 /// composed again or removed by name.
 pub const OWNED_LABEL: &str = "paved-road.fn.crossplane.io/composed";
-
-/// Prefix of the annotations that record a user's choices for resolved fields.
-pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
 
 /// The annotation on an environment's first resource with the schema revision that the environment
 /// was created with. Absent: the first revision.

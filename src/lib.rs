@@ -10,6 +10,7 @@
 //! | [`pricing`] | the estimated price of environments |
 //! | [`diagnosis`] | causes of resources that are not ready, and remediations |
 //! | [`reason`] | the reasons of conditions, resources and events |
+//! | [`fingerprint`] | hashes of texts |
 //! | [`models`] | managed resources, cut to the fields we set and read |
 //! | [`catalog`] | facts as data: machine types, prices, releases |
 //! | [`settings`] | the configuration of the platform team |
@@ -24,6 +25,7 @@ pub mod check;
 pub mod compose;
 pub mod diagnosis;
 pub mod error;
+pub mod fingerprint;
 pub mod function;
 pub mod lifecycle;
 pub mod manifests;

@@ -53,7 +53,7 @@ pub struct Lifecycle {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct LifecycleSettings {
-    /// Time to live of environments whose claim has none, for example 8h. Default: the maximum,
+    /// Time to live of environments with a claim without one, for example 8h. Default: the maximum,
     /// otherwise never. A change applies to new environments only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,

@@ -241,6 +241,9 @@ pub struct Selector {
     pub match_labels: BTreeMap<String, String>,
 }
 
+/// Prefix of the annotations that record a user's choices for resolved fields.
+pub const CHOICE_PREFIX: &str = "paved-road.fn.crossplane.io/";
+
 /// The only resource of the wanted kind in the same composite.
 pub const SIBLING: Selector =
     Selector { match_controller_ref: Some(true), match_labels: BTreeMap::new() };

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::prices::{self, Unit, Usd};
 use crate::check::{self, Fields, Refused};
-use crate::compose::fingerprint;
+use crate::fingerprint::fingerprint;
 use crate::value::Object;
 use parts::Part;
 
@@ -140,7 +140,7 @@ fn name(text: &str) -> Result<&str, Refused> {
 pub struct Price {
     /// US dollars per hour while the environment runs.
     pub hourly: Usd,
-    /// US dollars per hour while the environment is stopped. Absent if a stop turns nothing off.
+    /// US dollars per hour while the environment is stopped. Absent if a stop turns no part off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_hourly: Option<Usd>,
     /// The date of the oldest list price in the estimate. Absent if all prices are overrides.

@@ -187,7 +187,7 @@ fn portal(args: &cli::Portal, console: &mut Console<'_>) -> Result<(), Failure> 
 fn controller(args: &cli::Controller, console: &mut Console<'_>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(Box::pin(args.flags.run(&(&args.access).into())));
-    // Pending DNS lookups and credential plugins hold nothing that the process must wait for.
+    // Pending DNS lookups and credential plugins hold no work that the process must wait for.
     runtime.shutdown_background();
     for line in done? {
         writeln!(console.out, "{}", style::harmless_name(&line))?;

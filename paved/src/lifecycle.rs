@@ -202,7 +202,7 @@ fn tell_start(subject: &Subject, console: &mut Console<'_>) -> Result<(), Failur
     Ok(())
 }
 
-/// The failure of a command whose request would have no effect.
+/// The failure of a command with a request that would have no effect.
 fn refused(title: &str, refusal: Refusal) -> Failure {
     match refusal {
         Refusal::CannotStop(_) | Refusal::Maximum(_) => {

@@ -92,7 +92,7 @@ impl World {
         self.answered(args, None).await
     }
 
-    /// Runs `paved` with a user who types this.
+    /// Runs `paved` with a user that types the text.
     async fn answered(&self, args: &[&str], typed: Option<&'static str>) -> Run {
         let mut words: Vec<OsString> = vec!["paved".into()];
         words.extend(args.iter().map(Into::into));
@@ -131,7 +131,7 @@ impl World {
     }
 }
 
-/// A clock whose writes are not recent, and that differs less than the function allows.
+/// A clock of old writes that differs less than the function allows.
 fn a_while_ago() -> Timestamp {
     ahead(-SignedDuration::from_mins(4))
 }

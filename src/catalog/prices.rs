@@ -155,13 +155,13 @@ pub struct Set {
     pub as_of: Date,
     /// The region of the prices, or `*` for every region.
     pub region: String,
-    /// What a price is for.
+    /// The unit of the prices.
     pub unit: Unit,
     /// The price of each type.
     pub prices: BTreeMap<String, Usd>,
 }
 
-/// What a price is for.
+/// The unit of a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// One piece for an hour.

@@ -13,7 +13,7 @@ use crate::reason::Reason;
 /// `41.500/40.000`: US dollars for one hour. `paved controller` writes it.
 pub const BUDGET: &str = "paved-road.fn.crossplane.io/budget";
 
-/// The condition of an environment whose namespace is over its budget.
+/// The condition of an environment in a namespace over its budget.
 pub const OVER_BUDGET: &str = "OverBudget";
 
 /// The cost and the budget of a namespace.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::error::Error;
+use crate::fingerprint::{fingerprint, hash};
 use crate::models::Scope;
 use crate::value::{self, Object, at, text};
 
@@ -179,23 +179,6 @@ fn drop_nulls(value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(drop_nulls),
         _ => {}
     }
-}
-
-/// Sixteen hexadecimal digits that identify a text. The text must not be secret.
-pub fn fingerprint(text: &str) -> String {
-    hash(text, 16)
-}
-
-/// The first `length` hexadecimal characters of a SHA-256.
-pub(super) fn hash(source: &str, length: usize) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(length + 1);
-    for byte in Sha256::digest(source.as_bytes()).iter().take(length.div_ceil(2)) {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.truncate(length);
-    text
 }
 
 fn scope(xr: &Object, namespace: Option<&str>) -> Result<Scope, Error> {

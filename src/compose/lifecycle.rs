@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Composition;
-use super::composite::fingerprint;
 use super::observed::lenient;
 use super::power::PowerState;
 use super::status::{Phase, seconds};
 use crate::check::Fields;
 use crate::error::Error;
+use crate::fingerprint::fingerprint;
 use crate::lifecycle::{
     CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
     Situation, Stop, TtlFrom,

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::object::drift;
 use super::remove::is_orphan;
-use super::{Absent, CHOICE_PREFIX, Composition, Observed, Scope, SecretName, preserve};
+use super::{Absent, Composition, Observed, Scope, SecretName, preserve};
 use crate::catalog::tags;
 use crate::error::Error;
-use crate::models::{self, Provider};
+use crate::models::{self, CHOICE_PREFIX, Provider};
 use crate::settings::ProviderConfigs;
 use crate::value::{Object, at, put, text};
 

@@ -1,6 +1,7 @@
 //! Names. In the cloud they begin with the XR's name and end with five characters of its uid.
 
-use super::composite::{Composite, hash};
+use super::composite::Composite;
+use crate::fingerprint::hash;
 
 /// A service's rules for names.
 #[derive(Clone, Copy, Debug)]

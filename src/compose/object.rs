@@ -6,10 +6,10 @@ pub(super) mod drift;
 use serde_json::{Value, json};
 
 use super::health::Health;
-use super::{Absent, CHOICE_PREFIX, Composition, Scope, preserve};
+use super::{Absent, Composition, Scope, preserve};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
-use crate::models::kubernetes;
+use crate::models::{CHOICE_PREFIX, kubernetes};
 use crate::value::{Object, put, text};
 
 /// A Kubernetes object that [`Manifest::add`] adds to the composition.

@@ -1,4 +1,4 @@
-//! Power: stops what an environment can stop, and starts it again.
+//! Power: stops the resources that can be stopped, and starts them again.
 //!
 //! A stop changes fields of composed resources: see [`fields`]. The values that a stopped resource
 //! has while it runs are noted on it. Reads of a stopped resource return these values, so that the
@@ -28,9 +28,9 @@ const PAUSED: &str = crossplane::names::PAUSED;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum PowerState {
-    /// Everything runs.
+    /// All resources run.
     Running,
-    /// Everything that can be stopped is stopped.
+    /// All resources that can be stopped are stopped.
     Stopped,
     /// Something is being started.
     Starting,

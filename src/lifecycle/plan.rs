@@ -64,8 +64,8 @@ pub enum Stop {
 }
 
 impl Plan {
-    /// The plan in a situation. The same situation gives the same plan, and a plan's note in the
-    /// same situation changes nothing.
+    /// The plan in a situation. The same situation gives the same plan, with or without the note
+    /// of an earlier plan for it.
     pub fn new(situation: &Situation<'_>) -> Self {
         let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
@@ -113,9 +113,12 @@ impl Plan {
         is_near && self.expires_at.is_some_and(|at| now < at)
     }
 
-    /// The times of the warnings, earliest first: those that fit into the time to live.
+    /// The times of the warnings, earliest first: those that fit into the time to live. An
+    /// environment that is stopped already, and not deleted at the expiry, has no warnings.
     fn warnings(&self) -> impl Iterator<Item = (Timestamp, SignedDuration)> {
-        let whole = self.note.ttl.and_then(Span::length).unwrap_or_default();
+        let is_affected = self.stop.is_none() || self.deletes_at == self.expires_at;
+        let ttl = self.note.ttl.filter(|_| is_affected);
+        let whole = ttl.and_then(Span::length).unwrap_or_default();
         let expires_at = self.expires_at;
         WARNINGS
             .into_iter()
@@ -151,8 +154,8 @@ impl Plan {
 }
 
 impl Situation<'_> {
-    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: nothing
-    /// acts on it, and no time is noted from it.
+    /// The situation at the creation, if the clock lies before that. Such a clock is wrong: no
+    /// action follows it, and no time is noted from it.
     fn with_a_possible_clock(&self) -> Self {
         Self { now: self.created.map_or(self.now, |created| created.max(self.now)), ..*self }
     }

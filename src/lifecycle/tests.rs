@@ -15,7 +15,7 @@ fn span(text: &str) -> Span {
     text.parse().unwrap_or_else(|_| unreachable!("{text} is a span"))
 }
 
-/// An environment whose calls carry the note from one to the next.
+/// An environment with calls that carry the note from one to the next.
 #[derive(Clone, Default)]
 struct Environment {
     wishes: Lifecycle,
@@ -197,6 +197,19 @@ fn warnings_fit_into_the_ttl_and_come_once() {
 }
 
 #[test]
+fn stopped_environment_is_warned_only_of_its_deletion() {
+    let near = time("2026-11-25T15:00:00Z");
+    for (on_expiry, warned) in [(OnExpiry::Stop, false), (OnExpiry::Delete, true)] {
+        let mut environment = Environment::with_ttl("8h");
+        environment.wishes.on_expiry = Some(on_expiry);
+        environment.wishes.power = Power::Stopped;
+        let plan = environment.call("2026-11-25T08:05:00Z");
+        assert_eq!(plan.is_expiring(near), warned, "{on_expiry:?}");
+        assert_eq!(plan.warning(near, None).is_some(), warned, "{on_expiry:?}");
+    }
+}
+
+#[test]
 fn wrong_fields_name_the_allowed_values() {
     let wishes = Lifecycle {
         ttl: Some(Span::Never),
@@ -246,7 +259,7 @@ fn creation_in_the_future_acts_on_nothing() {
     let plan = environment.call("2026-11-25T07:00:00Z");
     assert_eq!((plan.stop, plan.is_expired), (None, false));
     assert_eq!(plan.expires_at, Some(time("2026-11-25T16:00:00Z")), "from the creation");
-    // What the user changes meanwhile counts from the creation, too.
+    // The user's changes meanwhile count from the creation, too.
     environment.wishes.ttl = Some(span("1h"));
     let plan = environment.call("2026-11-25T07:30:00Z");
     assert_eq!(plan.expires_at, Some(time("2026-11-25T09:00:00Z")));

@@ -1,9 +1,9 @@
 //! The parts of resources that have a price by the hour.
 //!
 //! A kind that is neither counted nor listed as free becomes a part that no list has a price for:
-//! an environment with an unknown kind has no estimate. The same holds for a resource whose type or
-//! size cannot be read. Names of parts are stored, as parts of fingerprints and in Settings: do not
-//! rename them.
+//! an environment with an unknown kind has no estimate. The same holds if the type or the size of a
+//! resource cannot be read. Names of parts are stored, as parts of fingerprints and in Settings: do
+//! not rename them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crossplane::api_version;
 use serde_json::Value;
 
 use crate::catalog::gcp;
-use crate::compose::CHOICE_PREFIX;
+use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
 /// A part of an environment: pieces of one type.
@@ -19,7 +19,7 @@ use crate::value::{Object, at, text};
 pub(super) struct Part<'r> {
     /// The type: the cloud's name of a machine, otherwise its service and its name.
     pub name: Cow<'r, str>,
-    /// The region. What runs in the team's own cluster has none, and no list price.
+    /// The region. A workload in the team's own cluster has neither a region nor a list price.
     pub region: Option<&'r str>,
     /// The number of pieces; for a disk, of GiB.
     pub count: u128,
@@ -27,14 +27,14 @@ pub(super) struct Part<'r> {
     pub stops: bool,
 }
 
-/// Zones of a regional cluster on Google Cloud whose zones Google chooses.
+/// Zones of a regional cluster on Google Cloud if Google chooses the zones.
 const ZONES: u128 = 3;
 
 /// Disk of an EKS node in GiB, unless its node group says another size. The images of Amazon Linux
 /// 2023 have a disk of the type gp3.
 const EKS_NODE_GIB: u128 = 20;
 
-/// Groups whose kinds are free, or cost by use: storage, requests and traffic.
+/// Groups of kinds that are free, or cost by use: storage, requests and traffic.
 const FREE_GROUPS: [&str; 8] = [
     "apiextensions.crossplane.io",
     "argoproj.io",
@@ -249,8 +249,8 @@ impl<'r> Resource<'r> {
         parts
     }
 
-    /// Pods in the team's own cluster: a stock pool, whose type is the specification that it
-    /// stocks, or a backend.
+    /// Pods in the team's own cluster: a stock pool, with the specification of its pods as the
+    /// type, or a backend.
     fn deployment(&self) -> Option<Vec<Part<'r>>> {
         let pods = whole(at(self.object, &["spec", "replicas"])?)?;
         let label = |key| text(self.object, &["metadata", "labels", key]);

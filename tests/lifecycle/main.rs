@@ -226,7 +226,7 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// The time to the next call differs, which nobody stores.
+    /// The time to the next call differs. It is stored nowhere.
     #[test]
     fn answers_between_boundaries_are_identical(
         case in any::<Index>(), minutes in 0_i64..900, later in 0_i64..900, is_stopped: bool,

@@ -18,7 +18,7 @@ use crate::workspace;
 /// The file of the facts.
 const FACTS: &str = "prices.json";
 
-/// The services whose types have the cloud's name.
+/// The services with types that have the cloud's name.
 const MACHINES: [&str; 4] = ["cloud-sql", "ec2", "gce", "rds-postgres"];
 
 /// Types that no estimate counts: see `docs/reference/prices.md`.
@@ -98,7 +98,7 @@ fn cut(set: FactSet) -> Result<Set> {
     let as_of = if set.as_of.len() == 4 { format!("{}-01-01", set.as_of) } else { set.as_of };
     let as_of = as_of.parse::<Date>().with_context(|| format!("the date of {}", set.service))?;
     let verified = set.confidence == "read";
-    // What follows the name of a source that was not read says only how it was not read.
+    // After the name of a source that was not read, the text has only the reason.
     let source = if verified { &*set.source } else { first_clause(&set.source) };
     Ok(Set {
         source: source.to_owned(),

@@ -245,7 +245,7 @@ fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
     Some(format!("found {}; {}{hint}", quote(value), expected(schema)))
 }
 
-/// What a text in the place of a number or a boolean would have to be.
+/// The allowed values in the place of a text that must be a number or a boolean.
 fn text_instead(value: &Value, schema: &Value) -> String {
     let text = value.to_string();
     let names = schema.get("enum").and_then(Value::as_array);

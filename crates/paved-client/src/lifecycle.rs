@@ -24,8 +24,8 @@ use crate::environment::{Environment, Lifecycle, spell};
 pub use refusal::Refusal;
 use times::{after, begin_of, covering, end_of};
 
-/// The field manager of requests. It differs from that of `paved apply`, which would remove fields
-/// that a file does not have.
+/// The field manager of requests. `paved apply` has another one, and removes fields of its own that
+/// a file does not have.
 pub const MANAGER: &str = "paved-lifecycle";
 
 /// The expiry that a user asks for.
@@ -68,7 +68,7 @@ pub struct Renewal {
     pub capped_by: Option<Span>,
 }
 
-/// An environment whose lifecycle a user changes.
+/// An environment with a lifecycle that a user changes.
 pub struct Subject {
     /// The environment.
     pub environment: Environment,

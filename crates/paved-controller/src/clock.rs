@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-/// Two clocks. The wall clock says what time it is, and may be wrong or jump. The steady clock says
+/// Two clocks. The wall clock says the time, and may be wrong or jump. The steady clock says
 /// how much time has passed, and never jumps.
 #[derive(Clone)]
 pub struct Clock {

@@ -222,7 +222,7 @@ const OWNERS: [(&str, Hold); 4] = [
     ("helm.toolkit.fluxcd.io/name", Hold::Flux),
 ];
 
-/// The label by which Argo CD tracks objects before its version 3. Charts write it too.
+/// The label for objects that Argo CD tracks before its version 3. Charts write the label too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// The annotation of `helm install` on its objects.

@@ -85,7 +85,7 @@ pub struct Provider {
     failing: BTreeMap<String, String>,
     /// Slots with a creation that exceeds the providers' timeout.
     stalled: BTreeSet<String>,
-    /// Slots for whose machines the clouds have no capacity.
+    /// Slots of machines for which the clouds have no capacity.
     exhausted: BTreeSet<String>,
     /// The work on each slot, without the time spent waiting.
     work: BTreeMap<String, Work>,

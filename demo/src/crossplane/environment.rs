@@ -47,7 +47,7 @@ impl Environment {
         Self { recipe, root, running: None, asleep: None }
     }
 
-    /// Whether Crossplane calls the function again, although nothing has changed.
+    /// Whether Crossplane calls the function again without a change.
     fn is_due(&self, now: Timestamp) -> bool {
         let running = self.running.as_ref();
         running.and_then(|running| running.calls_again).is_some_and(|at| at <= now)

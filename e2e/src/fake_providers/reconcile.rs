@@ -51,7 +51,7 @@ pub enum Observation {
     Making(Duration),
     /// It is being deleted, for this remaining time.
     Going(Duration),
-    /// It is being changed, for so much longer. Its provider shows what it saw before.
+    /// It is being changed, for this remaining time. Its provider shows the state before.
     Changing(Duration),
     /// It exists.
     Made {

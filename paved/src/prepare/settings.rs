@@ -15,6 +15,9 @@ use crate::Console;
 use crate::failure::Failure;
 use crate::files::{Document, Inputs};
 
+/// The field of Settings with the schema revision of their Composition.
+const REVISION: &str = "schemaRevision";
+
 /// Finds the Settings: `--settings`, or else the Settings in the file, merged over a Composition.
 /// The Composition is `--composition`, a composition.yaml beside the file, or the built-in
 /// Composition.
@@ -51,7 +54,7 @@ pub(crate) fn find(
 }
 
 /// Replaces the input with a Settings document, or adds an EnvironmentConfig and refers to it in
-/// the input.
+/// the input. A Settings document without a schema revision has the revision of the Composition.
 fn take(
     step: &mut Step,
     settings: Value,
@@ -60,7 +63,10 @@ fn take(
 ) -> Result<(), Failure> {
     let file = path.display();
     if settings["kind"] == KIND {
-        step.input = settings;
+        let input = std::mem::replace(&mut step.input, settings);
+        if let (Some(revision), Value::Object(settings)) = (input.get(REVISION), &mut step.input) {
+            settings.entry(REVISION).or_insert_with(|| revision.clone());
+        }
         return Ok(());
     }
     let name = settings["metadata"]["name"].as_str().unwrap_or_default().to_owned();

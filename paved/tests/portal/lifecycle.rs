@@ -39,7 +39,7 @@ fn annotation(cluster: &ApiServer, name: &str) -> Option<String> {
     there["metadata"]["annotations"][name].as_str().map(str::to_owned)
 }
 
-/// The users who wrote since the last call.
+/// The users of the writes since the last call.
 fn writers(cluster: &ApiServer) -> Vec<(String, String)> {
     let writes = cluster
         .asked()

@@ -11,8 +11,9 @@ use crate::catalog::aws;
 use crate::catalog::gpu::{self, Machine};
 use crate::catalog::opencv;
 use crate::check::{self, Fields, Refused};
-use crate::compose::{Composition, fingerprint};
+use crate::compose::Composition;
 use crate::error::Error;
+use crate::fingerprint::fingerprint;
 
 impl Parameters {
     /// Checks every field. Returns the machine type, and the networks for SSH if the claim names

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::check::kubernetes::same_quantity;
 use crate::compose::health::{Health, State};
-use crate::compose::{CHOICE_PREFIX, Composition, fingerprint, preserve};
+use crate::compose::{Composition, preserve};
+use crate::fingerprint::fingerprint;
+use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
 /// A user's choice: its name, its value, and the paths of its resolved fields.

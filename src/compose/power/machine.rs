@@ -25,8 +25,8 @@ const SLOT: &str = "power-";
 /// The note of a request to start on the InstanceState that was made for it.
 const REQUEST: &str = "request";
 
-/// The annotation on a machine whose change makes its provider look at once. A provider looks at a
-/// ready resource each ten minutes only.
+/// The annotation on a machine for its provider, which looks at a changed resource at once, and
+/// at an unchanged ready one each ten minutes only.
 const LOOK_ANNOTATION: &str = "paved-road.fn.crossplane.io/look";
 
 /// The path of the reference to a provider config.

@@ -104,7 +104,7 @@ fn names_in_the_cloud_fit_their_service() {
 }
 
 fn sha(name: &str) -> String {
-    crate::compose::composite::hash(name, 6)
+    crate::fingerprint::hash(name, 6)
 }
 
 #[test]

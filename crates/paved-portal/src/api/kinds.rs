@@ -50,7 +50,7 @@ pub(crate) struct Kind {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     connection_targets: Option<&'static [ConnectionTarget]>,
-    /// What a stopped environment keeps and loses, in sentences.
+    /// Data and resources that a stopped environment keeps or loses, in sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     when_stopped: Option<&'static str>,
     /// The description in the schema.

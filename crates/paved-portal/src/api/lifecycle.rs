@@ -232,7 +232,7 @@ impl<'r> Request<'r> {
     }
 }
 
-/// The status for a refusal, the field that it is about, and what is found and allowed there.
+/// The HTTP status for a refusal, its field, and the found and the allowed value.
 fn explained(refusal: Refusal) -> (StatusCode, &'static str, String) {
     const PAUSED: &str = "metadata.annotations[crossplane.io/paused]";
     let (conflict, invalid) = (StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY);

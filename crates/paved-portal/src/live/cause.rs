@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use function_paved_road::compose::fingerprint;
 use function_paved_road::diagnosis::{self, Code};
+use function_paved_road::fingerprint::fingerprint;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -46,7 +46,7 @@ pub(super) struct Clouds {
     gone: BTreeMap<String, Timestamp>,
     /// The number of updates that each slot's provider has sent.
     updates: BTreeMap<String, u32>,
-    /// Slots whose providers follow a change, and do not look until it ends.
+    /// Slots with a provider that follows a change, and does not look until the change ends.
     changing: BTreeSet<String>,
     /// Slots that count as created without a look, because their server is stopped.
     presumed: BTreeSet<String>,
@@ -135,7 +135,7 @@ impl Clouds {
         machines.for_each(Machine::settle);
     }
 
-    /// Begins a change that takes its time. The provider shows what it saw before.
+    /// Begins a change that takes its time. Meanwhile the provider shows the state before.
     pub(super) fn begin_change(
         &mut self,
         slot: &str,

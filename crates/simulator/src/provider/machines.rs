@@ -143,7 +143,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Shows the power and the public address in `status.atProvider`, which has the first address.
+    /// Shows the power and the public address in `status.atProvider`. The first address is there.
     /// Terraform shows no address as an empty text.
     pub fn show(&self, seen: &mut Value) {
         seen["instanceState"] = json!(self.power);

@@ -23,9 +23,9 @@ pub(super) struct Rules {
     /// Paths of versions that the cloud also upgrades automatically and never downgrades, and the
     /// refusal.
     pub(super) rises: &'static [(&'static str, &'static str)],
-    /// Fields whose changes stop and start a machine, in the order in which they are changed.
+    /// Fields with changes that stop and start a machine, in the order of the changes.
     pub(super) restarts: &'static [&'static str],
-    /// Paths whose changes take their time.
+    /// Paths with changes that take their time.
     pub(super) slow: &'static [&'static str],
     /// The refusal of parameters that contradict each other.
     pub(super) contradiction: Option<fn(&Value) -> Option<String>>,
@@ -207,7 +207,7 @@ impl Rules {
         Some(words(facts, refusal, ""))
     }
 
-    /// Whether a change of `there` to what is `wanted` takes its time.
+    /// Whether a change from `there` to `wanted` takes its time.
     pub(super) fn is_slow(&self, there: &Value, wanted: &Value) -> bool {
         let mut paths = self.slow.iter().chain(self.restarts);
         paths.any(|path| at(wanted, path).is_some_and(|new| Some(new) != at(there, path)))

@@ -21,8 +21,8 @@ const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 /// The verb for objects with known names.
 const GET: [&str; 1] = ["get"];
 
-/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, whose name
-/// is the chart's to fill in, and those to the resources with the function's `notes`; then the
+/// The rights as the chart takes them: for each flavour those in the APIs' `own` group, for which
+/// the chart has the name, and those to the resources with the function's `notes`; then the
 /// Settings, and the Lease in its own namespace.
 pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
