@@ -45,7 +45,7 @@ pub struct Common {
     /// Limits of `paved controller`. The function ignores them.
     #[serde(skip_serializing_if = "Controller::is_empty")]
     pub controller: Controller,
-    /// Budgets of namespaces, for `paved controller`. The function ignores them.
+    /// Budgets of namespaces, for checks of `paved`. The function ignores them.
     #[serde(skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,
     /// Whether the EnvironmentConfig that `settingsFrom` names could not be found.

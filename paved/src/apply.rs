@@ -1,5 +1,6 @@
 //! `paved apply`: applies claims from files to the cluster, all of them or none.
 
+mod budget;
 mod composition;
 mod diff;
 mod owner;
@@ -81,11 +82,15 @@ async fn planned(
         }
         if !args.no_validate {
             validate(&steps, &sources, console)?;
+            budget::check(&mut steps, &sources, &kinds, &cluster, console).await?;
         }
     }
     if args.dry_run.is_some() {
         for step in &steps {
             tell(step, step.rehearsed.as_ref(), " (server dry run)", console)?;
+            if let Some(price) = &step.price {
+                writeln!(console.out, "  price: {price}")?;
+            }
         }
         return Ok(None);
     }
@@ -119,7 +124,8 @@ fn validate(steps: &[Step], sources: &[Source], console: &mut Console<'_>) -> Re
         _ => None,
     });
     if let Some(why) = unknown {
-        let note = "no Settings found, so paved skipped the checks that need them";
+        let note = "no Settings found, so paved skipped the checks that need them and the check of \
+             budgets";
         writeln!(console.err, "note: {note} ({why})")?;
     }
     let checks =

@@ -8,6 +8,12 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
+use jiff::Timestamp;
+use paved_client::environment::Price;
+use paved_render::composed;
+use paved_render::subject::Stored;
+use paved_render::subject::observed::Observed;
+use paved_render::subject::pipeline_step::Step;
 use serde_json::Value;
 
 use crate::Console;
@@ -40,6 +46,9 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
                     networks to spec.parameters.allowedCidrs";
         writeln!(console.err, "note: {note}")?;
     }
+    if let Some(price) = list_price(&target, &draft.object) {
+        writeln!(console.err, "note: list price: {price}")?;
+    }
     match &args.file {
         None => write!(console.out, "{text}")?,
         Some(file) => {
@@ -52,6 +61,16 @@ pub(crate) fn run(args: &Init, console: &mut Console<'_>) -> Result<(), Failure>
         }
     }
     Ok(())
+}
+
+/// The estimated price without the platform team's Settings. `None` if a part has no list price.
+fn list_price(target: &Target, claim: &Value) -> Option<Price> {
+    let none = Observed::default();
+    let stored = Stored::in_flavour(claim, &none, Some(target.flavour)).ok()?;
+    let composite = stored.composite(&none).ok()?;
+    let step = Step::example(&stored.target).ok()?;
+    let subject = stored.among(composite, step, String::new());
+    Price::from_status(&composed::status(&subject, Timestamp::now()).ok()?)
 }
 
 /// Whether a workspace names networks that may connect by SSH.

@@ -9,19 +9,23 @@ use std::sync::Arc;
 use fake_kube::access::{Access, User};
 use fake_kube::kinds::{Kind, Kinds};
 use fake_kube::{Cluster, Server};
+use function_paved_road::apis::{self, Flavour};
+use function_paved_road::manifests::example_composition;
 use jiff::Timestamp;
 use k8s_schema::Schemas;
 use serde_json::{Value, json};
 use support::{Run, folder, within};
 use tokio::process::Command;
 
+const GROUP: &str = "platform.acme.io";
+const CONFIGS: &str = "/apis/apiextensions.crossplane.io/v1beta1/environmentconfigs";
 const COMPOSITIONS: &str = "/apis/apiextensions.crossplane.io/v1/compositions";
 
 /// A cluster that makes GPU workspaces and has these objects.
 fn cluster(objects: &[&Value]) -> Cluster {
     let names =
         json!({"kind": "GpuDevWorkspace", "plural": "gpudevworkspaces", "categories": ["paved"]});
-    let kind = Kind::from_names("platform.acme.io", "v1alpha1", &names, true);
+    let kind = Kind::from_names(GROUP, "v1alpha1", &names, true);
     let kinds = Kinds::new([kind], Schemas::new([].iter()).unwrap(), Vec::new());
     let cluster = Cluster::new(kinds, Access::open(User::new("ada", &[])));
     for object in objects {
@@ -123,4 +127,103 @@ async fn spec_of_another_function_is_not_checked() {
     let (told, written) = apply(cluster(&[&theirs]), &[("claim.yaml", &odd)], &[]).await;
     assert!(told.code == 0 && written == 1, "{}", told.told());
     assert!(told.err.contains("Composition theirs uses another function"), "{}", told.err);
+}
+
+/// A Composition for workspaces, and Settings with a budget of the namespace.
+fn offer(budget: &str) -> [Value; 2] {
+    let api = apis::find("GpuDevWorkspace").unwrap();
+    let mut composition = example_composition(api, Flavour::Namespaced, GROUP);
+    composition["spec"]["pipeline"][0]["input"]["settingsFrom"] = json!({"name": "paved-road"});
+    let settings = json!({"apiVersion": "apiextensions.crossplane.io/v1beta1",
+        "kind": "EnvironmentConfig", "metadata": {"name": "paved-road"},
+        "data": {"budget": {"defaultHourlyUSD": "100", "byNamespace": {"team": budget}}}});
+    [composition, settings]
+}
+
+/// A workspace of bob that runs at this price.
+fn running(name: &str, machine: &str, hourly: &str) -> Value {
+    let mut object = workspace(name, machine, "us-east-1");
+    object["spec"]["parameters"]["owner"] = json!("bob");
+    object["status"] = json!({"phase": "Ready", "power": "Running", "estimatedHourlyUSD": hourly});
+    object
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn price_over_the_budget_is_not_applied() {
+    let [composition, settings] = offer("2");
+    let objects = [&composition, &settings, &running("big", "g4dn.4xlarge", "1.5")];
+    let new = workspace("new", "g4dn.xlarge", "us-east-1");
+    for args in [&[][..], &["--dry-run=server"], &["--diff"]] {
+        let (told, written) = apply(cluster(&objects), &[("new.yaml", &new)], args).await;
+        assert_eq!((told.code, written), (2, 0), "{args:?} {}", told.told());
+        for words in [
+            "new.yaml: GpuDevWorkspace team/new is rejected",
+            "metadata.namespace: found 2.042 USD per hour with 0.542 for this environment; \
+             allowed: 2.000, the budget of namespace team. 0.500 is left",
+            "The highest prices: GpuDevWorkspace big of bob (1.500)",
+        ] {
+            assert!(told.err.contains(words), "{words}: {}", told.err);
+        }
+    }
+    let [_, larger] = offer("2.042");
+    let objects = [&composition, &larger, &running("big", "g4dn.4xlarge", "1.5")];
+    let (told, written) = apply(cluster(&objects), &[("new.yaml", &new)], &[]).await;
+    assert_eq!((told.code, written), (0, 1), "{}", told.told());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rejection_names_the_largest_machine_that_fits() {
+    let [composition, settings] = offer("0.8");
+    let new = workspace("new", "g4dn.4xlarge", "us-east-1");
+    let (told, _) = apply(cluster(&[&composition, &settings]), &[("new.yaml", &new)], &[]).await;
+    let words = "0.800 is left, which is enough for the machine type g4dn.2xlarge\n";
+    assert!(told.code == 2 && told.err.contains(words), "{}", told.told());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_count_together() {
+    let [composition, settings] = offer("1");
+    let [one, two] = ["one", "two"].map(|name| workspace(name, "g4dn.xlarge", "us-east-1"));
+    let files = [("one.yaml", &one), ("two.yaml", &two)];
+    let (told, written) = apply(cluster(&[&composition, &settings]), &files, &[]).await;
+    assert_eq!((told.code, written), (2, 0), "{}", told.told());
+    assert!(told.err.contains("two.yaml: ") && !told.err.contains("one.yaml: "), "{}", told.err);
+    assert!(told.err.contains("found 1.084 USD per hour"), "{}", told.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn change_over_the_budget_is_applied_if_it_does_not_raise_the_price() {
+    let [composition, settings] = offer("0.1");
+    let live = running("ada", "g4dn.2xlarge", "0.768");
+    let objects = [&composition, &settings, &live];
+    for (machine, code) in [("g4dn.xlarge", 0), ("g4dn.2xlarge", 0), ("g4dn.4xlarge", 2)] {
+        let mut new = workspace("ada", machine, "us-east-1");
+        new["spec"]["parameters"]["owner"] = json!("bob");
+        let (told, written) = apply(cluster(&objects), &[("ada.yaml", &new)], &[]).await;
+        let expected = (code, usize::from(code == 0));
+        assert_eq!((told.code, written), expected, "{machine}: {}", told.told());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dry_run_shows_the_price() {
+    let [composition, settings] = offer("2");
+    let new = workspace("new", "g4dn.xlarge", "us-east-1");
+    let cluster = cluster(&[&composition, &settings]);
+    let (told, _) = apply(cluster, &[("new.yaml", &new)], &["--dry-run=server"]).await;
+    let words = "created (server dry run)\n  price: 0.542 USD per hour, 0.011 while stopped \
+                 (estimate, prices of ";
+    assert!(told.code == 0 && told.out.contains(words), "{}", told.told());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unreadable_settings_are_told_once_and_reject_nothing() {
+    let [composition, settings] = offer("0.1");
+    let cluster = cluster(&[&composition, &settings]);
+    cluster.access.set("ada", "get", &format!("{CONFIGS}/paved-road"), false);
+    let [one, two] = ["one", "two"].map(|name| workspace(name, "g4dn.xlarge", "us-east-1"));
+    let (told, written) = apply(cluster, &[("one.yaml", &one), ("two.yaml", &two)], &[]).await;
+    assert_eq!((told.code, written), (0, 2), "{}", told.told());
+    assert_eq!(told.err.matches("the check of budgets").count(), 1, "{}", told.err);
+    assert!(told.err.contains("you may not read EnvironmentConfigs"), "{}", told.err);
 }

@@ -45,10 +45,11 @@ fn written_claim_with_required_fields_is_valid() {
         let is_workspace = kind.to_lowercase().contains("gpu");
         assert_eq!(
             (run.code, run.err.lines().count()),
-            (0, usize::from(is_workspace)),
+            (0, if is_workspace { 2 } else { 0 }),
             "{kind}: {}",
             run.err
         );
+        assert_eq!(run.err.contains("note: list price: "), is_workspace, "{kind}: {}", run.err);
         assert_eq!(
             run.err.contains("note: SSH is closed"),
             is_workspace,

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter::Sum;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
@@ -31,10 +32,13 @@ const ALLOWED: &str = "US dollars as a decimal number in quotes, with at most ni
 const NANOS: u64 = 1_000_000_000;
 
 /// An amount of US dollars, in billionths. As text: `0.526`, with three decimals or more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd(u64);
 
 impl Usd {
+    /// The largest amount.
+    const MAX: Self = Self(NANOS * NANOS - 1);
+
     /// An amount below a billion dollars.
     pub fn from_nanos(nanos: u128) -> Option<Self> {
         let nanos = u64::try_from(nanos).ok()?;
@@ -44,6 +48,24 @@ impl Usd {
     /// Billionths of a dollar.
     pub fn nanos(self) -> u128 {
         self.0.into()
+    }
+
+    /// The sum of two amounts, at most the largest amount.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0 + other.0).min(Self::MAX)
+    }
+
+    /// The difference of two amounts, at least zero.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Sum for Usd {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), Self::plus)
     }
 }
 
@@ -222,6 +244,16 @@ mod tests {
         }
         assert_eq!(Usd::from_nanos(1_000_000_000_000_000_000), None);
         assert_eq!(Usd::from_nanos(u128::MAX), None);
+    }
+
+    #[test]
+    fn sums_and_differences_stay_in_range() {
+        let usd = |text: &str| -> Usd { text.parse().unwrap() };
+        assert_eq!([usd("0.1"), usd("0.2")].into_iter().sum::<Usd>(), usd("0.3"));
+        assert_eq!(Usd::MAX.plus(Usd::MAX), Usd::MAX);
+        assert_eq!(Usd::MAX, usd("999999999.999999999"));
+        assert_eq!(usd("1.5").minus(usd("0.4")), usd("1.1"));
+        assert_eq!(usd("1").minus(usd("2")), usd("0"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
 use function_paved_road::apis::{self, ConnectionTarget, Info};
+use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{
     Deleted, Kept, OnDeletion, PowerState, ResourceStatus, is_common, spec_hash,
 };
@@ -218,6 +219,12 @@ impl Environment {
     pub fn is_running(&self) -> bool {
         use PowerState::{Starting, Stopped, Stopping};
         self.is_ready() && !matches!(self.power, Some(Stopped | Stopping | Starting))
+    }
+
+    /// The price of an hour that counts in the budget of its namespace: of a stopped environment
+    /// the price while stopped.
+    pub fn counted_price(&self) -> Option<Usd> {
+        self.price.as_ref()?.now(self.power).parse().ok()
     }
 
     /// Whether the annotation `crossplane.io/paused` stops its reconciliation.

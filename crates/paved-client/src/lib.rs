@@ -2,6 +2,7 @@
 //! write to a terminal.
 
 pub mod apply;
+pub mod budget;
 pub mod cluster;
 pub mod connection;
 pub mod delete;

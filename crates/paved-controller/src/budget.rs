@@ -67,7 +67,7 @@ impl Budgets {
         self.metrics.keep_namespaces(&names);
         for (namespace, cost) in &costs {
             let most = budget.of(namespace);
-            self.metrics.cost(namespace, cost.nanos, most.map(Usd::nanos));
+            self.metrics.cost(namespace, cost.hourly.nanos(), most.map(Usd::nanos));
             if let Some(spending) = newly_over(cost, most) {
                 tracing::warn!(%namespace, %spending, "a namespace is over its budget");
                 self.outbox.put(Event::over_budget(namespace, &spending, self.clock.now()));
@@ -100,7 +100,7 @@ impl Budgets {
 
 /// The spending of a namespace that is over its budget.
 pub(crate) fn over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
-    spending(cost, most?).filter(Spending::is_over)
+    Some(spending(cost, most?)).filter(Spending::is_over)
 }
 
 /// The spending of a namespace that is over its budget, if none of its environments says so yet.
@@ -115,7 +115,7 @@ pub(crate) fn newly_over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
 /// budget has no annotation. A removed annotation would stay on the composite, so it is never
 /// removed.
 pub(crate) fn writes(cost: &Cost, most: Option<Usd>) -> Vec<Write> {
-    let now = most.and_then(|most| spending(cost, most));
+    let now = most.map(|most| spending(cost, most));
     let wanted = |written: Option<&str>| -> Option<String> {
         let known = written.and_then(Spending::read);
         let Some(now) = now.as_ref() else {
@@ -139,8 +139,8 @@ pub(crate) fn writes(cost: &Cost, most: Option<Usd>) -> Vec<Write> {
     written.collect()
 }
 
-fn spending(cost: &Cost, budget: Usd) -> Option<Spending> {
-    Some(Spending { hourly: Usd::from_nanos(cost.nanos)?, budget })
+fn spending(cost: &Cost, budget: Usd) -> Spending {
+    Spending { hourly: cost.hourly, budget }
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
     fn cost(sum: &str, written: Option<&str>) -> Cost {
         let key = Key { kind: "A.b".into(), namespace: "team".into(), name: "a".into() };
         let environments = vec![(key, "uid".into(), written.map(Into::into))];
-        Cost { nanos: usd(sum).nanos(), environments }
+        Cost { hourly: usd(sum), environments }
     }
 
     #[test]

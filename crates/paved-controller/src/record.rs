@@ -67,15 +67,13 @@ impl Record {
     pub fn from_object(object: &DynamicObject) -> Self {
         let environment = Environment::from_object(object);
         let lifecycle = environment.lifecycle.clone().unwrap_or_default();
-        let is_stopped = object.data["status"]["phase"] == "Stopped";
-        let price = if is_stopped { "estimatedStoppedHourlyUSD" } else { "estimatedHourlyUSD" };
         let annotations = object.metadata.annotations.as_ref();
         Self {
             uid: environment.uid.as_str().into(),
             owner: environment.owner.as_deref().map(Into::into),
             expires_at: lifecycle.expires_at,
             deletes_at: lifecycle.deletes_at,
-            hourly: object.data["status"][price].as_str().and_then(|price| price.parse().ok()),
+            hourly: environment.counted_price(),
             budget: annotations.and_then(|all| all.get(BUDGET)).map(|text| text.as_str().into()),
             moments: State::ALL.map(|state| moment(state, object, &environment).unwrap_or(0)),
         }

@@ -80,8 +80,8 @@ pub(crate) struct News {
 /// The cost of a namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cost {
-    /// The sum of the known prices of an hour, in billionths of a dollar.
-    pub nanos: u128,
+    /// The sum of the known prices of an hour.
+    pub hourly: Usd,
     /// Its environments, each with its annotation.
     pub environments: Vec<(Key, Box<str>, Option<Box<str>>)>,
 }
@@ -238,7 +238,7 @@ impl Store {
         let mut costs: BTreeMap<Arc<str>, Cost> = BTreeMap::new();
         for (key, record) in &inner.records {
             let cost = costs.entry(Arc::clone(&key.namespace)).or_default();
-            cost.nanos += record.hourly.map_or(0, Usd::nanos);
+            cost.hourly = record.hourly.map_or(cost.hourly, |hourly| cost.hourly.plus(hourly));
             if !record.is_deleting() {
                 let environment = (key.clone(), record.uid.clone(), record.budget.clone());
                 cost.environments.push(environment);

@@ -1,6 +1,9 @@
 //! `/api/v1`: a file for each resource.
 
+mod budget;
 pub(super) mod changes;
+mod composed;
+mod composer;
 pub(super) mod connection;
 pub(super) mod environments;
 pub(super) mod keys;
@@ -11,4 +14,4 @@ pub(super) mod preview;
 pub(super) mod watch;
 pub(super) mod write;
 
-pub(super) use preview::Preview;
+pub(super) use composer::Composer;

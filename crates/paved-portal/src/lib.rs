@@ -53,7 +53,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use url::Url;
 
 use access::Access;
-use api::Preview;
+use api::Composer;
 use clients::Clients;
 use config::{Auth, Config};
 use csrf::Origins;
@@ -96,7 +96,7 @@ struct Portal {
     streams: Arc<Streams>,
     /// The OpenID provider and the sessions. `None` if every caller is the kubeconfig's own user.
     oidc: Option<(Arc<Provider>, Arc<Sessions>)>,
-    preview: Arc<Preview>,
+    composer: Arc<Composer>,
     metrics: Arc<Metrics>,
 }
 
@@ -272,7 +272,7 @@ impl Portal {
             bearers: Arc::new(TokenAuth::new(clients.clone(), naming.clone(), limits)),
             naming,
             namespaces: Namespaces::new(config.template.clone(), fallback),
-            preview: Arc::default(),
+            composer: Arc::default(),
             config: Arc::new(config),
             limits: *limits,
             only,

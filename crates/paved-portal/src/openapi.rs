@@ -83,6 +83,7 @@ pub(super) fn routes() -> (axum::Router<Portal>, Description) {
         .routes(routes!(environments::get, changes::replace, changes::patch, changes::delete))
         .routes(routes!(connection::reveal))
         .routes(routes!(lifecycle::extend))
+        .routes(routes!(lifecycle::keep))
         .routes(routes!(lifecycle::stop))
         .routes(routes!(lifecycle::start))
         .routes(routes!(preview::preview))

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 
 use super::Portal;
-use super::api::Preview;
 use super::api::environments::Environments;
 use super::api::kinds::Kinds;
 use super::api::write::Writer;
@@ -42,12 +41,6 @@ impl FromRef<Portal> for Arc<Metrics> {
     }
 }
 
-impl FromRef<Portal> for Arc<Preview> {
-    fn from_ref(portal: &Portal) -> Self {
-        Self::clone(&portal.preview)
-    }
-}
-
 impl FromRef<Portal> for Environments {
     fn from_ref(portal: &Portal) -> Self {
         Self {
@@ -55,6 +48,7 @@ impl FromRef<Portal> for Environments {
             catalog: Arc::clone(&portal.catalog),
             access: Arc::clone(&portal.access),
             live: Arc::clone(&portal.live),
+            composer: Arc::clone(&portal.composer),
             only: portal.only.clone(),
             limits: portal.limits,
         }

@@ -40,6 +40,11 @@ pub fn parts(subject: &Subject, now: Timestamp) -> Result<Vec<(String, String)>,
     Ok(lines.map(|line| (text(&line["slot"]), text(&line["kind"]))).collect())
 }
 
+/// The status of the composite after the first call of the function.
+pub fn status(subject: &Subject, now: Timestamp) -> Result<Value, Rejected> {
+    Ok(render(subject, now)?.composite["status"].take())
+}
+
 fn render(subject: &Subject, now: Timestamp) -> Result<Rendered, Rejected> {
     let response = answer(subject, now)?;
     rendered(&subject.world, &response).map_err(|error| subject.fatal(error.to_string()))

@@ -215,7 +215,8 @@ fn denied(what: &str) -> String {
     format!("you may not read {what}. Pass files with --settings and --composition")
 }
 
-fn document(object: &DynamicObject) -> Value {
+/// An object as a document.
+pub(super) fn document(object: &DynamicObject) -> Value {
     // The value comes from JSON, so it converts back.
     serde_json::to_value(object).unwrap_or_default()
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use k8s_schema::Violation;
 use kube::api::DynamicObject;
 use paved_client::cluster::{Cluster, Kind, Kinds};
+use paved_client::environment::Price;
 use paved_client::names::{A_NAME, is_name};
 use serde_json::{Value, json};
 
@@ -27,6 +28,8 @@ pub(super) struct Step {
     pub(super) live: Option<DynamicObject>,
     /// The object after the dry run.
     pub(super) rehearsed: Option<DynamicObject>,
+    /// The estimated price, if it is known.
+    pub(super) price: Option<Price>,
 }
 
 impl Step {
@@ -161,6 +164,7 @@ fn step(
         object,
         live: None,
         rehearsed: None,
+        price: None,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Extend, stop and start: requests with the rights of the user.
+//! Extend, keep, stop and start: requests with the rights of the user.
 
 use function_paved_road::lifecycle::{RENEWED_AT, RENEWED_FOR, STARTED_AT, STOPPED_AT};
 use jiff::{SignedDuration, Timestamp};
@@ -114,6 +114,22 @@ async fn stop_and_start_are_annotations_and_repeat_without_a_write() {
 }
 
 #[tokio::test]
+async fn kept_environment_has_no_time_to_live_where_settings_allow_it() {
+    let (cluster, portal) = world().await;
+    let refused = request(&portal, "ada", "keep", &json!({})).await;
+    let error =
+        json!({"field": "spec.lifecycle.ttl", "message": "found never; allowed: at most 1d"});
+    assert_eq!((refused.status.as_u16(), &refused.json()["errors"][0]), (422, &error));
+    change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
+    for changed in [true, false] {
+        let kept = request(&portal, "ada", "keep", &json!({})).await;
+        assert_eq!(kept.status, 200, "{:?}", kept.body);
+        assert_eq!(kept.json()["changed"], changed);
+        assert_eq!(cluster.get(&at_render()).unwrap()["spec"]["lifecycle"]["ttl"], "never");
+    }
+}
+
+#[tokio::test]
 async fn environment_shows_power_end_and_price() {
     let (cluster, portal) = world().await;
     let view = portal.get("ada", PATH).await.json();
@@ -130,9 +146,12 @@ async fn requests_need_the_right_to_change_the_environment() {
     let (cluster, portal) = world().await;
     cluster.grant("eve", "get team-vision", true);
     cluster.asked();
-    for (verb, body) in
-        [("extend", json!({"for": "4h"})), ("stop", json!({})), ("start", json!({}))]
-    {
+    for (verb, body) in [
+        ("extend", json!({"for": "4h"})),
+        ("keep", json!({})),
+        ("stop", json!({})),
+        ("start", json!({})),
+    ] {
         let refused = request(&portal, "eve", verb, &body).await;
         assert_eq!(refused.status, 403, "{verb}: {:?}", refused.body);
         let absent = format!("/api/v1/environments/team-vision/stockpools/nobody/{verb}");

@@ -6,6 +6,7 @@
 mod support;
 
 mod api;
+mod budgets;
 mod described;
 mod legacy_api;
 mod lifecycle;

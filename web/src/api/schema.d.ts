@@ -808,7 +808,7 @@ export interface components {
             suffix?: string | null;
             /** @description The title for users. */
             title?: string | null;
-            /** @description What a stopped environment keeps and loses, in sentences. */
+            /** @description Data and resources that a stopped environment keeps or loses, in sentences. */
             whenStopped?: string | null;
         };
         /** @description The end of an environment, and its last stop. All times are in RFC 3339. */

@@ -49,12 +49,12 @@ async fn stopped_environment_counts_with_its_price_while_stopped() {
     let mut ada = priced("team", "ada", Some("9"));
     world.compose(&mut ada);
     world.edit(&ada, |claim| {
-        claim["status"]["phase"] = json!("Stopped");
+        claim["status"]["power"] = json!("Stopped");
         claim["status"]["estimatedStoppedHourlyUSD"] = json!("0.1");
     });
     let _controller = world.start("a");
     world.led().await;
     assert_eq!(world.annotation(&ada, BUDGET), None);
-    world.edit(&ada, |claim| claim["status"]["phase"] = json!("Ready"));
+    world.edit(&ada, |claim| claim["status"]["power"] = json!("Running"));
     until("a mark", || world.annotation(&ada, BUDGET).is_some()).await;
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use kube::api::{DynamicObject, Patch, PatchParams};
-use paved_client::cluster::Kind;
+use paved_client::cluster::{Kind, is_denied};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -83,8 +83,8 @@ pub(crate) async fn replace(
     Json(document): Json<Value>,
 ) -> Result<Answer<EnvironmentDetail>, Problem> {
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
-    let (_, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
-    let object = draft.replace(&writer.environments, &person, params.dry_run).await?;
+    let (before, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
+    let object = draft.replace(&writer.environments, &person, &before, params.dry_run).await?;
     Ok(Answer(writer.environments.whole(&kind, object)))
 }
 
@@ -145,8 +145,20 @@ pub(crate) async fn patch(
         return Err(Problem::field(field, "unknown field; allowed: metadata and spec"));
     }
     let api = kind.api(&writer.environments.clients.for_person(&person)?, Some(namespace));
-    if let Some(spec) = patch.get("spec").filter(|spec| write::writes_binding(spec)) {
-        write::keeps_binding(spec, &api.get(name).await?.data["spec"])?;
+    if let Some(spec) = patch.get("spec") {
+        let binds = write::writes_binding(spec);
+        match api.get(name).await {
+            // The user may have the right to patch alone.
+            Err(error) if is_denied(&error) && !binds => {}
+            before => {
+                let before = before?;
+                if binds {
+                    write::keeps_binding(spec, &before.data["spec"])?;
+                }
+                let draft = WriteRequest::patched(kind.clone(), &before, spec);
+                draft.fits(&writer.environments, &person, Some(&before)).await?;
+            }
+        }
     }
     if let Some(metadata) = patch.get_mut("metadata")
         && let Some(named) = checked(metadata)?

@@ -1,4 +1,4 @@
-//! Composes a claim for its preview.
+//! Composes a claim in this process.
 
 use crossplane::names::SLOT;
 use function_paved_road::apis::gpu_workspace::is_closed_to_ssh;
@@ -6,28 +6,48 @@ use function_paved_road::function::Outside;
 use function_sdk_rust::proto::v1::Severity;
 use jiff::Timestamp;
 use k8s_schema::Violation;
+use paved_client::environment::Price;
 use paved_render::function;
 use paved_render::redact::without_secrets;
 use paved_render::rendered;
 use paved_render::subject::Stored;
 use paved_render::subject::observed::Observed;
 use paved_render::subject::pipeline_step::Step;
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::difference::differences;
-use super::{Previewed, PreviewedChange, Resource};
-use crate::live::{Part, Price};
+use crate::live::Part;
 use crate::problem::{FieldError, Problem};
 
 /// The function's result for a claim.
 pub(super) struct Composed {
-    composition: String,
-    parts: Vec<Part>,
-    resources: Vec<Resource>,
-    notes: Vec<String>,
-    price: Option<Price>,
-    expires_at: Option<String>,
-    ssh_closed: bool,
+    /// The name of the Composition.
+    pub(super) composition: String,
+    /// All resources, including resources that are created later.
+    pub(super) parts: Vec<Part>,
+    /// The resources that are created first, by slot.
+    pub(super) resources: Vec<Resource>,
+    /// Notes of the function.
+    pub(super) notes: Vec<String>,
+    /// The estimated price, if it is known.
+    pub(super) price: Option<Price>,
+    /// Time of the expiry in RFC 3339.
+    pub(super) expires_at: Option<String>,
+    /// Whether the machine would be unreachable by SSH because no network is allowed.
+    pub(super) ssh_closed: bool,
+}
+
+/// A resource that would be created.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Resource {
+    /// The slot: the permanent name of the resource in the environment.
+    pub(super) slot: String,
+    pub(super) kind: String,
+    /// The object, without secrets.
+    #[schema(value_type = Object)]
+    pub(super) manifest: Value,
 }
 
 /// The reason why a claim is rejected.
@@ -116,36 +136,6 @@ impl Composed {
             expires_at,
             ssh_closed,
         })
-    }
-
-    /// The differences from the existing environment.
-    pub(super) fn since(self, before: Option<Self>) -> PreviewedChange {
-        let Self { composition, resources: after, notes, price, ssh_closed, .. } = self;
-        // The existing environment cannot be composed, so the effect of the change is unknown.
-        let changes =
-            before.map(|before| differences(&before.resources, &after)).unwrap_or_default();
-        PreviewedChange { composition, changes, notes, price, ssh_closed }
-    }
-}
-
-impl From<Composed> for Previewed {
-    fn from(composed: Composed) -> Self {
-        let Composed { composition, parts, resources, notes, price, expires_at, ssh_closed } =
-            composed;
-        Self { composition, parts, resources, notes, price, expires_at, ssh_closed }
-    }
-}
-
-impl PreviewedChange {
-    /// The result for a rejected environment, if the change adds no errors.
-    pub(super) fn unknown(step: &Step) -> Self {
-        let composition =
-            step.composition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let notes = vec![
-            "The current environment is rejected, so the preview cannot compare resources."
-                .to_owned(),
-        ];
-        Self { composition, changes: Vec::new(), notes, price: None, ssh_closed: false }
     }
 }
 

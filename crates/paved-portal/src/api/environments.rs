@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use super::composer::Composer;
 use crate::access::Access;
 use crate::answer::Answer;
 use crate::clients::Clients;
@@ -103,6 +104,7 @@ pub(crate) struct Environments {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) access: Arc<Access>,
     pub(crate) live: Arc<Live>,
+    pub(crate) composer: Arc<Composer>,
     /// The only watched namespace, if the kubeconfig's user has no rights in others.
     pub(crate) only: Option<String>,
     pub(crate) limits: Limits,

@@ -1,4 +1,4 @@
-//! `…/extend`, `…/stop` and `…/start`: requests about the lifecycle of an environment, with the
+//! `…/extend`, `…/keep`, `…/stop` and `…/start`: requests about the lifecycle of an environment, with the
 //! rights of the user.
 
 use axum::extract::State;
@@ -83,6 +83,25 @@ pub(crate) async fn extend(
         starts,
         ..requested
     }))
+}
+
+/// Remove the time to live of an environment, so that it does not expire.
+///
+/// Settings with a maximum forbid this. An environment that is stopped because it expired starts
+/// again.
+#[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/keep", operation_id = "keepEnvironment", tag = "environments", params(EnvironmentPath),
+    request_body = Nothing, responses((status = 200, description = "The environment has no time to live.", body = Requested), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
+pub(crate) async fn keep(
+    State(environments): State<Environments>,
+    SignedIn(person): SignedIn,
+    Path(place): Path<EnvironmentPath>,
+    Json(Nothing {}): Json<Nothing>,
+) -> Result<Answer<Requested>, Problem> {
+    let request = Request::new(&environments, &person, &place).await?;
+    let change = request.subject.keep().map_err(|refusal| request.refused(refusal))?;
+    let starts = change.is_some() && request.subject.is_started_by_renewal();
+    let requested = request.send(change, "kept").await?;
+    Ok(Answer(Requested { starts, clock_ahead: None, ..requested }))
 }
 
 /// Stop an environment, and keep its data.

@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, DynamicObject, PostParams, Preconditions, Propagat
 use paved_client::cluster::Kind;
 use serde_json::{Map, Value, json};
 
+use super::budget::{self, Write};
 use super::environments::Environments;
 use crate::extract::name;
 use crate::identity::{Naming, Person};
@@ -157,6 +158,18 @@ impl WriteRequest {
         Self { kind, namespace, name, object }
     }
 
+    /// An existing environment with a merge patch of its spec.
+    pub(crate) fn patched(kind: Kind, before: &DynamicObject, patch: &Value) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let (namespace, name) = (text(&before.metadata.namespace), text(&before.metadata.name));
+        let mut spec = before.data["spec"].clone();
+        merge_patch(&mut spec, patch.clone());
+        let mut object = Map::new();
+        object.insert("metadata".to_owned(), json!({"name": name, "namespace": namespace}));
+        object.insert("spec".to_owned(), spec);
+        Self { kind, namespace, name, object }
+    }
+
     /// Adds a label or an annotation.
     pub(crate) fn note(&mut self, place: &str, key: &str, value: &str) {
         if let Some(metadata) = self.object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -185,6 +198,19 @@ impl WriteRequest {
         }
     }
 
+    /// Rejects the document if its price exceeds the budget of the namespace. `before` is the
+    /// existing environment.
+    pub(crate) async fn fits(
+        &self,
+        environments: &Environments,
+        person: &Person,
+        before: Option<&DynamicObject>,
+    ) -> Result<(), Problem> {
+        let (kind, namespace) = (&self.kind, self.namespace.as_str());
+        let write = Write { kind, namespace, after: self.document(), before };
+        budget::check(environments, person, write).await
+    }
+
     /// Creates the environment.
     pub(crate) async fn create(
         &self,
@@ -192,6 +218,7 @@ impl WriteRequest {
         person: &Person,
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
+        self.fits(environments, person, None).await?;
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.create(&params, &self.dynamic()?).await?;
@@ -213,6 +240,7 @@ impl WriteRequest {
         &self,
         environments: &Environments,
         person: &Person,
+        before: &DynamicObject,
         dry_run: bool,
     ) -> Result<DynamicObject, Problem> {
         if self.object["metadata"]["resourceVersion"].as_str().is_none_or(str::is_empty) {
@@ -220,6 +248,7 @@ impl WriteRequest {
                            lost";
             return Err(Problem::field("metadata.resourceVersion", message));
         }
+        self.fits(environments, person, Some(before)).await?;
         let params = PostParams { dry_run, field_manager: Some("paved-portal".to_owned()) };
         let api = self.kind.api(&environments.clients.for_person(person)?, Some(&self.namespace));
         let object = api.replace(&self.name, &params, &self.dynamic()?).await?;

@@ -5,7 +5,6 @@ use function_paved_road::lifecycle::TtlFrom;
 use jiff::Timestamp;
 use paved_client::environment::{self, Environment};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 /// The end of an environment, and its last stop. All times are in RFC 3339.
@@ -83,13 +82,6 @@ pub(crate) struct Price {
     /// Date of the oldest list price. Absent if all prices are from Settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
-}
-
-impl Price {
-    /// Reads the price from a status; `None` if it is not known.
-    pub(crate) fn from_status(status: &Value) -> Option<Self> {
-        environment::Price::from_status(status).map(Self::from)
-    }
 }
 
 impl From<environment::Price> for Price {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use paved_client::budget::Holder;
 use paved_client::environment::{self, Environment};
 use paved_client::lifecycle::cannot_stop;
 
@@ -85,6 +86,9 @@ pub(crate) struct View {
     /// The estimated price. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) price: Option<Price>,
+    /// Its part in the sum of its namespace, for budgets.
+    #[serde(skip)]
+    pub(crate) holder: Option<Holder>,
     /// Why the environment cannot be stopped, in words. Absent if it can be stopped.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) cannot_stop: Option<&'static str>,
@@ -218,6 +222,7 @@ impl View {
         let slots = seen.parts.iter().map(|part| part.slot.as_str());
         let (expiring, paused) = (Expiring::of(&seen), seen.is_paused());
         let cannot_stop = cannot_stop(&seen, object);
+        let holder = Holder::from_environment(&seen);
         let api_version =
             object.types.as_ref().map(|types| types.api_version.clone()).unwrap_or_default();
         Self {
@@ -247,6 +252,7 @@ impl View {
             lifecycle: seen.lifecycle.map(Lifecycle::from),
             expiring,
             price: seen.price.map(Price::from),
+            holder,
             cannot_stop,
             paused,
             status: seen.fields,

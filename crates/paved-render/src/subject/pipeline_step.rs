@@ -1,9 +1,10 @@
 //! The step of the Composition that runs the function, and its Settings.
 
 use crossplane::api_version::{group, group_of};
+use crossplane::object::merge;
 use function_paved_road::apis;
 use function_paved_road::manifests::{self, ENVIRONMENT_CONFIG, FUNCTION};
-use function_paved_road::settings::{API_VERSION, KIND};
+use function_paved_road::settings::{API_VERSION, KIND, Settings};
 use serde_json::Value;
 
 use super::kind::Target;
@@ -95,6 +96,20 @@ impl Step {
             given: true,
             composition,
         })
+    }
+
+    /// The Settings of the input, with those of the EnvironmentConfig that the input names. `None`
+    /// if they are invalid.
+    pub fn settings(&self) -> Option<Settings> {
+        let mut body = self.input.as_object().cloned().unwrap_or_default();
+        let named = self.input["settingsFrom"]["name"].as_str();
+        let is_named =
+            |config: &&Value| named.is_some() && config["metadata"]["name"].as_str() == named;
+        let data = self.configs.iter().find(is_named).map(|config| &config["data"]);
+        if let Some(data) = data.and_then(Value::as_object) {
+            merge(&mut body, data.clone());
+        }
+        Settings::read(body, &apis::sections()).ok()
     }
 
     /// A step with valid example Settings, used if the platform team's are unknown.
