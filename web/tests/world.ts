@@ -381,7 +381,7 @@ export class World {
     return json(requested);
   }
 
-  /** Stops or starts an environment, whose status follows. */
+  /** Stops or starts an environment. Its status follows. */
   private turn({ view }: Stored, to: '/stop' | '/start'): Response {
     if (to === '/stop' && view.cannotStop)
       throw new Refusal(

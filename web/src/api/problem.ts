@@ -59,7 +59,7 @@ export function unsent(why: string): Problem {
 /** The reason of a rejection for the budget, before the request is sent. */
 const OVER_BUDGET = 'OverBudget';
 
-/** The rejection of a document whose preview exceeds the budget of its namespace. */
+/** The rejection of a document with a preview that exceeds the budget of its namespace. */
 export function overBudget(error: FieldError): Refused {
   const problem = told(422, error.message);
   return new Refused({ ...problem, reason: OVER_BUDGET, errors: [error] });

@@ -13,7 +13,7 @@ const GROUPS = [
 ] as const;
 type Group = (typeof GROUPS)[number]['value'];
 
-/** What all environments cost by the hour, and what the stopped ones still cost. */
+/** The cost of all environments by the hour, and the remaining cost of the stopped ones. */
 export function Costs({ all }: { all: readonly Environment[] }) {
   const known = useAtomValue(kindMetadataAtom);
   const [group, setGroup] = useState<Group>('owner');

@@ -28,7 +28,7 @@ export function requestsOf({ power, lifecycle, deletedAt, cannotStop, paused }: 
   };
 }
 
-/** What happens next without a request, and when (RFC 3339). */
+/** The next event without a request, and its time (RFC 3339). */
 export interface End {
   at: string;
   action: 'stops' | 'expires' | 'is deleted';
@@ -80,7 +80,7 @@ export function stopReason({ lifecycle }: Pick<Environment, 'lifecycle'>): strin
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
 
-/** The seconds of a duration such as `8h`; `undefined` if it has no end, or cannot be read. */
+/** The seconds of a duration, for example `8h`; `undefined` for `never` and unreadable texts. */
 export function secondsOf(duration: string | null | undefined): number | undefined {
   const [, amount, unit] = /^([1-9]\d{0,4})([smhdw])$/.exec(duration ?? '') ?? [];
   return amount && unit ? Number(amount) * SECONDS[unit]! : undefined;

@@ -19,7 +19,7 @@ export function dollars(amount: Thousandths): string {
 
 type Priced = Pick<Environment, 'power' | 'price' | 'failed' | 'parts'>;
 
-/** Whether the environment could not start: the cloud refuses what would cost most. */
+/** Whether the environment could not start: the cloud refuses the most expensive part. */
 function cannotStart({ power, failed }: Priced): boolean {
   return failed && power === 'Starting';
 }
@@ -66,7 +66,7 @@ export interface Sum {
   notCreated: number;
 }
 
-/** What the environments with one property cost by the hour. */
+/** The cost of the environments with one property by the hour. */
 export interface Cost extends Sum {
   name: string;
   /** The part of the sum for stopped environments. */

@@ -26,8 +26,8 @@ const STARTS = 'The environment starts again.';
 const DOING: Record<Verb, string> = { stop: 'stopped', start: 'started' };
 
 /**
- * Requests to stop, start, extend and keep an environment. `sent` is the request whose effect the
- * cluster does not show yet.
+ * Requests to stop, start, extend and keep an environment. `sent` is the request that has no visible
+ * effect in the cluster yet.
  */
 export function useRequests(environment: Environment): {
   sent: Verb | undefined;
