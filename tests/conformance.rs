@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use function_paved_road::manifests::SCHEMA_REVISION;
 use function_paved_road::value;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
@@ -45,10 +46,18 @@ fn settled_variants_conform_to_the_schemas() {
     let schemas = schemas();
     let mut violations = Vec::new();
     for case in simulated::all() {
-        for (slot, object) in world::desired(&case.call(&case.settled())) {
-            let found = violations_of(&schemas, object.into());
-            violations
-                .extend(found.into_iter().map(|found| format!("{} {slot}: {found}", case.name())));
+        let mut input = case.input();
+        input["schemaRevision"] = SCHEMA_REVISION.into();
+        let running = case.settled();
+        let mut stopped = running.clone();
+        stopped.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
+        for world in [running, stopped] {
+            for (slot, object) in world::desired(&simulated::call(&world, &input)) {
+                let found = violations_of(&schemas, object.into());
+                violations.extend(
+                    found.into_iter().map(|found| format!("{} {slot}: {found}", case.name())),
+                );
+            }
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));

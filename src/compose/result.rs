@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::health::State;
 use super::status::{self, ComposedResource, Phase};
 use super::{
-    Addition, COMMON_ADDITIONS, Composition, Expiring, OverBudget, Stalled, observed, revision,
-    scrub,
+    Addition, COMMON_ADDITIONS, Composition, Expiring, LifecycleStatus, OverBudget, Stalled,
+    observed, revision, scrub,
 };
 use crate::diagnosis::Code;
 use crate::error::Error;
@@ -100,7 +100,10 @@ impl Composition<'_> {
         }
         common.phase = phase;
         common.power = power;
-        common.lifecycle = outlook.as_ref().map(|outlook| outlook.status.clone());
+        // A server-side apply makes null of an empty object with fields before.
+        let has_fields = |status: &LifecycleStatus| *status != LifecycleStatus::default();
+        common.lifecycle =
+            outlook.as_ref().map(|outlook| outlook.status.clone()).filter(has_fields);
         if let Some(price) = self.price() {
             common.tell_price(price);
         }

@@ -248,6 +248,8 @@ model! {
         pub backup_configuration: Option<BackupConfiguration>,
         /// Access to the server.
         pub ip_configuration: Option<IpConfiguration>,
+        /// `ALWAYS` or `NEVER`: whether the server runs. Set only to stop and start a server.
+        pub activation_policy: Option<String>,
         /// Labels.
         pub user_labels: BTreeMap<String, String>,
     }

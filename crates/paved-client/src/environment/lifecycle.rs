@@ -29,9 +29,13 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Reads `status.lifecycle`. Times that cannot be read count as absent.
+    /// Reads `status.lifecycle`. Times that cannot be read count as absent. A status with a power
+    /// state has a lifecycle, which is absent if it has no fields.
     pub(super) fn from_data(data: &Value) -> Option<Self> {
-        let status = LifecycleStatus::deserialize(data.pointer("/status/lifecycle")?).ok()?;
+        let status = match data.pointer("/status/lifecycle") {
+            Some(status) => LifecycleStatus::deserialize(status).ok()?,
+            None => data.pointer("/status/power").map(|_| LifecycleStatus::default())?,
+        };
         let time = |text: Option<String>| text.and_then(|text| text.parse().ok());
         Some(Self {
             expires_at: time(status.expires_at),
