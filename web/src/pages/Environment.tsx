@@ -224,6 +224,8 @@ function Facts({ environment }: { environment: Environment }) {
       <span>{namespace}</span>
       {owner && <span>{owner}</span>}
       <Ago at={createdAt} />
+      {/* The end is known later: in its line, it moves no other line. */}
+      <span className="line-break" />
       <End of={environment} />
       <HourlyPrice of={environment} />
     </span>

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use crossplane::{api_version, conditions, names::EXTERNAL_NAME};
+use function_paved_road::lifecycle::NOTE;
 use futures::{
     StreamExt,
     future::{join_all, try_join_all},
@@ -160,7 +161,8 @@ impl Before {
         let now = composed(environment).await?;
         let paths = self.composed.keys().chain(now.keys()).collect::<BTreeSet<_>>().into_iter();
         let changed = paths.filter(|path| self.composed.get(*path) != now.get(*path));
-        let changed: Vec<_> = changed.collect();
+        // The note has the price, which the environment keeps from now on.
+        let changed: Vec<_> = changed.filter(|path| !path.ends_with(NOTE)).collect();
         let status = fields(&object["status"]);
         let lost: Vec<_> = self.status.keys().filter(|path| !status.contains_key(*path)).collect();
         let name = format!("{} {}", environment.resource(), environment.name());
