@@ -211,6 +211,8 @@ model! {
     pub struct NodePoolStatus {
         /// Path of the pool.
         pub id: Option<String>,
+        /// Nodes per zone.
+        pub node_count: Option<i64>,
     }
 }
 
@@ -282,6 +284,14 @@ model! {
         pub public_ip_address: Option<String>,
         /// Private IPv4 address.
         pub private_ip_address: Option<String>,
+        /// The observed properties.
+        pub settings: Option<DatabaseSettingsStatus>,
+    }
+
+    /// The observed properties of a server.
+    pub struct DatabaseSettingsStatus {
+        /// `ALWAYS` or `NEVER`: whether the server runs.
+        pub activation_policy: Option<String>,
     }
 }
 

@@ -89,6 +89,11 @@ model! {
     pub struct InstanceStatus {
         /// Instance id, `i-…`.
         pub id: Option<String>,
+        /// Power state: `pending`, `running`, `stopping`, `stopped`, `shutting-down` or
+        /// `terminated`.
+        pub instance_state: Option<String>,
+        /// Machine type, for example `g4dn.xlarge`.
+        pub instance_type: Option<String>,
         /// Public IPv4 address. It changes when the machine stops and starts.
         pub public_ip: Option<String>,
         /// Private IPv4 address.

@@ -12,7 +12,7 @@ impl Managed for Cluster {
 
 impl Managed for NodeGroup {
     const KIND: Kind = Kind::aws("eks", "NodeGroup").versions("v1beta2", "v1beta1");
-    type Status = Unread;
+    type Status = NodeGroupStatus;
 }
 
 impl Managed for Addon {
@@ -124,6 +124,12 @@ model! {
         pub max_size: Option<i64>,
         /// The minimum.
         pub min_size: Option<i64>,
+    }
+
+    /// The observed state of a node group.
+    pub struct NodeGroupStatus {
+        /// Number of machines.
+        pub scaling_config: Option<ScalingConfig>,
     }
 
     /// AWS's own software in a cluster. Its external name is `<cluster>:<add-on>`, which the
