@@ -5,7 +5,7 @@ pub mod policy;
 mod reference;
 pub mod rights;
 
-use crossplane::api_version;
+use crossplane::{api_version, names::dns_label};
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::generate::SchemaSettings;
 use schemars::transform::AddNullable;
@@ -29,6 +29,13 @@ pub const REGISTRY: &str = "registry.example.org/paved-road";
 
 /// Name of the installed Function that the Compositions refer to.
 pub const FUNCTION: &str = "function-paved-road";
+
+/// The name of the Function that Crossplane installs from a registry as a dependency of a
+/// Configuration. An installation by docs/how-to/install.md uses the same name.
+pub fn installed_function(registry: &str) -> String {
+    let path = registry.split_once('/').map_or("", |(_, path)| path);
+    dns_label(&format!("{path}/{FUNCTION}"))
+}
 
 /// Revision of the status schemas that the generated Compositions come with.
 pub const SCHEMA_REVISION: u32 = 3;

@@ -124,13 +124,16 @@ fn libraries_agree_with_the_verdicts() {
         {"type": "Synced", "status": "False", "reason": "ReconcilePaused"},
         {"type": "Ready", "status": "True"},
     ]}}));
+    // A claim that Crossplane has not seen yet.
+    let new = objects.len();
+    objects.push(json!({"metadata": {"generation": 1}, "spec": {}}));
     for (index, (object, told)) in objects.iter().zip(health_of(&health, &objects)).enumerate() {
-        let conditions = object["status"]["conditions"].as_array().unwrap();
+        let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
         let is_stalled = conditions
-            .iter()
             .any(|condition| condition["type"] == "Stalled" && condition["status"] == "True");
         let argo_cd = match verdict(object) {
             _ if index == paused => "Suspended",
+            _ if index == new => "Progressing",
             _ if is_stalled => "Degraded",
             "Current" => "Healthy",
             _ => "Progressing",

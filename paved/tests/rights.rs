@@ -142,6 +142,44 @@ fn every_tagged_kind_has_a_part() {
     }
 }
 
+/// docs/reference/cloud-rights.md has the same exceptions.
+#[test]
+fn changes_of_untagged_resources_are_documented_exceptions() {
+    const EXCEPTIONS: &[&str] = &[
+        "cloudfront::*:origin-access-control/*",
+        "eks:*:*:podidentityassociation/*",
+        "rds:*:*:snapshot:*-final",
+        // Default groups, which ModifyDBInstance names and does not change.
+        "rds:*:*:og:default:*",
+        "rds:*:*:pg:default.*",
+    ];
+    for rights in aws::RIGHTS {
+        let untagged = rights.grants.iter().filter(|grant| {
+            [Operation::Update, Operation::Delete].contains(&grant.operation)
+                && grant.scope.condition == aws::Condition::None
+        });
+        for resource in untagged.flat_map(|grant| grant.scope.resources) {
+            let is_bucket = resource.starts_with("s3:::acme-mfe-");
+            let is_exception = is_bucket || EXCEPTIONS.contains(resource);
+            assert!(is_exception, "{}: {resource}", title(&rights.kind));
+        }
+    }
+}
+
+#[test]
+fn composed_policies_of_aws_are_granted_to_their_api() {
+    let mut attached = 0;
+    for one in composed::all().unwrap() {
+        for object in one.objects().filter(|object| object["kind"] == "RolePolicyAttachment") {
+            let arn = object["spec"]["forProvider"]["policyArn"].as_str().unwrap();
+            let (_, name) = arn.split_once(":policy/").unwrap();
+            assert!(aws::POLICIES.contains(&(one.api.info().name, name)), "{arn}");
+            attached += 1;
+        }
+    }
+    assert!(attached >= Flavour::ALL.len());
+}
+
 #[test]
 fn rights_are_limited_to_the_names_of_site_buckets() {
     let mut buckets = 0;

@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long, value_name = "USD")]
     max_usd: f64,
     /// Hours that each environment may exist, for the price.
-    #[arg(long, value_name = "HOURS", default_value_t = 2.0)]
+    #[arg(long, value_name = "HOURS", default_value_t = 2.0, value_parser = hours)]
     hours: f64,
     /// Folder for the page with the results [default: target/cloud-check].
     #[arg(long, value_name = "DIR")]
@@ -127,6 +127,12 @@ fn chosen(names: &[String]) -> Result<Vec<Check>> {
     let is_chosen =
         |check: &&Check| names.is_empty() || names.iter().any(|name| name == check.name);
     Ok(CHECKS.iter().filter(is_chosen).copied().collect())
+}
+
+/// Reads a positive number of hours.
+fn hours(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|hours: &f64| hours.is_finite() && *hours > 0.0);
+    number.ok_or_else(|| format!("{text:?}: expected a positive number, such as 1.5"))
 }
 
 /// The most that checks cost, in US dollars.

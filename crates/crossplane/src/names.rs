@@ -30,3 +30,29 @@ pub const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 
 /// Label of resources that a Usage protects from deletion.
 pub const IN_USE: &str = "crossplane.io/in-use";
+
+/// Crossplane's name for a package that it installs as a dependency, derived from the repository's
+/// path. It is the same as `xpkg.ToDNSLabel` in Crossplane 2.3. 1.20 does this too.
+pub fn dns_label(repository: &str) -> String {
+    const MOST: usize = 63;
+    let last = repository.len().saturating_sub(1);
+    let kept = repository.bytes().take(MOST).enumerate().filter_map(|(index, byte)| match byte {
+        b'a'..=b'z' | b'0'..=b'9' => Some(char::from(byte)),
+        b'.' | b'/' | b':' | b'-' if ![0, MOST - 1, last].contains(&index) => Some('-'),
+        _ => None,
+    });
+    kept.collect::<String>().trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_as_crossplane_cuts_them() {
+        assert_eq!(dns_label("a_b/c"), "ab-c");
+        assert_eq!(dns_label("-a/"), "a");
+        assert_eq!(dns_label(&"x".repeat(80)), "x".repeat(63));
+        assert_eq!(dns_label(&format!("{}/y", "x".repeat(62))), "x".repeat(62));
+    }
+}

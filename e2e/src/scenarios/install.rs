@@ -320,7 +320,7 @@ pub(super) async fn a_team_has_apis_in_a_group_of_its_own(fixture: Fixture) -> R
     doctor.is(
         0,
         &[
-            "✓ Function paved-road-function-paved-road",
+            &format!("✓ Function {}", args.registry.installed_function()),
             "✓ XRD stockpools.platform.team.example",
             "✓ Admission policies",
             "✓ Crossplane's rights",

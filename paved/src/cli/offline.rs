@@ -9,10 +9,6 @@ use paved_client::names::{A_NAME, is_name};
 
 use crate::failure::Failure;
 
-/// The name of the Function after an installation by docs/how-to/install.md, or as a dependency of
-/// a Configuration.
-const FUNCTION: &str = "paved-road-function-paved-road";
-
 pub(super) const VALIDATE_HELP: &str = "\
 Examples:
   paved validate claim.yaml                            check all documents of a file
@@ -147,7 +143,7 @@ pub(crate) struct Platform {
     #[arg(
         long,
         value_name = "NAME",
-        default_value = FUNCTION,
+        default_value_t = manifests::installed_function(manifests::REGISTRY),
         value_parser = object_name,
         conflicts_with = "check"
     )]

@@ -7,13 +7,16 @@
 //!
 //! The provider tags every resource with `crossplane-kind`, if its kind has tags
 //! (crossplane-runtime `pkg/resource/resource.go`). The rights to change and delete are limited to
-//! resources with this tag.
+//! resources with this tag. Resources without tags are exceptions: docs/reference/cloud-rights.md
+//! lists them.
 
 mod ec2;
 mod eks;
 mod iam;
 mod rds;
 mod site;
+
+pub use iam::POLICIES;
 
 use super::{Grant, Rights, observe, update};
 
@@ -46,8 +49,8 @@ pub enum Condition {
     PassedTo(&'static [&'static str]),
     /// The role belongs to one of these services.
     LinkedTo(&'static [&'static str]),
-    /// The policy is one of AWS's own with these names.
-    Policies(&'static [&'static str]),
+    /// The role has the provider's tag, and the policy is one of the API's [`POLICIES`].
+    TaggedForPolicies,
 }
 
 const fn on(resources: &'static [&'static str], condition: Condition) -> Scope {

@@ -8,7 +8,7 @@ use super::{Part, parts};
 use crate::apis::gpu_workspace::SESSION_MANAGER;
 use crate::catalog::aws::Partition;
 use crate::catalog::rights::Grant;
-use crate::catalog::rights::aws::{BOUNDED, Condition, PUBLISHER, RIGHTS, Scope};
+use crate::catalog::rights::aws::{BOUNDED, Condition, POLICIES, PUBLISHER, RIGHTS, Scope};
 use crate::models::Provider;
 
 pub(super) fn documents(settings: &Value) -> Vec<(String, Value)> {
@@ -31,6 +31,8 @@ fn grants(part: &'static Part) -> impl Iterator<Item = &'static Grant<Scope>> {
 
 /// The values of Settings that limit a policy.
 struct Policy<'a> {
+    /// Name of the API that needs the rights.
+    api: &'a str,
     settings: &'a Value,
     partition: &'static Partition,
     /// ARN of the boundary that new roles must have.
@@ -38,7 +40,7 @@ struct Policy<'a> {
 }
 
 impl<'a> Policy<'a> {
-    fn new(api: &str, settings: &'a Value) -> Self {
+    fn new(api: &'a str, settings: &'a Value) -> Self {
         let workspaces = &settings["gpuWorkspace"];
         let images = workspaces["amis"].as_object().and_then(|images| images.keys().next());
         let (region, boundary) = match api {
@@ -49,7 +51,7 @@ impl<'a> Policy<'a> {
             _ => (settings["environment"]["eks"]["region"].as_str(), None),
         };
         let partition = Partition::for_region(region.unwrap_or_default());
-        Self { settings, partition, boundary }
+        Self { api, settings, partition, boundary }
     }
 
     fn document<'g>(&self, grants: impl IntoIterator<Item = &'g Grant<Scope>>) -> Value {
@@ -93,7 +95,7 @@ impl<'a> Policy<'a> {
         // The value of the provider's tag is the kind with its group, in both APIs.
         let kinds = format!("*.{service}.aws.*upbound.io");
         let principal = |name: &&str| self.partition.principal(name);
-        let policy = |name: &&str| format!("arn:{}:iam::aws:policy/{name}", self.partition.name);
+        let policy = |name: &str| format!("arn:{}:iam::aws:policy/{name}", self.partition.name);
         let mut all = match condition {
             Condition::None => json!({}),
             Condition::TaggedByRequest => {
@@ -118,9 +120,13 @@ impl<'a> Policy<'a> {
             Condition::LinkedTo(services) => {
                 json!({"StringEquals": {"iam:AWSServiceName": services}})
             }
-            Condition::Policies(names) => {
-                let arns: Vec<_> = names.iter().map(policy).collect();
-                json!({"ArnEquals": {"iam:PolicyARN": arns}})
+            Condition::TaggedForPolicies => {
+                let of_api = POLICIES.iter().filter(|(api, _)| *api == self.api);
+                let arns: Vec<_> = of_api.map(|(_, name)| policy(name)).collect();
+                json!({
+                    "ArnEquals": {"iam:PolicyARN": arns},
+                    "StringLike": {"aws:ResourceTag/crossplane-kind": kinds},
+                })
             }
         };
         if let Some(boundary) = self.boundary.filter(|_| BOUNDED.contains(&action)) {

@@ -126,3 +126,11 @@ fn page_has_each_check_and_each_leftover() {
     }
     assert_eq!(left.map(|search| search.is_clean()), [false, true, false]);
 }
+
+#[test]
+fn hours_that_lower_the_price_are_rejected() {
+    assert_eq!(hours("1.5"), Ok(1.5));
+    for text in ["-2", "0", "NaN", "inf", "soon"] {
+        assert!(hours(text).unwrap_err().contains("expected a positive number"), "{text}");
+    }
+}

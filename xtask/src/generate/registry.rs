@@ -1,11 +1,11 @@
-//! The registry, the organisation and the version of the releases, in documents, in the chart and
+//! The registry, the organisation, the version and the Function of the releases, in documents, in the chart and
 //! in the metadata of packages. The organisation is the last segment of the registry's path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use function_paved_road::manifests::REGISTRY;
+use function_paved_road::manifests::{self, REGISTRY};
 use regex_lite::{Captures, Regex};
 
 use crate::workspace;
@@ -31,6 +31,9 @@ const MENTION: &str = concat!(
 /// The repository of the source, without a scheme. Its name is the project's.
 const REPOSITORY: &str = r"\bgithub\.com/[A-Za-z0-9-]+/paved-road\b";
 
+/// The name of the installed Function, which follows from the registry's path.
+const INSTALLED: &str = r"\b[a-z0-9-]+-function-paved-road\b";
+
 /// A release version after the name of a package, of an archive or of a variable.
 const VERSION: &str = concat!(
     r"(?<before>function-paved-road:v|configuration-[$a-zA-Z-]+:v|\$name:v|\.xpkg\):v",
@@ -48,15 +51,18 @@ pub(super) fn documents() -> Result<Vec<(String, String)>> {
     let mention = Regex::new(MENTION).context("the pattern of a registry")?;
     let repository = Regex::new(REPOSITORY).context("the pattern of the repository")?;
     let version = Regex::new(VERSION).context("the pattern of a version")?;
+    let installed = Regex::new(INSTALLED).context("the pattern of the installed Function")?;
+    let patterns = [&mention, &repository, &version, &installed];
     let mut found = Vec::new();
     for place in PLACES {
         for file in documents_below(&root.join(place))? {
             let text =
                 fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
-            if [&mention, &repository, &version].iter().any(|pattern| pattern.is_match(&text)) {
+            if patterns.iter().any(|pattern| pattern.is_match(&text)) {
                 let path = file.strip_prefix(root)?.display().to_string();
                 let text = with_registry(&text, &mention, REGISTRY);
                 let text = with_organisation(&text, &repository, REGISTRY);
+                let text = with_function(&text, &installed, REGISTRY);
                 found.push((path, with_version(&text, &version, env!("CARGO_PKG_VERSION"))));
             }
         }
@@ -75,6 +81,10 @@ fn with_registry(text: &str, mention: &Regex, registry: &str) -> String {
 fn with_organisation(text: &str, repository: &Regex, registry: &str) -> String {
     let organisation = registry.rsplit('/').next().unwrap_or_default();
     repository.replace_all(text, format!("github.com/{organisation}/paved-road")).into_owned()
+}
+
+fn with_function(text: &str, installed: &Regex, registry: &str) -> String {
+    installed.replace_all(text, manifests::installed_function(registry)).into_owned()
 }
 
 fn with_version(text: &str, pattern: &Regex, version: &str) -> String {
@@ -144,6 +154,16 @@ mod tests {
         ] {
             let found = with_organisation(before, &repository, "ghcr.io/acme");
             assert!(found.ends_with(after), "{found}");
+        }
+    }
+
+    #[test]
+    fn installed_function_follows_the_registry() {
+        let installed = Regex::new(INSTALLED).unwrap();
+        let found = with_function("name: old-function-paved-road\n", &installed, "ghcr.io/a/b.c");
+        assert_eq!(found, "name: a-b-c-function-paved-road\n");
+        for other in ["name: function-paved-road", "ghcr.io/x/function-paved-road:v1"] {
+            assert_eq!(with_function(other, &installed, "ghcr.io/a"), other);
         }
     }
 

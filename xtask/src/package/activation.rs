@@ -1,4 +1,5 @@
-//! The ManagedResourceActivationPolicy of an API: the kinds of managed resources that it composes.
+//! The ManagedResourceActivationPolicy of an API: the kinds of managed resources that it composes,
+//! also in environments of earlier schema revisions.
 //!
 //! Crossplane 2 activates all kinds of a provider, unless an operator turns this off in its chart
 //! (`provider.defaultActivations`). Then the policies activate the kinds that environments need.
@@ -9,6 +10,8 @@ use std::path::Path;
 use anyhow::Result;
 use crossplane::api_version;
 use function_paved_road::apis::{APIS, AnyApi, Flavour};
+use function_paved_road::manifests::rights::PARTS;
+use function_paved_road::models::{Kind, Scope};
 use serde_json::{Value, json};
 
 use super::rbac;
@@ -39,6 +42,10 @@ pub fn policy(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> R
             names.insert(format!("{}.{group}", plurals.for_object(object)?));
         }
     }
+    for kind in kinds_of_earlier_revisions(api, flavour) {
+        let group = api_version::group_of(&kind);
+        names.insert(format!("{}.{group}", plurals.for_object(&kind)?));
+    }
     let info = api.info();
     let composite = match flavour {
         Flavour::Claims => &info.composite,
@@ -50,6 +57,21 @@ pub fn policy(root: &Path, api: &dyn AnyApi, flavour: Flavour, group: &str) -> R
         "metadata": {"name": format!("{}.{group}", composite.plural)},
         "spec": {"activate": names},
     }))
+}
+
+/// The kinds in clouds that an API composes in any schema revision, as objects without content.
+/// Running environments of earlier revisions keep kinds that no example composes.
+fn kinds_of_earlier_revisions(api: &dyn AnyApi, flavour: Flavour) -> Vec<Value> {
+    let scope = match flavour {
+        Flavour::Claims => Scope::LegacyCluster,
+        Flavour::Namespaced => Scope::Namespaced,
+    };
+    let parts = PARTS.iter().filter(|part| part.api == api.info().name);
+    let object = |kind: &Kind| {
+        let api_version = format!("{}/{}", kind.group(scope), kind.version(scope));
+        json!({"apiVersion": api_version, "kind": kind.kind})
+    };
+    parts.flat_map(|part| part.kinds).map(object).collect()
 }
 
 #[cfg(test)]
@@ -68,5 +90,18 @@ mod tests {
         }
         assert!(!policy.to_string().contains("providerconfig"), "{policy}");
         assert_eq!(policy["metadata"]["name"], "environments.example.org");
+    }
+
+    #[test]
+    fn policy_has_the_kinds_of_earlier_schema_revisions() {
+        let api = APIS.iter().find(|api| api.info().name == "gpu-workspace").unwrap();
+        for (flavour, kind) in [
+            (Flavour::Claims, "rolepolicyattachments.iam.aws.upbound.io"),
+            (Flavour::Namespaced, "rolepolicyattachments.iam.aws.m.upbound.io"),
+        ] {
+            let policy = policy(workspace::root(), *api, flavour, "example.org").unwrap();
+            let names = policy["spec"]["activate"].as_array().unwrap();
+            assert!(names.contains(&kind.into()), "{kind} is missing: {names:?}");
+        }
     }
 }

@@ -26,8 +26,7 @@ impl Registry {
     /// The name of the Function that Crossplane installs as a dependency of a Configuration.
     /// Compositions must refer to the Function by this name.
     pub fn installed_function(&self) -> String {
-        let function = self.function();
-        dns_label(function.split_once('/').map_or("", |(_, repository)| repository))
+        manifests::installed_function(&self.0)
     }
 
     /// The portal's image.
@@ -102,19 +101,6 @@ pub(crate) fn release(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// Crossplane's name for a package that it installs as a dependency, derived from the repository's
-/// path. It is the same as `xpkg.ToDNSLabel` in Crossplane 2.3. 1.20 does this too.
-fn dns_label(repository: &str) -> String {
-    const MOST: usize = 63;
-    let last = repository.len().saturating_sub(1);
-    let kept = repository.bytes().take(MOST).enumerate().filter_map(|(index, byte)| match byte {
-        b'a'..=b'z' | b'0'..=b'9' => Some(char::from(byte)),
-        b'.' | b'/' | b':' | b'-' if ![0, MOST - 1, last].contains(&index) => Some('-'),
-        _ => None,
-    });
-    kept.collect::<String>().trim_matches('-').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -129,14 +115,6 @@ mod tests {
         let here: Registry = "127.0.0.1:5000/acme/platform.tools".parse().unwrap();
         assert_eq!(here.function(), "127.0.0.1:5000/acme/platform.tools/function-paved-road");
         assert_eq!(here.installed_function(), "acme-platform-tools-function-paved-road");
-    }
-
-    #[test]
-    fn names_are_cut_as_crossplane_cuts_them() {
-        assert_eq!(dns_label("a_b/c"), "ab-c");
-        assert_eq!(dns_label("-a/"), "a");
-        assert_eq!(dns_label(&"x".repeat(80)), "x".repeat(63));
-        assert_eq!(dns_label(&format!("{}/y", "x".repeat(62))), "x".repeat(62));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -77,13 +77,64 @@ impl Verification {
 
     /// Runs a block. Returns its error output if it fails.
     fn run(&self, block: &str) -> Result<Option<String>> {
-        let script = format!("{}{block}", self.variables);
-        let mut bash = Command::new("bash");
-        bash.args(["-euo", "pipefail", "-c", &script]).current_dir(&self.folder);
-        let answer = bash.env("PATH", &self.path).output().context("starting bash")?;
-        if answer.status.success() {
-            return Ok(None);
+        run_as_user(&format!("{}{block}", self.variables), &self.folder, &self.path)
+    }
+}
+
+/// Runs a script in bash without options, as a user pastes it. Returns its error output if it
+/// fails.
+fn run_as_user(script: &str, folder: &Path, path: &OsStr) -> Result<Option<String>> {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script]).current_dir(folder).env("PATH", path);
+    let answer = bash.output().context("starting bash")?;
+    if answer.status.success() {
+        return Ok(None);
+    }
+    Ok(Some(String::from_utf8_lossy(&answer.stderr).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    /// Counts its calls in a file, and fails at the call with the number `$FAILING`.
+    const PROGRAM: &str = "#!/bin/bash\n\
+        echo >>calls; [[ $(wc -l <calls) != \"$FAILING\" ]] || { echo refused >&2; exit 1; }\n";
+
+    /// How often a block calls a program, and its error output. One call fails.
+    fn calls_with_failure(block: &str, failing: usize) -> (usize, Option<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["cosign", "sha256sum"] {
+            let program = folder.path().join(name);
+            fs::write(&program, PROGRAM).unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        Ok(Some(String::from_utf8_lossy(&answer.stderr).into_owned()))
+        let inherited = env::var_os("PATH").unwrap();
+        let path = [folder.path().to_owned()].into_iter().chain(env::split_paths(&inherited));
+        let script = format!("export FAILING={failing}\n{block}");
+        let complaint =
+            run_as_user(&script, folder.path(), &env::join_paths(path).unwrap()).unwrap();
+        (fs::read_to_string(folder.path().join("calls")).unwrap().lines().count(), complaint)
+    }
+
+    #[test]
+    fn documented_block_stops_at_the_first_failed_verification() {
+        let blocks = guide::blocks(&guide::text(&[guide::VERIFICATION]).unwrap());
+        let mut checks = Vec::new();
+        for block in &blocks[1..] {
+            let (count, complaint) = calls_with_failure(block, 0);
+            assert_eq!(complaint, None, "{block}");
+            for failing in 1..=count {
+                let (calls, complaint) = calls_with_failure(block, failing);
+                assert_eq!(calls, failing, "{block}");
+                assert!(complaint.unwrap().contains("refused"), "{block}");
+            }
+            checks.push(count);
+        }
+        assert_eq!(checks, [11, 2, 3, 3]);
     }
 }

@@ -6,9 +6,13 @@ use crate::models::Managed;
 use crate::models::aws::iam;
 
 const PROFILES: &[&str] = &["iam::*:instance-profile/*"];
-/// AWS's own policies that our roles get.
-const POLICIES: &[&str] =
-    &["AmazonSSMManagedInstanceCore", "service-role/AmazonEBSCSIDriverPolicy"];
+
+/// AWS's own policies that roles get, by the API that composes the role.
+pub const POLICIES: &[(&str, &str)] = &[
+    // Only in environments of schema revision 1.
+    ("gpu-workspace", "AmazonSSMManagedInstanceCore"),
+    ("virtual-environment", "service-role/AmazonEBSCSIDriverPolicy"),
+];
 
 pub(super) const ROLE: Rights<Scope> = Rights {
     kind: iam::Role::KIND,
@@ -52,8 +56,8 @@ pub(super) const ROLE_POLICY_ATTACHMENT: Rights<Scope> = Rights {
     kind: iam::RolePolicyAttachment::KIND,
     grants: &[
         observe(&["iam:ListAttachedRolePolicies"], all(ROLES)),
-        create(&["iam:AttachRolePolicy"], on(ROLES, Condition::Policies(POLICIES))),
-        delete(&["iam:DetachRolePolicy"], on(ROLES, Condition::Policies(POLICIES))),
+        create(&["iam:AttachRolePolicy"], on(ROLES, Condition::TaggedForPolicies)),
+        delete(&["iam:DetachRolePolicy"], on(ROLES, Condition::TaggedForPolicies)),
     ],
 };
 
