@@ -31,6 +31,8 @@ pub struct Limits {
     pub answer: Duration,
     /// The first pause before a notification is sent again.
     pub resend: Duration,
+    /// The longest such pause.
+    pub longest_resend: Duration,
 }
 
 impl Default for Limits {
@@ -49,6 +51,7 @@ impl Default for Limits {
             settle: Duration::from_secs(10),
             answer: Duration::from_secs(10),
             resend: Duration::from_secs(1),
+            longest_resend: Duration::from_mins(1),
         }
     }
 }

@@ -26,9 +26,6 @@ const CAPACITY: usize = 1_000;
 /// How long delivery of one event is tried.
 const DELIVERY_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// The longest pause between two tries.
-const MAX_PAUSE: Duration = Duration::from_mins(1);
-
 /// Where events are sent.
 #[derive(Clone)]
 pub struct Receiver {
@@ -148,7 +145,7 @@ impl Outbox {
                             }
                         }
                         sleep(pause).await;
-                        pause = (pause * 2).min(MAX_PAUSE);
+                        pause = (pause * 2).min(limits.longest_resend);
                     }
                 }
                 Err(error) => {

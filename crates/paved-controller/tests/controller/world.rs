@@ -378,6 +378,7 @@ pub fn limits() -> Limits {
         budgets: short,
         settle: short,
         resend: short,
+        longest_resend: short * 5,
         ..Limits::default()
     }
 }
