@@ -145,6 +145,7 @@ async fn environment_shows_power_end_and_price() {
 async fn requests_need_the_right_to_change_the_environment() {
     let (cluster, portal) = world().await;
     cluster.grant("eve", "get team-vision", true);
+    change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
     cluster.asked();
     for (verb, body) in [
         ("extend", json!({"for": "4h"})),
