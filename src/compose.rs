@@ -26,6 +26,7 @@ mod secrets;
 mod stalled;
 mod status;
 mod still;
+mod stopped;
 #[cfg(test)]
 mod tests;
 mod usage;

@@ -16,10 +16,15 @@ fn the_operators_rules_are_the_files_rules() {
 
 #[test]
 fn every_expression_asks_for_a_series_that_exists() {
-    const SERVED: [&str; 4] = [
+    const SERVED: [&str; 9] = [
         "paved_road_answers_total",
         "paved_road_compose_seconds_bucket",
         "paved_road_waiting_requests",
+        "paved_controller_budget_usd_per_hour",
+        "paved_controller_cost_usd_per_hour",
+        "paved_controller_held_environments",
+        "paved_controller_leader",
+        "paved_controller_notifications_total",
         // From the kubelet, not from us.
         "container_",
     ];

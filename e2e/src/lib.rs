@@ -3,6 +3,7 @@
 
 pub mod control_api;
 pub mod control_plane;
+pub mod controller;
 pub mod environment;
 pub mod eventually;
 pub mod examples;

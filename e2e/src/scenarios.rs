@@ -12,6 +12,7 @@ mod failure;
 mod figures;
 mod inside;
 mod install;
+mod lifecycle;
 mod operations;
 mod portal;
 mod quiet;
@@ -149,6 +150,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(core claims::every_namespaced_composite_becomes_ready),
     scenario!(core install::compositions_are_selected_by_their_provider),
     scenario!(core up::it_listens_on_loopback_alone),
+    scenario!(core old lifecycle::every_environment_stops_and_starts),
     scenario!(figures::each_becomes_ready_by_itself, Asked),
     scenario!(figures::two_thousand_are_listed_and_waited_for, Asked),
     scenario!(figures::streams_hear_of_every_change, Asked),
@@ -169,6 +171,14 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old cli::a_wait_outlives_the_api_server, Elsewhere),
     scenario!(portal::the_pages_outlive_the_api_server, Elsewhere),
     scenario!(old day_two::an_edit_that_no_function_answers_is_not_ready, Elsewhere),
+    // A controller deletes expired environments of all namespaces.
+    scenario!(core old lifecycle::expired_environment_is_stopped_then_deleted, Elsewhere),
+    scenario!(old lifecycle::late_renewal_prevents_a_deletion, Elsewhere),
+    scenario!(core old lifecycle::unseen_renewal_prevents_a_deletion, Elsewhere),
+    scenario!(core old lifecycle::killed_controller_is_replaced_and_deletes_once, Elsewhere),
+    scenario!(old lifecycle::wrong_settings_prevent_no_stop, Elsewhere),
+    scenario!(old lifecycle::paused_environment_is_shown_and_not_deleted, Elsewhere),
+    scenario!(old lifecycle::environment_from_git_is_stopped_and_not_deleted, Elsewhere),
     // From here on, each needs a control plane of its own again. There is room for it now.
     scenario!(core operations::its_documented_commands_run, Elsewhere),
     scenario!(up::it_runs_until_ctrl_c, Elsewhere),

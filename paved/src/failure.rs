@@ -345,8 +345,8 @@ mod tests {
                 "{name}: {codes:?}"
             );
             let online = command.get_arguments().any(|flag| flag.get_id() == "context");
-            // A signal is the normal way to stop the portal.
-            let interrupted = online && name != "portal";
+            // A signal is the normal way to stop a server.
+            let interrupted = online && !["portal", "controller"].contains(&name);
             assert_eq!(codes.contains(&130), interrupted, "{name}: {codes:?}");
             assert_eq!(codes.contains(&6), online, "{name}: {codes:?}");
         }

@@ -89,15 +89,18 @@ fn numbers_that_would_change_are_rejected() {
 fn hint_quotes_the_file() {
     let file = input("quotes.yaml");
     let run = paved(&["validate", &file]);
-    for text in ["4821e17", "4.10", "no", "01067", "+4935112345", "0815"] {
+    for text in ["4821e17", "no", "01067", "+4935112345", "0815"] {
         for told in [format!("found {text}; "), format!(", in quotes: \"{text}\"")] {
             assert!(run.err.contains(&told), "{told}: {}", run.err);
         }
     }
+    // In quotes, this version is wrong too.
+    let version = "found 4.10; allowed: a string that matches";
+    assert!(run.err.contains(version), "{}", run.err);
     let run = paved(&["preview", &file]);
-    assert!(run.err.contains("found 4.10; allowed: a string, in quotes: \"4.10\""), "{}", run.err);
+    assert!(run.err.contains(version), "{}", run.err);
     let mended = std::fs::read_to_string(&file).unwrap();
-    let mended = ["4821e17", "4.10", "no", "01067", "+4935112345", "0815"]
+    let mended = ["4821e17", "no", "01067", "+4935112345", "0815"]
         .iter()
         .fold(mended, |text, wrong| text.replace(&format!(" {wrong}"), &format!(" \"{wrong}\"")))
         .replace("{name: n,", "{name: \"n\",");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::OWNED_LABEL;
 use super::health::{self, Health};
-use super::power;
+use super::stopped::as_running;
 use crate::value::{Object, at, text};
 
 /// One observed composed resource.
@@ -23,7 +23,7 @@ pub(super) struct Resource {
 
 impl Resource {
     pub fn new(object: Object, connection: BTreeMap<String, Vec<u8>>) -> Self {
-        match power::as_running(&object) {
+        match as_running(&object) {
             Some(running) => Self { object: running, connection, stopped: Some(object) },
             None => Self { object, connection, stopped: None },
         }

@@ -1,8 +1,6 @@
 //! Power: stops the resources that can be stopped, and starts them again.
 //!
-//! A stop changes fields of composed resources: see [`fields`]. The values that a stopped resource
-//! has while it runs are noted on it. Reads of a stopped resource return these values, so that the
-//! rest of the engine does not depend on the stop.
+//! A stop changes [`fields`] of composed resources.
 
 mod machine;
 
@@ -11,15 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::health::{self, Health, State};
+use super::stopped::{RUNNING, fields, path};
 use super::{Composition, Desired, observed};
 use crate::error::Error;
 use crate::lifecycle::Stop;
 use crate::reason::Reason;
-use crate::value::{Object, at, put, text};
-
-/// The annotation on a stopped resource with the values that it has while it runs: a JSON object
-/// from paths to values, as in `{"nodeCount": 2}`.
-const RUNNING: &str = "paved-road.fn.crossplane.io/running";
+use crate::value::{at, put, text};
 
 /// The annotation that pauses a provider.
 const PAUSED: &str = crossplane::names::PAUSED;
@@ -38,72 +33,6 @@ pub enum PowerState {
     Stopping,
     /// The state is not known.
     Unknown,
-}
-
-/// The value of a field while its resource is stopped.
-#[derive(Clone, Copy, Debug)]
-enum Off {
-    Zero,
-    Never,
-}
-
-impl Off {
-    fn value(self) -> Value {
-        match self {
-            Self::Zero => 0.into(),
-            Self::Never => "NEVER".into(),
-        }
-    }
-
-    /// The value that starts the resource again, if the API does not set the field. A field that is
-    /// only removed keeps the value of the stopped resource.
-    fn default_on(self) -> Option<Value> {
-        match self {
-            Self::Zero => None,
-            Self::Never => Some("ALWAYS".into()),
-        }
-    }
-}
-
-/// The fields that stop a kind, by their paths below `forProvider`, or below `spec` of a
-/// Kubernetes object.
-fn fields(kind: &str) -> &'static [(&'static str, Off)] {
-    match kind {
-        "Deployment" => &[("replicas", Off::Zero)],
-        "NodePool" => &[("nodeCount", Off::Zero)],
-        // AWS rejects a desired size below the least one.
-        "NodeGroup" => {
-            &[("scalingConfig.desiredSize", Off::Zero), ("scalingConfig.minSize", Off::Zero)]
-        }
-        "DatabaseInstance" => &[("settings.activationPolicy", Off::Never)],
-        _ => &[],
-    }
-}
-
-/// Where the fields of an object are that its kind is stopped by.
-fn base(object: &Object) -> &'static [&'static str] {
-    match text(object, &["kind"]) {
-        Some("Object") => &["spec", "forProvider", "manifest", "spec"],
-        Some("Deployment") => &["spec"],
-        _ => &["spec", "forProvider"],
-    }
-}
-
-/// The full path of a field.
-fn path(object: &Object, field: &'static str) -> Vec<&'static str> {
-    base(object).iter().copied().chain(field.split('.')).collect()
-}
-
-/// A stopped resource as it is while it runs; `None` for one that is not stopped.
-pub(super) fn as_running(object: &Object) -> Option<Object> {
-    let noted = text(object, &["metadata", "annotations", RUNNING])?;
-    let noted: Map<String, Value> = serde_json::from_str(noted).ok()?;
-    let mut running = object.clone();
-    for (field, value) in noted {
-        let path: Vec<&str> = base(object).iter().copied().chain(field.split('.')).collect();
-        put(&mut running, &path, Some(value).filter(|value| !value.is_null()));
-    }
-    Some(running)
 }
 
 impl Desired {

@@ -123,6 +123,7 @@ fn expired_environment_with_wrong_fields_stops_and_nothing_else_changes() {
                 let is_ours = ![
                     "claimConditionTypes",
                     "conditions",
+                    "connectionDetails",
                     "phase",
                     "progress",
                     "power",

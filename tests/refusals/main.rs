@@ -697,7 +697,8 @@ fn unknown_or_invalid_settings_are_rejected() {
             world: top("gpuWorkspaces", json!({})),
             reason: SETTINGS,
             message: "settings.gpuWorkspaces: unknown field; allowed: schemaRevision, \
-                      settingsFrom, tags, providerConfigs, {sections} (nearest: gpuWorkspace)",
+                      settingsFrom, tags, providerConfigs, pricing, controller, budget, \
+                      {sections} (nearest: gpuWorkspace)",
         },
         Case {
             world: gpu("ami", json!("ami-1")),

@@ -2,7 +2,7 @@
 // problems that axe finds, and errors on the console.
 //   npm run shots -- URL [--to FOLDER] [--only NAME,NAME] [--widths 390,1600] [--schemes dark]
 // Takes the small screenshots of the documentation:
-//   npm run shots -- URL --docs FOLDER
+//   npm run shots -- URL --docs FOLDER [--only NAME,NAME]
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -313,12 +313,15 @@ const DOCS = [
   },
   { name: 'coming-up', page: 'coming-up', width: 1280, height: 800, colorScheme: 'dark' },
   { name: 'failing', page: 'failing', width: 1280, height: 1090, colorScheme: 'light' },
+  { name: 'ending', page: 'ending', width: 1280, height: 800, colorScheme: 'light' },
   { name: 'phone', page: 'environments', width: 390, height: 800, colorScheme: 'dark' },
 ];
 
 async function forDocs(browser, portal) {
   const all = Object.entries(pages(portal));
-  for (const { name, page: wanted, width, height, colorScheme } of DOCS) {
+  const only = values.only?.split(',');
+  const chosen = DOCS.filter(({ name }) => !only || only.includes(name));
+  for (const { name, page: wanted, width, height, colorScheme } of chosen) {
     const found =
       all.find(([one]) => one === wanted) ?? all.find(([one]) => one.startsWith(wanted));
     if (!found || found[1].missing)

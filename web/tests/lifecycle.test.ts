@@ -5,7 +5,9 @@ import {
   endOf,
   extensionsOf,
   hasBanner,
+  isHeld,
   MAXIMUM,
+  NEVER,
   requestsOf,
   secondsOf,
 } from '../src/kinds/lifecycle';
@@ -14,18 +16,20 @@ import {
   amountOf,
   costsBy,
   dollars,
+  isNotCreated,
   priceNow,
   priceWords,
   sumOf,
   sumWords,
 } from '../src/kinds/prices';
 import { until } from '../src/kinds/format';
+import type { Stage } from './data';
 import { World } from './world';
 
 const AT = '2026-01-01T18:00:00Z';
 const LATER = '2026-01-15T18:00:00Z';
 
-const workspace = (over: Partial<Environment> = {}): Environment =>
+const workspace = (over: Partial<Environment> & { stage?: Stage } = {}): Environment =>
   new World().add('gpu-workspace', {
     name: 'ada',
     namespace: 'team-vision',
@@ -100,6 +104,12 @@ describe('requests', () => {
     expect(requestsOf(workspace({ lifecycle: undefined }))).toEqual(none);
   });
 
+  it('do not end a paused environment, unless only its claim is paused', () => {
+    expect(isHeld({ paused: true }, false)).toBe(true);
+    expect(isHeld({ paused: true }, true)).toBe(false);
+    expect(isHeld({ paused: false }, false)).toBe(false);
+  });
+
   it('have a banner near the end, while stopped and while paused', () => {
     const expiring = { reason: 'Expiring', message: 'ada is stopped soon' };
     expect(hasBanner(workspace())).toBe(false);
@@ -116,8 +126,8 @@ describe('extensions', () => {
     extensionsOf(workspace(over), now).map(({ value }) => value);
 
   it('move the end', () => {
-    expect(values({})).toEqual(['4h', '8h', '1d', '3d', '1w', '2w']);
-    expect(values({ lifecycle: { expiresAt: LATER } })).toEqual([]);
+    expect(values({})).toEqual(['4h', '8h', '1d', '3d', '1w', '2w', NEVER]);
+    expect(values({ lifecycle: { expiresAt: LATER } })).toEqual([NEVER]);
   });
 
   it('end with the maximum of Settings', () => {
@@ -159,6 +169,23 @@ describe('prices', () => {
     expect(priceWords(price)).toBe(
       'About $0.542 per hour, $0.011 while stopped (prices of 2026-07-20)',
     );
+  });
+
+  it('are those of a stopped environment while a start fails', () => {
+    const refused = workspace({ price, stage: 'failing', power: 'Starting' });
+    const parts = refused.parts.map((part) => ({ ...part, externalName: 'i-1' }));
+    expect([priceNow({ ...refused, parts }), isNotCreated({ ...refused, parts })]).toEqual([
+      11,
+      false,
+    ]);
+    expect(isNotCreated(refused)).toBe(true);
+    expect(isNotCreated({ ...refused, failed: false })).toBe(false);
+    expect(sumOf([refused, workspace({ price })])).toEqual({
+      environments: 2,
+      amount: 542,
+      unknown: 0,
+      notCreated: 1,
+    });
   });
 
   it('are written in dollars', () => {

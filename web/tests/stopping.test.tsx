@@ -2,6 +2,7 @@ import { act, screen, waitFor, within } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import type { Environment } from '../src/api/schema';
 import { expectAccessible, open } from './app';
+import { kindOf, type Stage } from './data';
 import { World } from './world';
 
 const G = 'platform.acme.io';
@@ -12,7 +13,7 @@ const ahead = (minutes: number) => new Date(Date.now() + minutes * MINUTE).toISO
 const price = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
 
 /** A workspace that expires in 25.5 minutes. */
-function workspace(world: World, over: Partial<Environment> = {}): Environment {
+function workspace(world: World, over: Partial<Environment> & { stage?: Stage } = {}): Environment {
   return world.add('gpu-workspace', {
     name: 'ada',
     namespace: 'team-vision',
@@ -43,6 +44,8 @@ describe('a card', () => {
     workspace(world, { name: 'alan', ...stopped() });
     workspace(world, { name: 'old', price: undefined, lifecycle: undefined, power: undefined });
     workspace(world, { name: 'endless', lifecycle: {}, expiring: undefined });
+    workspace(world, { name: 'refused', stage: 'failing', power: 'Starting', lifecycle: {} });
+    world.change(workspace(world, { name: 'off', ...stopped() }), { endpoint: undefined });
     const { user } = open('/?sort=end', world);
     const card = async (name: string) => (await screen.findByRole('link', { name })).closest('li')!;
     expect(await card('ada')).toHaveTextContent('Stops in 25 min$0.542 per hour');
@@ -50,8 +53,10 @@ describe('a card', () => {
     expect(await card('old')).toHaveTextContent('Price unknown');
     expect(await card('old')).not.toHaveTextContent('No end');
     expect(await card('endless')).toHaveTextContent('No end$0.542 per hour');
+    expect(await card('refused')).toHaveTextContent('$0.542 per hour once it runs');
+    expect(await card('off')).toHaveTextContent('No address while stopped');
     const names = screen.getAllByRole('heading', { level: 2 }).map((one) => one.textContent);
-    expect(names).toEqual(['ada', 'alan', 'endless', 'old']);
+    expect(names).toEqual(['ada', 'alan', 'off', 'endless', 'old', 'refused']);
     await user.click(screen.getByLabelText('Table'));
     expect(await screen.findByRole('columnheader', { name: 'End and price' })).toBeVisible();
     expect(screen.getByRole('row', { name: /^ada/ })).toHaveTextContent('Stops in 25 min');
@@ -100,6 +105,23 @@ describe('an environment near its end', () => {
     const { view } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
     const left = Date.parse(view.lifecycle!.expiresAt!) - Date.now();
     expect(left).toBeGreaterThan(23.9 * 60 * MINUTE);
+  });
+
+  it('has no end any more where Settings have no maximum', async () => {
+    const world = new World();
+    workspace(world, { lifecycle: { expiresAt: ahead(25.5) } });
+    const { user } = open(ADA, world);
+    await user.click(await screen.findByRole('button', { name: 'Extend' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Extend ada' });
+    const time = within(dialog).getByLabelText('Time from now');
+    await user.selectOptions(time, 'No end');
+    expect(time).toHaveAccessibleDescription(/runs, and costs, until a user stops or deletes it/);
+    await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
+    expect(await screen.findByText('ada now has no end')).toBeVisible();
+    const facts = screen.getByRole('region', { name: 'Lifecycle and price' });
+    await waitFor(() => expect(facts).toHaveTextContent('EndsNever'));
+    const { spec } = world.environments.get('GpuDevWorkspaceClaim/team-vision/ada')!;
+    expect(spec['lifecycle']).toEqual({ ttl: 'never' });
   });
 
   it('keeps the dialog open with the server’s words where the extension is refused', async () => {
@@ -199,6 +221,17 @@ describe('stopping and starting', () => {
     await expectAccessible();
   });
 
+  it('says on the card that a paused composite does not end', async () => {
+    const world = new World();
+    const kind = kindOf('gpu-workspace', 'namespaced');
+    world.others.push(kind);
+    const { apiVersion, plural } = kind;
+    workspace(world, { kind: kind.kind, apiVersion, plural, paused: true, phase: 'Paused' });
+    open('/', world);
+    const card = (await screen.findByRole('link', { name: 'ada' })).closest('li');
+    await waitFor(() => expect(card).toHaveTextContent('Paused, does not end'));
+  });
+
   it('offers none for an older schema revision', async () => {
     const world = new World();
     workspace(world, { lifecycle: undefined, power: undefined, expiring: undefined });
@@ -206,6 +239,24 @@ describe('stopping and starting', () => {
     await screen.findByRole('region', { name: 'Lifecycle and price' });
     for (const name of ['Extend', 'Stop', 'Start'])
       expect(screen.queryByRole('button', { name })).toBeNull();
+  });
+});
+
+describe('the form', () => {
+  it('has the time to live, and says which values are allowed', async () => {
+    const world = new World();
+    const { user } = open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
+    const group = await screen.findByRole('group', { name: 'Lifecycle' });
+    const ttl = within(group).getByLabelText(/^Time to live/);
+    expect(within(group).queryByText(/^Idle/)).toBeNull();
+    await user.type(ttl, '8');
+    await user.tab();
+    expect(ttl).toHaveAccessibleDescription(
+      /Use a whole number with s, m, h, d or w, for example 8h, or never/,
+    );
+    await user.type(ttl, 'h');
+    await waitFor(() => expect(ttl).not.toHaveAttribute('aria-invalid', 'true'));
+    await expectAccessible();
   });
 });
 
@@ -218,6 +269,55 @@ describe('the price', () => {
     expect(
       await within(preview).findByText(/^About \$0\.542 per hour, \$0\.011 while stopped/),
     ).toHaveTextContent(/Ends in (8 hr|7 hr 59 min)\.$/);
+  });
+
+  it('stands beside the button that creates', async () => {
+    const world = new World();
+    world.ttl = 8 * 3600;
+    open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
+    const button = await screen.findByRole('button', { name: 'Create GPU workspace' });
+    await waitFor(() =>
+      expect(button.parentElement).toHaveTextContent(
+        /^\$0\.542 per hour, ends in (8 hr|7 hr 59 min)/,
+      ),
+    );
+  });
+
+  it('over the budget is refused before the environment is created', async () => {
+    const world = new World();
+    world.overBudget =
+      'found 2.342 USD per hour with 0.542 for this environment; allowed: 2, the budget of namespace team-vision';
+    const { user } = open(`/new?kind=gpudevworkspaceclaims.${G}`, world);
+    const preview = await screen.findByRole('region', { name: 'Preview' });
+    expect(await within(preview).findByText(/^This would exceed the budget: found/)).toBeVisible();
+    const button = screen.getByRole('button', { name: 'Create GPU workspace' });
+    expect(button.parentElement).toHaveTextContent('This would exceed the budget.');
+    await user.click(button);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      `This would exceed the budget${world.overBudget}`,
+    );
+    expect(screen.getByLabelText('Namespace')).toHaveAccessibleDescription(
+      new RegExp('the budget of namespace team-vision'),
+    );
+    expect(screen.queryByRole('button', { name: 'Create anyway' })).toBeNull();
+    expect(world.asked).not.toContain('POST /api/v1/environments');
+    await expectAccessible();
+  });
+
+  it('of a change over the budget is refused before the change is saved', async () => {
+    const world = new World();
+    workspace(world, { expiring: undefined });
+    world.overBudget = 'found 2.342 USD per hour; allowed: 2, the budget of namespace team-vision';
+    const { user } = open(`${ADA}?tab=change`, world);
+    const type = await screen.findByLabelText(/^Instance type/);
+    await user.clear(type);
+    await user.type(type, 'g5.2xlarge');
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      `This would exceed the budget${world.overBudget}`,
+    );
+    expect(screen.queryByRole('button', { name: 'Save anyway' })).toBeNull();
+    expect(world.asked.filter((one) => one.startsWith('PUT'))).toEqual([]);
   });
 
   it('is unknown rather than 0', async () => {
@@ -235,6 +335,13 @@ describe('operations', () => {
     const world = new World();
     workspace(world);
     workspace(world, { name: 'alan', owner: 'alan@acme.io', ...stopped() });
+    workspace(world, {
+      name: 'refused',
+      owner: 'alan@acme.io',
+      stage: 'failing',
+      power: 'Starting',
+      lifecycle: {},
+    });
     world.add('stock-pool', { name: 'render', namespace: 'team-shop', power: 'Running' });
     const { user } = open('/operations', world);
     const costs = await screen.findByRole('region', { name: 'Estimated cost per hour' });
@@ -246,20 +353,21 @@ describe('operations', () => {
     await waitFor(() =>
       expect(rows()).toEqual([
         'ada@acme.io | 2 | $0.542 + 1 unknown | $0.00 | 1',
-        'alan@acme.io | 1 | $0.011 | $0.011 | 0',
+        'alan@acme.io | 2 | $0.011 | $0.011 | 0',
       ]),
     );
     expect(costs).toHaveTextContent('all environments$0.553 + 1 unknown');
     expect(costs).toHaveTextContent('stopped environments$0.011');
-    expect(costs).toHaveTextContent('without a price1 environment');
+    expect(costs).toHaveTextContent('environments without a price1');
+    expect(costs).toHaveTextContent('1 environment could not be created, and is not in the sums.');
     await user.click(within(costs).getByLabelText('By kind'));
     await waitFor(() =>
       expect(rows()).toEqual([
-        'GPU workspace | 2 | $0.553 | $0.011 | 0',
+        'GPU workspace | 3 | $0.553 | $0.011 | 0',
         'GPU stock pool | 1 | Unknown | $0.00 | 1',
       ]),
     );
-    const ends = screen.getByRole('region', { name: 'Next ends' });
+    const ends = screen.getByRole('region', { name: 'Expires next' });
     expect(
       within(ends)
         .getAllByRole('link')

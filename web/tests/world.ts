@@ -1,4 +1,4 @@
-import type { Problem } from '../src/api/problem';
+import type { FieldError, Problem } from '../src/api/problem';
 import type {
   Document,
   Environment,
@@ -58,6 +58,8 @@ export class World {
   readonly unlisted = new Set<string>();
   /** The price in previews; `undefined` if it is not known. */
   price: Price | undefined = { hourlyUSD: '0.542', stoppedHourlyUSD: '0.011', asOf: '2026-07-20' };
+  /** The error of every price in previews, if the budget does not allow it. */
+  overBudget: string | undefined;
   /** The time to live of new environments, in seconds. */
   ttl: number | undefined;
   /** Whether the status follows a request at once. */
@@ -226,7 +228,7 @@ export class World {
 
   private route(request: Request, url: URL, path: string, body: unknown): Response {
     const one =
-      /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/(?:connection|preview|extend|stop|start))?$/.exec(
+      /^\/api\/v1\/environments\/([^/]+)\/([^/]+)\/([^/]+)(\/(?:connection|preview|extend|keep|stop|start))?$/.exec(
         path,
       );
     if (one) return this.one(request, url, one, body as Document);
@@ -328,11 +330,21 @@ export class World {
     if (!stored) throw new Refusal(404, `${resourceOf(kind)} "${name}" not found`);
     if (view === '/preview') return this.previewChange(kind, stored, body);
     if (view === '/extend') return this.extend(stored, body as unknown as Extension);
+    if (view === '/keep') return this.keep(stored);
     if (view === '/stop' || view === '/start') return this.turn(stored, view);
     if (view) return json({ secret: secretOf(stored), values: this.secrets(stored) });
     if (request.method === 'DELETE') return this.delete(kind, stored, url.searchParams.get('uid'));
     if (request.method === 'PUT') this.replace(kind, stored, body);
     return json(whole(stored));
+  }
+
+  /** Removes the time to live, as the function shows it later. */
+  private keep(stored: Stored): Response {
+    stored.spec = { ...stored.spec, lifecycle: { ttl: 'never' } };
+    const { expiresAt: _, deletesAt: __, ...lifecycle } = stored.view.lifecycle ?? {};
+    const environment = this.change(stored.view, { lifecycle, expiring: undefined });
+    const requested: Requested = { environment, changed: true, starts: false };
+    return json(requested);
   }
 
   /** Extends the time to live, up to the maximum, as the function shows it later. */
@@ -369,7 +381,7 @@ export class World {
     return json(requested);
   }
 
-  /** Stops or starts an environment, whose status follows. */
+  /** Stops or starts an environment. Its status follows. */
   private turn({ view }: Stored, to: '/stop' | '/start'): Response {
     if (to === '/stop' && view.cannotStop)
       throw new Refusal(
@@ -517,11 +529,16 @@ export class World {
       resources: golden.resources,
       notes: this.closedToSsh(api, document) ? [CLOSED] : [],
       price: this.price,
+      overBudget: this.excess(),
       expiresAt:
         this.ttl === undefined ? undefined : new Date(Date.now() + this.ttl * 1000).toISOString(),
       sshClosed: this.closedToSsh(api, document),
     };
     return json(previewed);
+  }
+
+  private excess(): FieldError | undefined {
+    return this.overBudget ? { field: 'metadata.namespace', message: this.overBudget } : undefined;
   }
 
   /** Values that the function rejects and the cluster accepts. */
@@ -555,6 +572,7 @@ export class World {
         : [],
       notes: [],
       price: this.price,
+      overBudget: this.excess(),
       sshClosed: false,
     };
     return json(changed);

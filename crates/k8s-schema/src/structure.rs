@@ -245,7 +245,7 @@ fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
     Some(format!("found {}; {}{hint}", quote(value), expected(schema)))
 }
 
-/// The allowed values in the place of a text that must be a number or a boolean.
+/// The allowed texts in the place of a number or a boolean: the value in quotes, if this is one.
 fn text_instead(value: &Value, schema: &Value) -> String {
     let text = value.to_string();
     let names = schema.get("enum").and_then(Value::as_array);

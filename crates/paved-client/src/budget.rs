@@ -20,7 +20,7 @@ const NAMED: usize = 3;
 /// The machine type in the document of a GPU workspace, as a JSON pointer.
 const MACHINE_TYPE: &str = "/spec/parameters/instanceType";
 
-/// An environment whose price counts in the sum of its namespace.
+/// An environment with a price that counts in the sum of its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The kind.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crossplane::names::PAUSED;
 use crossplane::text::{harmless, harmless_name};
-use function_paved_road::apis::{self, Info};
+use function_paved_road::apis::{self, ConnectionTarget, Info};
 use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{
     Deleted, Kept, OnDeletion, PowerState, ResourceStatus, is_common, spec_hash,
@@ -324,10 +324,15 @@ impl Environment {
         apis::for_environment_kind(&self.kind).map(function_paved_road::apis::AnyApi::info)
     }
 
-    /// The address at which users reach it.
+    /// The address at which users reach it. A stopped machine keeps its private address, but does
+    /// not answer there.
     pub fn endpoint(&self) -> Option<String> {
-        let fields = self.api()?.endpoints;
-        fields.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
+        let Info { endpoints, connection_targets, .. } = self.api()?;
+        let is_machine = connection_targets.contains(&ConnectionTarget::Machine);
+        if is_machine && self.power == Some(PowerState::Stopped) {
+            return None;
+        }
+        endpoints.iter().find_map(|field| self.fields.get(*field)?.as_str()).map(harmless)
     }
 
     /// The command that connects from this machine, if the endpoint is an address inside the

@@ -199,7 +199,7 @@ pub(super) async fn goes_as_it_is(
 
 /// Every example and every managed cluster for each kind of API, not applied yet. Each has its
 /// API's name or its cluster's type.
-fn every(fixture: &Fixture) -> Result<Vec<(&'static str, Environment)>> {
+pub(super) fn every(fixture: &Fixture) -> Result<Vec<(&'static str, Environment)>> {
     let examples = fixture.apis().map(|(api, flavour)| {
         let name = api.info().name;
         Ok((name, fixture.example(name, flavour, named(api, flavour))?))
@@ -366,7 +366,11 @@ async fn begins_to_go(
 }
 
 /// Checks that no composed resource is left in the cluster or in the clouds.
-async fn no_trace_is_left(fixture: &Fixture, composite: &Value, composed: &[Value]) -> Result<()> {
+pub(super) async fn no_trace_is_left(
+    fixture: &Fixture,
+    composite: &Value,
+    composed: &[Value],
+) -> Result<()> {
     let name = composite["metadata"]["name"].as_str().unwrap_or_default();
     let left = still_there(fixture, composed).await?;
     ensure!(left.is_empty(), "{name} is gone, but the cluster still has {left:?}");

@@ -1,15 +1,17 @@
-//! An environment that is ready and left alone causes no writes, although every controller checks
-//! it again.
+//! An environment that is left alone causes no writes, although every controller checks it again:
+//! ready, stopped, or with an end that is far away.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use function_paved_road::apis::Flavour;
 use futures::future::{join_all, try_join_all};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::day_two::crossplane_looks_again;
-use crate::environment::Environment;
+use super::lifecycle::is_stopped;
+use crate::environment::{Environment, is_ready};
 use crate::eventually::eventually;
 use crate::fixture::Fixture;
 
@@ -20,7 +22,8 @@ const SILENCE: Duration = Duration::from_mins(2);
 const SETTLING: Duration = Duration::from_secs(15);
 
 pub(super) async fn idle_environment_causes_no_write(fixture: Fixture) -> Result<()> {
-    let environments = fixture.shared_environments().await?;
+    let mut environments = fixture.shared_environments().await?;
+    environments.extend(with_a_lifecycle(&fixture).await?);
     // A provider may apply an unseen change only at its next check, minutes later. So make every
     // controller check now.
     every_controller_looks_again(&fixture, environments.len()).await?;
@@ -43,6 +46,29 @@ pub(super) async fn idle_environment_causes_no_write(fixture: Fixture) -> Result
         ensure!(after == before, "objects were created or deleted: {before:?}, {after:?}");
     }
     Ok(())
+}
+
+/// Workspaces for each kind of API: one whose end is far away, and a stopped one.
+async fn with_a_lifecycle(fixture: &Fixture) -> Result<Vec<Environment>> {
+    let lifecycles = [("ends", json!({"ttl": "90d"})), ("stopped", json!({"power": "Stopped"}))];
+    let mut workspaces = Vec::new();
+    for flavour in fixture.flavours() {
+        for (name, lifecycle) in &lifecycles {
+            let mut change = json!({"metadata": {"name": format!("{name}-{flavour}")}});
+            change["spec"] = json!({"lifecycle": lifecycle});
+            if flavour == Flavour::Claims {
+                change["spec"]["writeConnectionSecretToRef"] = json!({"name": name});
+            }
+            let workspace = fixture.example("gpu-workspace", flavour, change)?;
+            workspace.apply().await?;
+            workspaces.push(workspace);
+        }
+    }
+    for workspace in &workspaces {
+        let is_reached = |object: &Value| is_ready(object) || is_stopped(object);
+        workspace.until("Ready, or stopped", is_reached).await?;
+    }
+    Ok(workspaces)
 }
 
 /// Objects of an environment by kind and name.

@@ -56,6 +56,20 @@ export function unsent(why: string): Problem {
   return told(400, why);
 }
 
+/** The reason of a rejection for the budget, before the request is sent. */
+const OVER_BUDGET = 'OverBudget';
+
+/** The rejection of a document with a preview that exceeds the budget of its namespace. */
+export function overBudget(error: FieldError): Refused {
+  const problem = told(422, error.message);
+  return new Refused({ ...problem, reason: OVER_BUDGET, errors: [error] });
+}
+
+/** Whether a document is rejected for the budget, so that the portal does not accept it at all. */
+export function isOverBudget({ problem }: Refused): boolean {
+  return problem.reason === OVER_BUDGET;
+}
+
 /** The message to show for any thrown value. */
 export function words(error: unknown): string {
   if (error instanceof Refused) return error.problem.detail;

@@ -15,20 +15,12 @@ import { ProblemAlert } from './ProblemAlert';
 
 /** Shows how to connect. Addresses are visible at once, secrets only after a click. */
 export function Connection({ environment }: { environment: Environment }) {
-  const { endpoint, status, deletedAt, ready } = environment;
+  const { endpoint, status } = environment;
   const { state } = useAtomValue(sessionAtom);
   const { addressless, connects } = useKindMetadata(environment);
   const facts = Object.entries(status)
     .flatMap(([name, value]) => flat(name, value))
     .filter(([name, value]) => value !== endpoint && name !== 'ready');
-  const needsNone = ready || addressless;
-  const noAddress = needsNone
-    ? 'This environment has no address.'
-    : deletedAt
-      ? 'The address was removed.'
-      : environment.failed
-        ? 'No address: the environment could not be created.'
-        : 'No address yet.';
   const command = connects
     ? `paved connect ${environment.name} -n ${environment.namespace}`
     : undefined;
@@ -36,7 +28,7 @@ export function Connection({ environment }: { environment: Environment }) {
     <>
       <div className="address">
         {!endpoint ? (
-          <p className="quiet">{noAddress}</p>
+          <p className="quiet">{noAddress(environment, addressless)}</p>
         ) : isLink(endpoint) ? (
           <a href={endpoint} target="_blank" rel="noreferrer" className="code">
             {endpoint}
@@ -64,6 +56,15 @@ export function Connection({ environment }: { environment: Environment }) {
       {facts.length > 0 && <Outputs facts={facts} />}
     </>
   );
+}
+
+/** Why an environment has no address. */
+function noAddress({ power, ready, deletedAt, failed }: Environment, addressless: boolean): string {
+  if (addressless) return 'This environment has no address.';
+  if (power === 'Stopped') return 'No address while the environment is stopped.';
+  if (ready) return 'This environment has no address.';
+  if (deletedAt) return 'The address was removed.';
+  return failed ? 'No address: the environment could not be created.' : 'No address yet.';
 }
 
 function Closed() {

@@ -13,7 +13,7 @@ const GROUPS = [
 ] as const;
 type Group = (typeof GROUPS)[number]['value'];
 
-/** What all environments cost by the hour, and what the stopped ones still cost. */
+/** The cost of all environments by the hour, and the remaining cost of the stopped ones. */
 export function Costs({ all }: { all: readonly Environment[] }) {
   const known = useAtomValue(kindMetadataAtom);
   const [group, setGroup] = useState<Group>('owner');
@@ -33,8 +33,14 @@ export function Costs({ all }: { all: readonly Environment[] }) {
       <dl className="sums">
         <Sum name="all environments" words={sumWords(total)} />
         <Sum name="stopped environments" words={sumWords(stopped)} />
-        <Sum name="without a price" words={count(total.unknown, 'environment')} />
+        <Sum name="environments without a price" words={String(total.unknown)} />
       </dl>
+      {total.notCreated > 0 && (
+        <p className="small">
+          {count(total.notCreated, 'environment')} could not be created, and{' '}
+          {total.notCreated === 1 ? 'is' : 'are'} not in the sums.
+        </p>
+      )}
       <SegmentedControl
         className="groups"
         aria-label="Group costs"

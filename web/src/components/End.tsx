@@ -1,8 +1,9 @@
 import type { Environment } from '../api/schema';
-import { endOf } from '../kinds/lifecycle';
-import { hourly, priceNow } from '../kinds/prices';
+import { endOf, isHeld } from '../kinds/lifecycle';
+import { hourly, isNotCreated, priceNow } from '../kinds/prices';
 import { exactly, until } from '../kinds/format';
 import { nowAtom } from '../state/now';
+import { useKindMetadata } from '../state/useKindMetadata';
 import { useValue } from '../state/useValue';
 
 /** The time until a time; the exact time on hover. `over` stands there once it has come. */
@@ -20,8 +21,10 @@ const ACTIONS = { stops: 'Stops', expires: 'Expires', 'is deleted': 'Deleted' } 
 
 /** When an environment ends, and how. Empty for an older schema revision. */
 export function End({ of }: { of: Environment }) {
+  const { claim } = useKindMetadata(of);
   const end = endOf(of);
   if (!of.lifecycle || of.deletedAt) return null;
+  if (isHeld(of, claim)) return <span>Paused, does not end</span>;
   if (!end) return <span>{of.power === 'Stopped' ? 'Stopped' : 'No end'}</span>;
   return (
     <span>
@@ -32,5 +35,11 @@ export function End({ of }: { of: Environment }) {
 
 /** The price of an environment by the hour at its power state. */
 export function HourlyPrice({ of }: { of: Environment }) {
-  return <span>{hourly(priceNow(of))}</span>;
+  const price = priceNow(of);
+  return (
+    <span>
+      {hourly(price)}
+      {price !== undefined && isNotCreated(of) && ' once it runs'}
+    </span>
+  );
 }

@@ -108,10 +108,13 @@ export const EnvironmentRow = memo(function EnvironmentRow({ of }: { of: Key }) 
  * stays, so that all cards have the same height.
  */
 function Endpoint({ of }: { of: Environment }) {
-  const { name, endpoint, ready } = of;
+  const { name, endpoint, ready, power } = of;
   const { addressless } = useKindMetadata(of);
-  if (!endpoint)
-    return <p className="endpoint small">{ready || addressless ? '' : 'No address yet'}</p>;
+  if (!endpoint) {
+    const none = power === 'Stopped' ? 'No address while stopped' : 'No address yet';
+    const isNeeded = !addressless && (power === 'Stopped' || !ready);
+    return <p className="endpoint small">{isNeeded ? none : ''}</p>;
+  }
   return (
     <p className="endpoint">
       {isLink(endpoint) ? (

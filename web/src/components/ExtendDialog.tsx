@@ -2,7 +2,7 @@ import { Button, Modal, NativeSelect } from '@mantine/core';
 import { useAtomValue } from 'jotai';
 import { useState } from 'react';
 import type { Environment } from '../api/schema';
-import { extensionsOf, MAXIMUM } from '../kinds/lifecycle';
+import { extensionsOf, MAXIMUM, NEVER, type Choice } from '../kinds/lifecycle';
 import { exactly } from '../kinds/format';
 import { nowAtom } from '../state/now';
 import { useRequests } from '../state/requests';
@@ -29,9 +29,15 @@ export function ExtendDialog({ environment, opened, close }: Props) {
   );
 }
 
+function newEnd({ seconds }: Choice, now: number): string {
+  return seconds === undefined
+    ? 'The environment runs, and costs, until a user stops or deletes it.'
+    : `New end: ${exactly(now + seconds * 1000)}`;
+}
+
 function Choose({ environment, close }: Omit<Props, 'opened'>) {
   const now = useAtomValue(nowAtom);
-  const { extend } = useRequests(environment);
+  const { extend, keep } = useRequests(environment);
   const extensions = extensionsOf(environment, now);
   const [chosen, setChosen] = useState<string>();
   const [error, setError] = useState<unknown>();
@@ -43,7 +49,8 @@ function Choose({ environment, close }: Omit<Props, 'opened'>) {
     setSending(true);
     setError(undefined);
     try {
-      await extend(one.value === MAXIMUM ? { maximum: true } : { for: one.value });
+      if (one.value === NEVER) await keep();
+      else await extend(one.value === MAXIMUM ? { maximum: true } : { for: one.value });
       close();
     } catch (refused) {
       setError(refused);
@@ -68,7 +75,7 @@ function Choose({ environment, close }: Omit<Props, 'opened'>) {
       {one ? (
         <NativeSelect
           label="Time from now"
-          description={`New end: ${exactly(now + one.seconds * 1000)}`}
+          description={newEnd(one, now)}
           data={extensions.map(({ value, label }) => ({ value, label }))}
           value={one.value}
           onChange={(event) => setChosen(event.currentTarget.value)}

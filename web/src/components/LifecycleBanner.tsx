@@ -9,7 +9,7 @@ import { Until } from './End';
 import { Icon } from './Icon';
 import { LifecycleButtons } from './LifecycleButtons';
 
-/** What a user has to know now: the end is near, or the environment is stopped or paused. */
+/** News for the user: the end is near, or the environment is stopped or paused. */
 export function LifecycleBanner({ environment }: { environment: Environment }) {
   if (!hasBanner(environment)) return null;
   if (environment.paused) return <Paused environment={environment} />;

@@ -1,8 +1,15 @@
 import { Button, Loader } from '@mantine/core';
 import { useEffect, useState, type ReactNode } from 'react';
-import { isRejected, mayBeDone, words, type Refused } from '../api/problem';
+import {
+  isRejected,
+  mayBeDone,
+  overBudget,
+  words,
+  type FieldError,
+  type Refused,
+} from '../api/problem';
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
-import { priceWords } from '../kinds/prices';
+import { amountOf, hourly, priceWords } from '../kinds/prices';
 import { isHelper, nameOf } from '../kinds/tree';
 import { count } from '../kinds/format';
 import { useRequest, type RequestState } from '../state/useRequest';
@@ -20,8 +27,13 @@ export function useSettled<T>(value: T, milliseconds: number): T {
   return settled;
 }
 
+/** A preview with the error of a price that exceeds the budget. */
+interface Budgeted {
+  overBudget?: FieldError | null;
+}
+
 /** A preview that follows a document, after the user has stopped typing for a moment. */
-export function usePreview<D, T>(
+export function usePreview<D, T extends Budgeted>(
   document: D | undefined,
   ask: (document: D, signal?: AbortSignal) => Promise<T>,
 ): {
@@ -37,11 +49,12 @@ export function usePreview<D, T>(
      * failed preview does not count as a rejection.
      */
     refused: async (now) => {
-      if (settled === now && !preview.pending)
+      if (settled === now && !preview.pending && preview.error !== undefined)
         return isRejected(preview.error) ? preview.error : undefined;
       try {
-        await ask(now);
-        return undefined;
+        const known = settled === now && !preview.pending ? preview.data : undefined;
+        const { overBudget: excess } = known ?? (await ask(now));
+        return excess ? overBudget(excess) : undefined;
       } catch (error) {
         return isRejected(error) ? error : undefined;
       }
@@ -60,7 +73,7 @@ interface Props<T> {
 }
 
 /** A preview next to a form. The last response stays until the next one arrives. */
-function Panel<T extends { notes: string[] }>({
+function Panel<T extends Budgeted & { notes: string[] }>({
   asked,
   ready,
   incomplete,
@@ -100,6 +113,9 @@ function Panel<T extends { notes: string[] }>({
                 : ''}
           </p>
         )}
+        {ready && error === undefined && data?.overBudget && (
+          <p className="refused">This would exceed the budget: {data.overBudget.message}</p>
+        )}
       </div>
       {data && (
         <div className={ready && error === undefined ? undefined : 'stale'}>
@@ -112,6 +128,21 @@ function Panel<T extends { notes: string[] }>({
         </div>
       )}
     </section>
+  );
+}
+
+/** The price and the end of a new environment, in a few words. */
+export function Hourly({ of: { price, expiresAt, overBudget } }: { of: Previewed }) {
+  return (
+    <>
+      {hourly(amountOf(price?.hourlyUSD))}
+      {expiresAt && (
+        <>
+          , ends <Until at={expiresAt} />
+        </>
+      )}
+      {overBudget && '. This would exceed the budget.'}
+    </>
   );
 }
 

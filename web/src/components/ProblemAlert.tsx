@@ -1,11 +1,18 @@
 import { Alert, Button } from '@mantine/core';
-import { Refused, words } from '../api/problem';
+import { isOverBudget, Refused, words } from '../api/problem';
 import { Icon } from './Icon';
 
 interface Props {
   title: string;
   error: unknown;
   again?: () => void;
+}
+
+/** The title of a rejection by the preview. `anyway` is the way to send the document all the same. */
+export function rejection(error: Refused, anyway: string): string {
+  return isOverBudget(error)
+    ? 'This would exceed the budget'
+    : `This would be rejected. Fix the marked fields, or ${anyway}.`;
 }
 
 /** An error with the server's message, and the request's id for a search in the logs. */

@@ -10,7 +10,7 @@ interface Props {
   close: () => void;
 }
 
-/** Says what a stop keeps and loses before the environment is stopped. */
+/** Names the kept and the lost data before the environment is stopped. */
 export function StopDialog({ environment, opened, close }: Props) {
   const { name, price } = environment;
   const { whenStopped } = useKindMetadata(environment);

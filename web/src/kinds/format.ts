@@ -18,7 +18,7 @@ const WRITTEN: Record<string, string> = {
   repo: 'repository',
   ssh: 'SSH',
   ssm: 'SSM',
-  ttl: 'TTL',
+  ttl: 'time to live',
   url: 'URL',
   vcpus: 'vCPUs',
   env: 'environment variables',

@@ -28,7 +28,7 @@ export function requestsOf({ power, lifecycle, deletedAt, cannotStop, paused }: 
   };
 }
 
-/** What happens next without a request, and when (RFC 3339). */
+/** The next event without a request, and its time (RFC 3339). */
 export interface End {
   at: string;
   action: 'stops' | 'expires' | 'is deleted';
@@ -47,6 +47,14 @@ export function endOf({
     return { at: deletesAt, action: 'is deleted' };
   if (!expiresAt || isOff({ power })) return undefined;
   return { at: expiresAt, action: cannotStop ? 'expires' : 'stops' };
+}
+
+/**
+ * Whether an environment is paused so that it does not end. The composite of a paused claim
+ * continues, and ends.
+ */
+export function isHeld({ paused }: Pick<Environment, 'paused'>, claim: boolean): boolean {
+  return paused && !claim;
 }
 
 /** Whether an environment is stopped, paused or near its end, so that its page says it first. */
@@ -72,7 +80,7 @@ export function stopReason({ lifecycle }: Pick<Environment, 'lifecycle'>): strin
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
 
-/** The seconds of a duration such as `8h`; `undefined` if it has no end, or cannot be read. */
+/** The seconds of a duration, for example `8h`; `undefined` for `never` and unreadable texts. */
 export function secondsOf(duration: string | null | undefined): number | undefined {
   const [, amount, unit] = /^([1-9]\d{0,4})([smhdw])$/.exec(duration ?? '') ?? [];
   return amount && unit ? Number(amount) * SECONDS[unit]! : undefined;
@@ -89,25 +97,32 @@ const EXTENSIONS: [duration: string, title: string][] = [
   ['2w', '2 weeks'],
 ];
 
+/** An extension that a user can choose. It has no `seconds` if it removes the end. */
+export interface Choice {
+  value: string;
+  label: string;
+  seconds?: number;
+}
+
 /**
- * The extensions that move the end of an environment and that Settings allow. The maximum is the
- * last one.
+ * The extensions that move the end of an environment and that Settings allow. The last one is the
+ * maximum, or no end where Settings have no maximum.
  */
-export function extensionsOf(
-  { lifecycle }: Pick<Environment, 'lifecycle'>,
-  now: number,
-): { value: string; label: string; seconds: number }[] {
+export function extensionsOf({ lifecycle }: Pick<Environment, 'lifecycle'>, now: number): Choice[] {
   const end = Date.parse(lifecycle?.expiresAt ?? '');
   const most = secondsOf(lifecycle?.maximum);
   const all = EXTENSIONS.map(([value, label]) => ({ value, label, seconds: secondsOf(value)! }));
-  const moves = ({ seconds }: { seconds: number }) => now + seconds * 1000 > end;
+  const moves = ({ seconds }: Choice) => seconds === undefined || now + seconds * 1000 > end;
   const shorter = all.filter(({ seconds }) => most === undefined || seconds < most);
   const longest =
     most === undefined
-      ? []
-      : [{ value: MAXIMUM, label: `Maximum (${lifecycle!.maximum})`, seconds: most }];
-  return [...shorter, ...longest].filter(moves);
+      ? { value: NEVER, label: 'No end' }
+      : { value: MAXIMUM, label: `Maximum (${lifecycle!.maximum})`, seconds: most };
+  return [...shorter, longest].filter(moves);
 }
 
 /** The value that stands for the maximum of Settings. */
 export const MAXIMUM = 'maximum';
+
+/** The time to live of an environment without an end. */
+export const NEVER = 'never';

@@ -15,7 +15,7 @@ export interface KindMetadata {
   connects: boolean;
   /** Whether it is a claim, and its environments have a composite of their own. */
   claim: boolean;
-  /** What a stopped environment keeps and loses, in sentences. */
+  /** Data and resources that a stopped environment keeps or loses, in sentences. */
   whenStopped: string;
 }
 

@@ -1,5 +1,6 @@
-import type { Environment, Price } from '../api/schema';
+import type { Environment, Part, Price } from '../api/schema';
 import { compare } from './format';
+import { toneOfPart } from './tone';
 
 /** An amount in thousandths of a US dollar: whole numbers add up exactly. */
 type Thousandths = number;
@@ -16,12 +17,24 @@ export function dollars(amount: Thousandths): string {
   return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${part.replace(/0$/, '')}`;
 }
 
+type Priced = Pick<Environment, 'power' | 'price' | 'failed' | 'parts'>;
+
+/** Whether the environment could not start: the cloud refuses the most expensive part. */
+function cannotStart({ power, failed }: Priced): boolean {
+  return failed && power === 'Starting';
+}
+
+/** Whether a resource could not be created, so that the environment never ran. */
+export function isNotCreated(environment: Priced): boolean {
+  const isMissing = (part: Part) => toneOfPart(part) === 'bad' && !part.externalName;
+  return cannotStart(environment) && environment.parts.some(isMissing);
+}
+
 /** The price of an environment by the hour at its power state. */
-export function priceNow({
-  power,
-  price,
-}: Pick<Environment, 'power' | 'price'>): Thousandths | undefined {
-  const stopped = power === 'Stopped' ? amountOf(price?.stoppedHourlyUSD) : undefined;
+export function priceNow(environment: Priced): Thousandths | undefined {
+  const { power, price } = environment;
+  const isOff = power === 'Stopped' || (cannotStart(environment) && !isNotCreated(environment));
+  const stopped = isOff ? amountOf(price?.stoppedHourlyUSD) : undefined;
   return stopped ?? amountOf(price?.hourlyUSD);
 }
 
@@ -49,9 +62,11 @@ export interface Sum {
   amount: Thousandths;
   /** How many environments have no price. */
   unknown: number;
+  /** How many environments were never created, and are not in the amount. */
+  notCreated: number;
 }
 
-/** What the environments with one property cost by the hour. */
+/** The cost of the environments with one property by the hour. */
 export interface Cost extends Sum {
   name: string;
   /** The part of the sum for stopped environments. */
@@ -60,11 +75,13 @@ export interface Cost extends Sum {
 
 /** The sum of the prices of environments at their power states. */
 export function sumOf(environments: readonly Environment[]): Sum {
-  const amounts = environments.map(priceNow);
+  const created = environments.filter((environment) => !isNotCreated(environment));
+  const amounts = created.map(priceNow);
   return {
-    environments: amounts.length,
+    environments: environments.length,
     amount: amounts.reduce<number>((sum, amount) => sum + (amount ?? 0), 0),
     unknown: amounts.filter((amount) => amount === undefined).length,
+    notCreated: environments.length - created.length,
   };
 }
 
@@ -89,7 +106,7 @@ export function costsBy(
 }
 
 /** A sum in words. It says how many prices are missing, and is unknown if all are. */
-export function sumWords({ amount, unknown, environments }: Sum): string {
-  if (environments > 0 && unknown === environments) return 'Unknown';
+export function sumWords({ amount, unknown, environments, notCreated }: Sum): string {
+  if (unknown > 0 && unknown === environments - notCreated) return 'Unknown';
   return unknown > 0 ? `${dollars(amount)} + ${unknown} unknown` : dollars(amount);
 }

@@ -14,11 +14,20 @@ export type Schema = RJSFSchema & {
   'x-kubernetes-preserve-unknown-fields'?: boolean;
 };
 
-/** The fields of a kind that the form shows. The page sets the connection Secret itself. */
+/**
+ * The fields of a kind that the form shows. The page sets the connection Secret itself, and no API
+ * supports the stop of an idle environment.
+ */
 export function asked({ schema }: Pick<Kind, 'schema'>): Schema {
   const { properties = {}, ...rest } = (schema ?? { type: 'object' }) as Schema;
-  const { writeConnectionSecretToRef: _, ...others } = properties;
-  return { ...rest, properties: others };
+  const {
+    writeConnectionSecretToRef: _,
+    lifecycle,
+    ...others
+  }: Record<string, Schema> = properties;
+  if (!lifecycle) return { ...rest, properties: others };
+  const { idle: __, ...times } = lifecycle.properties ?? {};
+  return { ...rest, properties: { ...others, lifecycle: { ...lifecycle, properties: times } } };
 }
 
 /** Facts about the user that prefill a form. */
@@ -65,11 +74,15 @@ export function sortOf(schema: Schema, required: boolean): Sort {
 }
 
 /** Names of optional fields that users often set, in any kind. */
-const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|allowedCidrs|.*[vV]ersion)$/;
+const COMMON = /^(type|size|instanceType|memory|sshPublicKeys|allowedCidrs|ttl|.*[vV]ersion)$/;
+
+/** Names of fields that have a button on the page of an environment. */
+const BUTTONS = /^power$/;
 
 /** Whether a field is initially collapsed: it has a default that few users change. */
 export function isAdvanced(name: string, schema: Schema, required: boolean): boolean {
   if (required || COMMON.test(name)) return false;
+  if (BUTTONS.test(name)) return true;
   const sort = sortOf(schema, required);
   if (sort === 'group' || sort === 'optional-group') return false;
   return sort !== 'plain' || (schema.type === 'string' && !schema.enum);

@@ -103,12 +103,16 @@ function told(keyword: string, schema: Schema, error: string): string {
     maxItems: `At most ${schema.maxItems}`,
     maxProperties: `At most ${String(schema.maxProperties)}`,
     type: TYPES[String(schema.type)] ?? 'Invalid value',
-    pattern:
-      (schema.pattern?.length ?? 0) < 50
-        ? `Invalid format. Pattern: ${schema.pattern}`
-        : 'Invalid format',
+    pattern: formatOf(schema.pattern ?? ''),
   };
   return texts[keyword] ?? error;
+}
+
+/** The instruction for a pattern. */
+function formatOf(pattern: string): string {
+  if (pattern.includes('[smhdw]'))
+    return 'Use a whole number with s, m, h, d or w, for example 8h, or never';
+  return pattern.length < 50 ? `Invalid format. Pattern: ${pattern}` : 'Invalid format';
 }
 
 /** Converts faults to the form's representation. */

@@ -2,7 +2,7 @@ import { Alert, Button, Skeleton } from '@mantine/core';
 import { useAtomValue, useSetAtom } from 'jotai';
 import { useMemo, useState } from 'react';
 import { answer, api } from '../api/client';
-import { Refused, mayBeDone } from '../api/problem';
+import { isOverBudget, mayBeDone, Refused } from '../api/problem';
 import type { Document, Environment, Whole } from '../api/schema';
 import { changed, differences, meanwhile, type Difference, type Meanwhile } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
@@ -12,7 +12,7 @@ import { holdsPrivateKey } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
 import { KindsAlert } from '../components/KindsAlert';
 import { ChangePreview, usePreview } from '../components/Preview';
-import { ProblemAlert } from '../components/ProblemAlert';
+import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { useRequest } from '../state/useRequest';
@@ -169,12 +169,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
             error={error}
           />
         )}
-        {doubt && (
-          <ProblemAlert
-            title="This would be rejected. Fix the marked fields, or save it anyway."
-            error={doubt}
-          />
-        )}
+        {doubt && <ProblemAlert title={rejection(doubt, 'save it anyway')} error={doubt} />}
         {/* Text fields keep their own text, so they are created again after a merge. */}
         <SchemaForm
           key={`${base.resourceVersion} ${filled}`}
@@ -197,7 +192,7 @@ function Form({ environment, first, schema, done }: Props & { first: Whole; sche
           <Button variant="default" onClick={leave}>
             Cancel
           </Button>
-          {doubt && (
+          {doubt && !isOverBudget(doubt) && (
             <Button variant="default" disabled={saving} onClick={() => void save(true)}>
               Save anyway
             </Button>

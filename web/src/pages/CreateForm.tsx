@@ -3,7 +3,7 @@ import { useAtomValue } from 'jotai';
 import { useMemo, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { answer, api } from '../api/client';
-import { Refused, mayBeDone } from '../api/problem';
+import { isOverBudget, mayBeDone, Refused } from '../api/problem';
 import type { Document, Kind, Whole } from '../api/schema';
 import { changed, differences, type Difference } from '../kinds/changes';
 import { kindPath } from '../kinds/metadata';
@@ -11,8 +11,8 @@ import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
-import { Preview, usePreview } from '../components/Preview';
-import { ProblemAlert } from '../components/ProblemAlert';
+import { Hourly, Preview, usePreview } from '../components/Preview';
+import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
 import { rowsAtom } from '../state/environments';
@@ -142,12 +142,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
         }}
       >
         {saved && <p className="note">Draft restored. Cancel discards it.</p>}
-        {doubt && (
-          <ProblemAlert
-            title="This would be rejected. Fix the marked fields, or create it anyway."
-            error={doubt}
-          />
-        )}
+        {doubt && <ProblemAlert title={rejection(doubt, 'create it anyway')} error={doubt} />}
         {error !== undefined && (
           <ProblemAlert
             title={
@@ -200,10 +195,15 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
           <AllowAddress schema={schema} data={form.data} onChange={fillIn} />
         )}
         <div className="buttons end sticky">
+          {ready && preview.error === undefined && preview.data && (
+            <span className="small grow">
+              <Hourly of={preview.data} />
+            </span>
+          )}
           <Button component={Link} href="/" variant="default" onClick={() => discardDraft(path)}>
             Cancel
           </Button>
-          {doubt && (
+          {doubt && !isOverBudget(doubt) && (
             <Button variant="default" disabled={making} onClick={() => void make(true)}>
               Create anyway
             </Button>

@@ -3,7 +3,7 @@ import { useDeferredValue, useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Environment } from '../api/schema';
 import { causesOf, slowOf, underWaySince, type Group } from '../kinds/causes';
-import { endOf } from '../kinds/lifecycle';
+import { endOf, isHeld } from '../kinds/lifecycle';
 import { kindPath, type KindMetadata, type OfKind } from '../kinds/metadata';
 import { toneOf, type Tone } from '../kinds/tone';
 import { pageOf } from '../kinds/paths';
@@ -26,7 +26,11 @@ export default function OperationsPage() {
   const synced = useAtomValue(syncedAtom);
   const now = useAtomValue(nowAtom);
   const causes = useMemo(() => causesOf(all, now), [all, now]);
-  const ends = useMemo(() => nextEnds(all), [all]);
+  const known = useAtomValue(kindMetadataAtom);
+  const ends = useMemo(
+    () => nextEnds(all.filter((environment) => !isHeld(environment, known(environment).claim))),
+    [all, known],
+  );
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
     <Page title="Operations" lead="All environments you can see, across namespaces.">
@@ -37,7 +41,7 @@ export default function OperationsPage() {
           <Sums all={all} />
           <Costs all={all} />
           <section aria-labelledby="next">
-            <h2 id="next">Next ends</h2>
+            <h2 id="next">Expires next</h2>
             {ends.length === 0 ? (
               <p className="quiet">No environment has an end.</p>
             ) : (

@@ -21,16 +21,20 @@ const sentAtom = atom<Record<string, Sent>>({});
 /** How long a request is shown before the cluster shows its effect, in milliseconds. */
 const BELIEF = 30_000;
 
+const STARTS = 'The environment starts again.';
+
 const DOING: Record<Verb, string> = { stop: 'stopped', start: 'started' };
 
 /**
- * Requests to stop, start and extend an environment. `sent` is the request whose effect the cluster
- * does not show yet.
+ * Requests to stop, start, extend and keep an environment. `sent` is the request that has no visible
+ * effect in the cluster yet.
  */
 export function useRequests(environment: Environment): {
   sent: Verb | undefined;
   send: (verb: Verb) => void;
   extend: (extension: Extension) => Promise<void>;
+  /** Removes the end. */
+  keep: () => Promise<void>;
 } {
   const { uid, name, power } = environment;
   const [all, setAll] = useAtom(sentAtom);
@@ -79,13 +83,20 @@ export function useRequests(environment: Environment): {
     const told = [
       changed ? '' : 'Nothing was changed.',
       cappedBy ? `The maximum in Settings is ${cappedBy}.` : '',
-      starts ? 'The environment starts again.' : '',
+      starts ? STARTS : '',
       late(clockAhead) ?? '',
     ];
     const title = changed ? `${name} ends at ${end}` : `${name} already ends at ${end}`;
     tell({ tone: 'good', title, detail: told.filter(Boolean).join(' ') || undefined });
   };
-  return { sent, send, extend };
+  const keep = async () => {
+    const { changed, starts } = await answer(
+      api.POST('/api/v1/environments/{namespace}/{kind}/{name}/keep', { ...path, body: {} }),
+    );
+    const title = changed ? `${name} now has no end` : `${name} already has no end`;
+    tell({ tone: 'good', title, detail: starts ? STARTS : undefined });
+  };
+  return { sent, send, extend, keep };
 }
 
 /** A warning about the portal's clock. */

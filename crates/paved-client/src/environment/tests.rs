@@ -42,6 +42,17 @@ fn cluster_with_an_address_inside_names_the_command_that_connects() {
 }
 
 #[test]
+fn stopped_machine_has_no_endpoint() {
+    let mut object = ready();
+    object["status"]["connection"] = Value::Null;
+    object["status"]["publicIp"] = Value::Null;
+    object["status"]["privateIp"] = json!("10.0.1.7");
+    assert_eq!(environment(&object).endpoint().as_deref(), Some("10.0.1.7"));
+    object["status"]["power"] = json!("Stopped");
+    assert_eq!(environment(&object).endpoint(), None);
+}
+
+#[test]
 fn environment_is_ready_only_with_all_conditions() {
     let all = environment(&ready());
     assert!(all.is_ready() && all.is_current());

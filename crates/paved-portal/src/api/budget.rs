@@ -1,5 +1,5 @@
-//! Budgets of namespaces: an environment whose price does not fit is rejected before it is sent to
-//! the API server.
+//! Budgets of namespaces: an environment with a price above the rest of the budget is rejected
+//! before it is sent to the API server.
 
 use function_paved_road::catalog::prices::Usd;
 use kube::api::DynamicObject;
@@ -63,7 +63,7 @@ pub(super) struct Write<'w> {
     pub(super) before: Option<&'w DynamicObject>,
 }
 
-/// Rejects a document whose price exceeds the budget of its namespace. A user without the right to
+/// Rejects a document if its price exceeds the budget of its namespace. A user without the right to
 /// write the document gets the API server's answer instead.
 pub(super) async fn check(
     environments: &Environments,

@@ -20,6 +20,7 @@ use super::lifecycle::{Expiring, Lifecycle, Price};
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Environment)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub(crate) struct View {
     pub(crate) api_version: String,
     pub(crate) kind: String,
