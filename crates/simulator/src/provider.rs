@@ -23,6 +23,7 @@ mod references;
 mod registry;
 mod rules;
 mod sql;
+mod switches;
 mod time;
 mod writes;
 

@@ -144,6 +144,8 @@ async fn environment_shows_power_end_and_price() {
 #[tokio::test]
 async fn requests_need_the_right_to_change_the_environment() {
     let (cluster, portal) = world().await;
+    // With a maximum, the portal rejects a time to live without an end for every user.
+    change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
     cluster.grant("eve", "get team-vision", true);
     change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
     cluster.asked();

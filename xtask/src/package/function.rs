@@ -24,8 +24,9 @@ const DESCRIPTION: &str = "Crossplane composition function for self-service envi
 const PORTS: [&str; 2] = ["9443/tcp", "8080/tcp"];
 
 /// Files in `package/` that are for users, and not part of the package.
-pub const NOT_PACKAGED: [&str; 6] = [
+pub const NOT_PACKAGED: [&str; 7] = [
     "activation/*",
+    "controller.yaml",
     "observability/*",
     "policy.yaml",
     "rbac/*",

@@ -507,7 +507,7 @@ mod tests {
         merge_patch(&mut changed, networks());
         assert_eq!(unchanged(schema, &old, &changed, ""), [""; 0]);
         // The check finds unchanged settings.
-        changed["stockPool"] = json!({});
+        changed["stockPool"]["runtimeClassName"] = json!(null);
         changed["environment"]["gke"]["location"] = old["environment"]["gke"]["location"].clone();
         changed["gpuWorkspace"]["amis"] = json!({});
         let seen =
