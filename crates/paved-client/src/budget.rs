@@ -1,6 +1,8 @@
 //! Budgets of namespaces, before an environment is created or changed: the sum of the estimated
 //! prices of the environments that the user sees, with the price of the new or changed one.
 
+use std::cmp::Reverse;
+
 use function_paved_road::catalog::gpu::MACHINES;
 use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{PowerState, Spending};
@@ -155,22 +157,23 @@ impl Ledger {
         mut others: Vec<Holder>,
     ) -> FieldError {
         let namespace = &self.namespace;
-        let mut message = format!(
-            "found {total} USD per hour with {hourly} for this environment; allowed: {budget}, the \
-             budget of namespace {namespace}. "
-        );
-        message += &match machine {
+        let left = match machine {
             _ if rest == Usd::default() => "Nothing is left of the budget".to_owned(),
             Some(machine) => {
                 format!("{rest} is left, which is enough for the machine type {machine}")
             }
             None => format!("{rest} is left"),
         };
-        others.sort_by(|one, other| other.hourly.cmp(&one.hourly));
+        others.sort_by_key(|holder| Reverse(holder.hourly));
         let named: Vec<String> = others.iter().take(NAMED).map(Holder::named).collect();
-        if !named.is_empty() {
-            message += &format!(". The highest prices: {}", named.join(", "));
-        }
+        let highest = match named.join(", ") {
+            none if none.is_empty() => none,
+            named => format!(". The highest prices: {named}"),
+        };
+        let message = format!(
+            "found {total} USD per hour with {hourly} for this environment; allowed: {budget}, the \
+             budget of namespace {namespace}. {left}{highest}"
+        );
         FieldError { path: "metadata.namespace".to_owned(), message }
     }
 }

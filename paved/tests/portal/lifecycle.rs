@@ -147,6 +147,7 @@ async fn requests_need_the_right_to_change_the_environment() {
     // With a maximum, the portal rejects a time to live without an end for every user.
     change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
     cluster.grant("eve", "get team-vision", true);
+    change(&cluster, |pool| pool["status"]["lifecycle"]["maximum"] = Value::Null);
     cluster.asked();
     for (verb, body) in [
         ("extend", json!({"for": "4h"})),

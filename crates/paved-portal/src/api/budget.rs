@@ -87,7 +87,12 @@ pub(super) async fn check(
     let title =
         format!("{} {}", kind.name(), after["metadata"]["name"].as_str().unwrap_or_default());
     let before = before.map(|before| as_document(&after, before));
-    let refusal = move || budget.refusal(&after, before.as_ref(), &step);
+    // A full queue is no reason to reject the document either.
+    let Ok(waits) = environments.composer.enter().inspect_err(unread) else { return Ok(()) };
+    let refusal = move || {
+        let _held = waits;
+        budget.refusal(&after, before.as_ref(), &step)
+    };
     match environments.composer.compose(refusal).await? {
         Some(error) => Err(Problem::refused(&format!("{title} is rejected: "), vec![error])),
         None => Ok(()),

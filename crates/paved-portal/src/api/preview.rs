@@ -80,8 +80,8 @@ pub(crate) async fn preview(
     SignedIn(person): SignedIn,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let composer = &writer.environments.composer;
-    let waits = composer.enter()?;
+    let queue = &writer.environments.composer;
+    let waits = queue.enter()?;
     let draft = WriteRequest::from_document(&writer, &person, document, None).await?;
     // Only users with the right to create the claim may see the effect of the Settings.
     if !writer.environments.access.may_create(&person, &draft.kind, &draft.namespace).await? {
@@ -101,7 +101,7 @@ pub(crate) async fn preview(
         }
         Ok(previewed)
     };
-    composer.answer(waits, made).await
+    queue.answer(waits, made).await
 }
 
 /// Preview a change of an environment, without changing it.
@@ -115,8 +115,8 @@ pub(crate) async fn change(
     Path(place): Path<EnvironmentPath>,
     Json(document): Json<Value>,
 ) -> Result<Response, Problem> {
-    let composer = &writer.environments.composer;
-    let waits = composer.enter()?;
+    let queue = &writer.environments.composer;
+    let waits = queue.enter()?;
     let (kind, namespace, name) = place.read(&writer.environments.catalog)?;
     let (before, draft) = drafted(&writer, &person, (&kind, namespace, name), document).await?;
     if !writer.environments.access.may_change(&person, &kind, namespace).await? {
@@ -155,7 +155,7 @@ pub(crate) async fn change(
             }
         }
     };
-    composer.answer(waits, made).await
+    queue.answer(waits, made).await
 }
 
 impl From<Composed> for Previewed {
