@@ -85,7 +85,7 @@ mod tests {
         let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
         let patched: Vec<_> =
             calls.lines().filter(|call| call.starts_with("patch configurations")).collect();
-        let patch = |name: &str, package: &str| {
+        let command = |name: &str, package: &str| {
             let package = format!("{{\"spec\":{{\"package\":\"r.io:5000/a/{package}:v9\"}}}}");
             let kind = "configurations.pkg.crossplane.io";
             format!("patch {kind} {name} --type=merge --patch={package}")
@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(
             patched,
             [
-                patch("gpu-workspace", "configuration-gpu-workspace-claims"),
-                patch("pool", "ours/configuration-stock-pool-claims"),
+                command("gpu-workspace", "configuration-gpu-workspace-claims"),
+                command("pool", "ours/configuration-stock-pool-claims"),
             ]
         );
     }
