@@ -64,7 +64,7 @@ impl Notices {
         let text = self.election.annotation(NOTIFIED).await;
         let until = text.and_then(|text| text.parse::<Timestamp>().ok());
         let now = self.clock.now();
-        // Earlier transitions than the first leader are no news.
+        // Transitions before the first leader are not sent.
         let first = until.is_none().then_some(now).filter(|_| self.outbox.is_open());
         self.done = self.done.max(first);
         let begin = until.map_or(now, |until| until.min(now));

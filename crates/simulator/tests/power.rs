@@ -580,7 +580,7 @@ fn database_of_a_stopped_server_counts_as_created_until_the_server_runs() {
     let mut provider = Provider::new(Pace::Instant);
     provider.answer(&mut world);
     assert_eq!(status(&world, "database", "Ready"), "True");
-    assert!(provider.external_mut("database").is_none(), "nobody has created it");
+    assert!(provider.external_mut("database").is_none(), "the database does not exist yet");
     desire(&mut world, sql("ALWAYS", "UTF8"));
     provider.answer(&mut world);
     assert_eq!(status(&world, "database", "Ready"), "True");

@@ -90,7 +90,7 @@ impl Cloud {
     fn power(&mut self, model: &Model, object: &mut Value) {
         if let Some((id, Some(to))) = model.switched(object) {
             if let Some(machine) = self.machines.get_mut(id) {
-                // A machine that is no spot machine never refuses.
+                // Only a spot machine can refuse.
                 let _ = machine.turn(to, id, &Value::Null, None);
                 machine.settle();
             }

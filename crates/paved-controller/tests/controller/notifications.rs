@@ -99,7 +99,7 @@ async fn each_transition_is_sent_as_a_cloud_event() {
     world.remove(&head(&ada));
     until("deleted", || inbox.has("deleted ada")).await;
     controller.stop().await;
-    // A state from before the first start is no news.
+    // A state from before the first start is not sent.
     assert!(!inbox.has("ready old"), "{:?}", inbox.kinds());
     let events = inbox.events.lock().unwrap();
     let ids = |key: &str| -> BTreeSet<&str> {

@@ -87,7 +87,7 @@ pub(super) async fn check(
     let title =
         format!("{} {}", kind.name(), after["metadata"]["name"].as_str().unwrap_or_default());
     let before = before.map(|before| as_document(&after, before));
-    // A full queue is no reason to reject the document either.
+    // A full queue does not reject the document.
     let Ok(waits) = environments.composer.enter().inspect_err(unread) else { return Ok(()) };
     let refusal = move || {
         let _held = waits;

@@ -156,7 +156,7 @@ impl Clouds {
         self.changing.contains(slot)
     }
 
-    /// Whether a change was begun that will end by itself.
+    /// Whether a change is in progress. The change ends without another call.
     pub(super) fn is_at_work(&self) -> bool {
         let mut machines = self.externals.values().filter_map(|external| external.machine.as_ref());
         !self.changing.is_empty() || machines.any(Machine::is_turning)
