@@ -883,12 +883,13 @@ describe('the line', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0);
     const { world } = open('/', peopled());
     await screen.findByRole('link', { name: 'ada' });
+    vi.useFakeTimers();
     world.reset('shutdown');
-    for (let round = 0; round < 12; round++) {
-      await act(() => new Promise((resolve) => setTimeout(resolve, 100)));
+    for (let round = 0; round < 14; round++) {
+      await act(() => vi.advanceTimersByTimeAsync(100));
       expect(screen.queryByText(/No live updates/)).toBeNull();
     }
-    await waitFor(() => expect(world.open).toBe(1));
+    expect(world.open).toBe(1);
   });
 
   it('is not needed: lists are polled page by page, and marked as old', async () => {

@@ -1,10 +1,13 @@
 import '@testing-library/jest-dom/vitest';
 import { cleanup, configure } from '@testing-library/react';
-import { afterEach } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 
 // Pages that are loaded on demand are also compiled on demand.
 configure({ asyncUtilTimeout: 60_000 });
+// Clocks stand still, so texts about time do not depend on the machine. Timers run.
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
 afterEach(() => {
+  vi.useRealTimers();
   cleanup();
   // Drafts stay in the storage of a tab, but tests must not share them.
   if ('sessionStorage' in globalThis) sessionStorage.clear();
