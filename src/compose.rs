@@ -59,8 +59,8 @@ pub use stalled::{STALLED, Stalled};
 pub use status::{CommonStatus, Phase, ResourceStatus, is_common};
 
 use crate::error::Error;
-use crate::models::CHOICE_PREFIX;
 pub use crate::models::Scope;
+use crate::models::{self, CHOICE_PREFIX};
 use crate::reason::Reason;
 use crate::settings::Common;
 use crate::value::{Object, at, put, text};
@@ -311,6 +311,11 @@ impl<'r> Composition<'r> {
             Some("Object") => at(object, &["status", "atProvider", "manifest"])?.as_object(),
             _ => Some(object),
         }
+    }
+
+    /// The state that the provider of the managed resource in a slot reports.
+    pub fn status_of<M: models::Managed>(&self, slot: &str) -> Option<M::Status> {
+        observed::status_of::<M>(&self.observed.get(slot)?.object)
     }
 
     /// The value at a path of an observed resource's `forProvider`.

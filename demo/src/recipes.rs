@@ -117,12 +117,14 @@ fn config() -> Result<Value> {
     Ok(manifests::environment_config(data))
 }
 
-/// Prices without a list price. Virtual environments have none, so the demo shows an unknown price.
+/// Prices for types without a list price in the demo's regions. Virtual clusters have no price, so
+/// the demo shows an unknown price.
 fn pricing() -> Value {
     let prices = [
         ("g1.1", "1.2"),
         ("gce-disk-pd-balanced", "0.000136987"),
         ("cloud-sql-disk-pd-ssd", "0.000232877"),
+        ("public-ipv4-address", "0.005"),
         ("backend-medium", "0.08"),
         ("backend-small", "0.04"),
         ("shared-database-medium", "0.06"),

@@ -185,6 +185,7 @@ async fn refused_resource_is_named_and_recovers_after_a_change() {
 async fn initial_environments_have_all_kinds_and_phases() {
     let (_demo, client) = start(1.0, &seed::all()).await;
     let mut phases = std::collections::BTreeMap::new();
+    let mut unpriced = Vec::new();
     for (kind, plural) in [
         ("GpuDevWorkspaceClaim", "gpudevworkspaceclaims"),
         ("ApplicationEnvironment", "applicationenvironments"),
@@ -196,6 +197,9 @@ async fn initial_environments_have_all_kinds_and_phases() {
         for one in objects.list(&ListParams::default()).await.unwrap() {
             let phase = one.data["status"]["phase"].as_str().unwrap_or_default().to_owned();
             phases.insert(one.name_any(), phase);
+            if one.data["status"]["estimatedHourlyUSD"].is_null() {
+                unpriced.push(one.name_any());
+            }
         }
     }
     let told: Vec<(&str, &str)> =
@@ -211,6 +215,7 @@ async fn initial_environments_have_all_kinds_and_phases() {
         ("training", "Failed"),
     ];
     assert_eq!(told, expected);
+    assert_eq!(unpriced, ["preview"], "docs/getting-started/portal-tour.md names it");
 
     let objects = support::api(
         &client,

@@ -4,17 +4,14 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use anstream::StripStream;
-use paved::{Console, Stream};
 use serde_json::{Value, json};
-use support::Run;
 use support::kubernetes::{Cluster, ready};
+use support::{Run, paved_typed};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -223,28 +220,11 @@ async fn kubectl_plugin_is_the_same_program() {
     }
 }
 
-/// Runs the command in this process with typed input. `None` means no terminal.
+/// Deletes the environment while a user types the text at a terminal. `None` means no terminal.
 async fn delete(cluster: &Cluster, flags: &[&str], typed: Option<&'static str>) -> Run {
-    let mut args: Vec<OsString> =
-        ["paved", "delete", "shop", "--kubeconfig"].map(Into::into).into();
-    args.push(cluster.kubeconfig().into());
-    args.extend(flags.iter().map(Into::into));
-    let ran = tokio::task::spawn_blocking(move || {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut answer = || Ok(typed.unwrap_or_default().to_owned());
-        let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
-        let mut console = Console {
-            input: &mut |_| Ok(0),
-            out: Stream::new(&mut plain),
-            err: Stream::new(&mut plain_err),
-            terminal: None,
-            answer: if typed.is_some() { Some(&mut answer) } else { None },
-        };
-        let code = paved::run(args, &mut console);
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Run { code, out: text(out), err: text(err) }
-    });
-    ran.await.unwrap()
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    let args = ["delete", "shop", "--kubeconfig", kubeconfig.as_str()];
+    paved_typed(&[&args[..], flags].concat(), typed).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,20 +5,17 @@
 
 mod support;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstream::StripStream;
 use fake_kube::access::{Access, User};
 use fake_kube::kinds::{Kind, Kinds};
 use fake_kube::{Cluster, Server};
 use function_paved_road::lifecycle::{RENEWED_AT, RENEWED_FOR, Requests, STARTED_AT, STOPPED_AT};
 use jiff::{SignedDuration, Timestamp};
 use k8s_schema::Schemas;
-use paved::{Console, Stream};
 use serde_json::{Value, json};
-use support::{Run, folder, within};
+use support::{Run, folder, paved_typed, within};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
@@ -94,26 +91,8 @@ impl World {
 
     /// Runs `paved` with a user that types the text.
     async fn answered(&self, args: &[&str], typed: Option<&'static str>) -> Run {
-        let mut words: Vec<OsString> = vec!["paved".into()];
-        words.extend(args.iter().map(Into::into));
-        words.extend(["--kubeconfig".into(), within(&self.home, "kubeconfig").into()]);
-        let ran = tokio::task::spawn_blocking(move || {
-            let (mut out, mut err) = (Vec::new(), Vec::new());
-            let mut answer = || Ok(typed.unwrap_or_default().to_owned());
-            let (mut plain, mut plain_err) =
-                (StripStream::new(&mut out), StripStream::new(&mut err));
-            let mut console = Console {
-                input: &mut |_| Ok(0),
-                out: Stream::new(&mut plain),
-                err: Stream::new(&mut plain_err),
-                terminal: None,
-                answer: if typed.is_some() { Some(&mut answer) } else { None },
-            };
-            let code = paved::run(words, &mut console);
-            let text = |bytes| String::from_utf8(bytes).unwrap();
-            Run { code, out: text(out), err: text(err) }
-        });
-        ran.await.unwrap()
+        let kubeconfig = within(&self.home, "kubeconfig");
+        paved_typed(&[args, &["--kubeconfig", kubeconfig.as_str()]].concat(), typed).await
     }
 
     /// Runs `paved`, and sets the status once the environment has the annotation.

@@ -23,7 +23,6 @@ use crate::models::aws::ec2::{
     Instance, InstanceStatus, SecurityGroup, SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role};
-use crate::value::at;
 use cloud_init::CloudInit;
 pub use resources::SESSION_MANAGER;
 pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
@@ -242,8 +241,7 @@ impl Parameters {
 
 /// Whether the machine was seen to be off: it has another address after its next start.
 fn is_off(cx: &Composition<'_>) -> bool {
-    let state =
-        cx.seen("instance").and_then(|seen| at(seen, &["status", "atProvider", "instanceState"]));
+    let state = cx.status_of::<Instance>("instance").and_then(|status| status.instance_state);
     state.is_some_and(|state| state != "running" && state != "pending")
 }
 

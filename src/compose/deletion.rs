@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::observed::status_of;
 use super::remove::is_orphan;
 use super::{Composition, Desired};
-use crate::models::Provider;
+use crate::models::{Provider, gcp};
 use crate::value::{Object, at, text};
 
 /// Resources that a deletion of the environment deletes, and resources that it keeps. The form is
@@ -214,9 +215,8 @@ fn left_behind(
             .map(|_| kept(slot, "LogGroup", group, BY_HAND));
     }
     if is_of(object, Provider::Gcp, "storage", "Bucket") {
-        let policy =
-            observed.and_then(|seen| at(seen, &["status", "atProvider", "softDeletePolicy"]));
-        let seconds = policy.and_then(|policy| policy["retentionDurationSeconds"].as_i64());
+        let policy = observed.and_then(status_of::<gcp::Bucket>)?.soft_delete_policy;
+        let seconds = policy.and_then(|policy| policy.retention_duration_seconds);
         let days = seconds.map(|seconds| seconds / (24 * 60 * 60)).filter(|days| *days > 0)?;
         let until = format!("{days} days after the deletion");
         return Some(kept(slot, "SoftDeletedObjects", name.map(str::to_owned), &until));

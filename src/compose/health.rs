@@ -8,7 +8,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::observed::status_of;
 use crate::diagnosis::{Cause, Code, is_not_there_yet};
+use crate::models::helm;
 use crate::reason::Reason;
 use crate::value::{Object, at, text};
 
@@ -108,7 +110,7 @@ fn managed(object: &Object) -> Health {
 /// Providers built with upjet set `Ready` as soon as they can read a resource. Each entry has the
 /// first label of the group, the kind and the field of `status.atProvider`. GKE, Cloud SQL and AKS
 /// have no such field.
-const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
+pub(super) const CLOUD_STATES: [(&str, &str, &str, &[&str], State); 5] = [
     ("eks", "Cluster", "status", &["FAILED"], State::Failed),
     ("eks", "NodeGroup", "status", &["CREATE_FAILED", "DELETE_FAILED", "DEGRADED"], State::Failed),
     (
@@ -171,10 +173,10 @@ fn release(object: &Object) -> Health {
     if health.ready || health.state == State::Failed || is_stale(object) {
         return health;
     }
-    let seen = |field: &str| text(object, &["status", "atProvider", field]).unwrap_or_default();
     let number = |path: &[&str]| at(object, path).and_then(Value::as_i64);
     let asked = text(object, &["spec", "forProvider", "chart", "version"]).unwrap_or_default();
-    let (state, version) = (seen("state"), seen("version"));
+    let seen = status_of::<helm::Release>(object).unwrap_or_default();
+    let (state, version) = (seen.state.unwrap_or_default(), seen.version.unwrap_or_default());
     if state == "deployed" && !version.is_empty() && version != asked {
         // provider-helm compares the versions as text, and upgrades every time it observes the
         // release.
@@ -188,10 +190,11 @@ fn release(object: &Object) -> Health {
     let limit = number(&["spec", "rollbackLimit"]);
     let failed =
         number(&["status", "failed"]).filter(|failed| limit.is_some_and(|limit| *failed >= limit));
+    let is_unfinished = ["failed", "pending-install", "pending-upgrade"].contains(&state.as_str());
     match failed {
-        Some(failed) if ["failed", "pending-install", "pending-upgrade"].contains(&state) => {
-            let said = seen("releaseDescription");
-            let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        Some(failed) if is_unfinished => {
+            let said = seen.release_description.filter(|said| !said.is_empty());
+            let said = said.map(|said| format!(": {said}")).unwrap_or_default();
             let message = format!(
                 "Helm failed {failed} times, and provider-helm no longer retries{said}; \
                  it tries again after a change of chart, version or values"

@@ -15,6 +15,7 @@ mod preserved;
 mod revision;
 mod secret;
 mod stalled;
+mod status_fields;
 mod usages;
 mod wrapped;
 

@@ -354,6 +354,14 @@ model! {
         pub url: Option<String>,
         /// Number of the project that owns the bucket.
         pub project_number: Option<i64>,
+        /// How long the bucket keeps deleted objects.
+        pub soft_delete_policy: Option<SoftDeletePolicy>,
+    }
+
+    /// How long a bucket keeps deleted objects.
+    pub struct SoftDeletePolicy {
+        /// Seconds. 0 if the bucket keeps none.
+        pub retention_duration_seconds: Option<i64>,
     }
 
     /// Grants a role on a bucket to a principal.

@@ -47,6 +47,8 @@ model! {
         pub state: Option<String>,
         /// The number of installations, upgrades and rollbacks.
         pub revision: Option<i64>,
+        /// Helm's words about the last installation or upgrade.
+        pub release_description: Option<String>,
         /// Version of the installed chart.
         pub version: Option<String>,
     }

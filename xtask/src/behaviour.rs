@@ -5,21 +5,17 @@
 //! values, the effects of changes, and messages of clouds.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use function_paved_road::models::{KINDS, Scope};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::workspace;
+use crate::facts;
 
 /// The slice, from the root of the repository.
 const SLICE: &str = "crates/simulator/behaviour.json";
-
-/// The file of the facts.
-const FACTS: &str = "provider-behaviour.json";
 
 /// Changes that need no explanation: they take effect at once, or are rejected because the field is
 /// immutable.
@@ -38,17 +34,8 @@ pub struct Args {
 
 /// Writes or checks the slice.
 pub fn run(args: &Args) -> Result<()> {
-    let path = args.facts.join(FACTS);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let slice = slice(&text).with_context(|| format!("reading {}", path.display()))?;
-    let file = workspace::root().join(SLICE);
-    if args.check {
-        let present = fs::read_to_string(&file).with_context(|| format!("reading {SLICE}"))?;
-        ensure!(present == slice, "run `cargo xtask behaviour --facts DIR`: {SLICE} drifted");
-        println!("{SLICE} matches its facts");
-        return Ok(());
-    }
-    fs::write(&file, slice).with_context(|| format!("writing {SLICE}"))
+    let path = args.facts.join("provider-behaviour.json");
+    facts::update("behaviour", &path, SLICE, args.check, slice)
 }
 
 /// The fields of the facts that the slice uses.

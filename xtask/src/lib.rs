@@ -8,6 +8,7 @@ pub mod cloud_check;
 pub mod composed;
 pub mod cycles;
 pub mod eol;
+mod facts;
 pub mod forward;
 pub mod generate;
 pub mod guide;

@@ -4,7 +4,6 @@
 //! in `g4dn.xlarge`. Other types get their service's name in front, as in `eks-cluster`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -13,10 +12,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::Number;
 
-use crate::workspace;
-
-/// The file of the facts.
-const FACTS: &str = "prices.json";
+use crate::facts;
 
 /// The services with types that have the cloud's name.
 const MACHINES: [&str; 4] = ["cloud-sql", "ec2", "gce", "rds-postgres"];
@@ -37,17 +33,7 @@ pub struct Args {
 
 /// Writes or checks the slice.
 pub fn run(args: &Args) -> Result<()> {
-    let path = args.facts.join(FACTS);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let slice = slice(&text).with_context(|| format!("reading {}", path.display()))?;
-    let file = workspace::root().join(FILE);
-    if args.check {
-        let present = fs::read_to_string(&file).with_context(|| format!("reading {FILE}"))?;
-        ensure!(present == slice, "run `cargo xtask prices --facts DIR`: {FILE} drifted");
-        println!("{FILE} is true to its facts");
-        return Ok(());
-    }
-    fs::write(&file, slice).with_context(|| format!("writing {FILE}"))
+    facts::update("prices", &args.facts.join("prices.json"), FILE, args.check, slice)
 }
 
 #[derive(Deserialize)]

@@ -41,21 +41,35 @@ pub fn paved(args: &[&str]) -> Run {
 
 /// The same, with text on standard input.
 pub fn paved_with(args: &[&str], input: impl AsRef<[u8]>) -> Run {
+    run(args.iter().map(OsString::from).collect(), input.as_ref(), None)
+}
+
+/// Runs `paved` while the test's fake cluster responds, and a user types the text at a terminal.
+/// `None` means no terminal.
+pub async fn paved_typed(args: &[&str], typed: Option<&'static str>) -> Run {
+    let args = args.iter().map(OsString::from).collect();
+    tokio::task::spawn_blocking(move || run(args, b"", typed)).await.unwrap()
+}
+
+/// Runs `paved` in this process. Each answer of the user is a line of the typed text.
+fn run(args: Vec<OsString>, input: &[u8], typed: Option<&str>) -> Run {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut read = |bytes: &mut Vec<u8>| {
-        bytes.extend(input.as_ref());
-        Ok(input.as_ref().len())
+        bytes.extend(input);
+        Ok(input.len())
     };
+    let mut lines = typed.unwrap_or_default().split_inclusive('\n');
+    let mut answer = || Ok(lines.next().unwrap_or_default().to_owned());
     let (mut plain, mut plain_err) = (StripStream::new(&mut out), StripStream::new(&mut err));
     let mut console = Console {
         input: &mut read,
         out: Stream::new(&mut plain),
         err: Stream::new(&mut plain_err),
         terminal: None,
-        answer: None,
+        answer: if typed.is_some() { Some(&mut answer) } else { None },
     };
-    let args = std::iter::once("paved").chain(args.iter().copied()).map(OsString::from);
-    let code = paved::run(args, &mut console);
+    let program = std::iter::once(OsString::from("paved"));
+    let code = paved::run(program.chain(args), &mut console);
     Run { code, out: text(out), err: text(err) }
 }
 

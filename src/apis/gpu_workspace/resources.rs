@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use serde_json::Value;
 
 use super::{
     CloudInit, DEFAULT_IMAGE, GpuWorkspaceSettings, KEYS, OPENCV, OWN_TAGS, Parameters, SSH,
@@ -20,7 +19,6 @@ use crate::models::aws::ec2::{
     SecurityGroupEgressRule, SecurityGroupIngressRule,
 };
 use crate::models::aws::iam::{InstanceProfile, Role, RolePolicy, RolePolicyAttachment};
-use crate::value::at;
 
 impl Parameters {
     pub(super) fn tags(&self, cx: &Composition<'_>) -> BTreeMap<String, String> {
@@ -181,10 +179,8 @@ impl Parameters {
             }),
             tags: tags.clone(),
         };
-        let subnet = cx
-            .seen("instance")
-            .and_then(|running| at(running, &["status", "atProvider", "subnetId"]));
-        let subnet = subnet.and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
+        let subnet = cx.status_of::<Instance>("instance").and_then(|status| status.subnet_id);
+        let subnet = subnet.filter(|id| !id.is_empty());
         cx.managed("instance", instance)
             // AWS or a person may terminate the machine. Without the subnet, the provider would
             // request its replacement with the network interface that was deleted with the machine.

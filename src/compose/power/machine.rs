@@ -15,7 +15,7 @@ use super::super::status::seconds;
 use super::{Composition, PowerState, observed};
 use crate::diagnosis::{Cause, Code};
 use crate::error::Error;
-use crate::models::aws::ec2::InstanceState;
+use crate::models::aws::ec2::{Instance, InstanceState};
 use crate::reason::Reason;
 use crate::value::{at, put, text};
 
@@ -91,14 +91,14 @@ impl Composition<'_> {
     /// The machine in a slot, if it exists.
     fn machine_in(&self, slot: &str) -> Option<Machine> {
         let seen = self.observed.get(slot)?.seen();
-        let state = text(seen, &["status", "atProvider", "instanceState"])?;
-        if ["terminated", "shutting-down"].contains(&state) {
+        let state = observed::status_of::<Instance>(seen)?.instance_state?;
+        if ["terminated", "shutting-down"].contains(&state.as_str()) {
             return None;
         }
         Some(Machine {
             id: self.external_name(slot)?,
             region: text(seen, &["spec", "forProvider", "region"]).map(str::to_owned),
-            state: state.to_owned(),
+            state,
             config: at(seen, &CONFIG).cloned(),
         })
     }
@@ -129,9 +129,10 @@ impl Composition<'_> {
     /// Whether an InstanceState that was made for a request to start has started the machine.
     fn has_started(&self, switch: &str, opened: Timestamp) -> bool {
         let Some(seen) = self.observed.get(switch) else { return false };
+        let status = observed::status_of::<InstanceState>(seen.seen());
         self.noted(switch, REQUEST) == Some(seconds(opened).as_str())
             && seen.health().ready
-            && text(seen.seen(), &["status", "atProvider", "state"]) == Some("running")
+            && status.and_then(|status| status.state).as_deref() == Some("running")
     }
 
     /// Makes the provider look at a machine that is being stopped or started.
@@ -171,8 +172,8 @@ impl Composition<'_> {
     /// Whether the machine in a slot has another type than this call asks for.
     fn changes_type(&self, slot: &str) -> bool {
         let seen = self.observed.get(slot).map(observed::Resource::seen);
-        let seen = seen.and_then(|seen| at(seen, &["status", "atProvider", "instanceType"]));
-        let asked = self.desired.get(slot).and_then(|desired| at(&desired.object, &TYPE));
+        let seen = seen.and_then(|seen| observed::status_of::<Instance>(seen)?.instance_type);
+        let asked = self.desired.get(slot).and_then(|desired| text(&desired.object, &TYPE));
         seen.zip(asked).is_some_and(|(seen, asked)| seen != asked)
     }
 

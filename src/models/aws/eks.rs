@@ -82,6 +82,8 @@ model! {
         pub arn: Option<String>,
         /// One entry: the signer of the API server's certificate.
         pub certificate_authority: Vec<CertificateAuthority>,
+        /// For example `CREATING`, `ACTIVE` or `FAILED`.
+        pub status: Option<String>,
         /// Version of Kubernetes.
         pub version: Option<String>,
     }
@@ -130,6 +132,8 @@ model! {
     pub struct NodeGroupStatus {
         /// Number of machines.
         pub scaling_config: Option<ScalingConfig>,
+        /// For example `CREATING`, `ACTIVE` or `DEGRADED`.
+        pub status: Option<String>,
     }
 
     /// AWS's own software in a cluster. Its external name is `<cluster>:<add-on>`, which the

@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use function_paved_road::apis::Flavour;
+use crossplane::api_version;
+use function_paved_road::apis::{APIS, Flavour};
 use serde_json::Value;
 
-use crate::{composed, workspace, yaml};
-use rule::Plurals;
+use crate::composed::{self, Composed};
+use crate::{workspace, yaml};
+use rule::{GET, Plurals, Rights};
 
 /// The rights from which the portal's chart creates its role.
 const PORTAL: &str = "deploy/chart/files/rights.yaml";
@@ -77,6 +79,46 @@ pub fn plurals(root: &Path) -> Result<Plurals> {
         }
     }
     Ok(plurals)
+}
+
+/// The rights of the portal or the controller in an API group: these verbs for environments, and
+/// get for the composites of claims. During a deletion, a composite lists its remaining resources.
+fn own(flavour: Flavour, group: &str, verbs: &[&str]) -> Rights {
+    let mut rights = Rights::default();
+    for api in APIS {
+        match flavour {
+            Flavour::Claims => {
+                rights.allow(group, api.info().claim.plural, verbs);
+                rights.allow(group, api.info().composite.plural, &GET);
+            }
+            Flavour::Namespaced => rights.allow(group, api.info().namespaced.plural, verbs),
+        }
+    }
+    rights
+}
+
+/// The rules of the same rights for the chart, which adds the group.
+fn own_without_group(flavour: Flavour, verbs: &[&str]) -> Vec<Value> {
+    let mut rules = own(flavour, "", verbs).rules();
+    for rule in rules.iter_mut().filter_map(Value::as_object_mut) {
+        rule.remove("apiGroups");
+    }
+    rules
+}
+
+/// The rights to get the selected composed resources of environments.
+fn resources(
+    flavour: Flavour,
+    composed: &[Composed],
+    plurals: &Plurals,
+    is_selected: fn(&Value) -> bool,
+) -> Result<Rights> {
+    let mut rights = Rights::default();
+    let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
+    for object in of_flavour.flat_map(Composed::objects).filter(|object| is_selected(object)) {
+        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &GET);
+    }
+    Ok(rights)
 }
 
 #[cfg(test)]

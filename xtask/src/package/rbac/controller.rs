@@ -2,13 +2,12 @@
 //! needs no chart.
 
 use anyhow::Result;
-use crossplane::api_version;
-use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::apis::Flavour;
 use function_paved_road::compose::MADE_WITH;
 use function_paved_road::manifests::{ENVIRONMENT_CONFIG, REGISTRY};
 use serde_json::{Map, Value, json};
 
-use super::rule::{Plurals, Rights};
+use super::rule::{GET, Plurals, Rights};
 use crate::composed::Composed;
 use crate::workspace;
 
@@ -18,9 +17,6 @@ const NAME: &str = "paved-controller";
 /// The verbs for environments: the controller watches, marks and deletes them.
 const TEND: [&str; 5] = ["get", "list", "watch", "patch", "delete"];
 
-/// The verb for objects with known names.
-const GET: [&str; 1] = ["get"];
-
 /// The rights as the chart takes them: for each flavour those in the APIs' `own` group, for which
 /// the chart has the name, and those to the resources with the function's `notes`; then the
 /// Settings, and the Lease in its own namespace.
@@ -28,10 +24,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
     for flavour in Flavour::ALL {
-        let mut own = own(flavour, "").rules();
-        for rule in own.iter_mut().filter_map(Value::as_object_mut) {
-            rule.remove("apiGroups");
-        }
+        let own = super::own_without_group(flavour, &TEND);
         let notes = notes(flavour, composed, &plurals)?.rules();
         rights.insert(flavour.to_string(), json!({"own": own, "notes": notes}));
     }
@@ -45,36 +38,16 @@ fn all(composed: &[Composed]) -> Result<Vec<Value>> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Rights::default();
     for flavour in Flavour::ALL {
-        let own = own(flavour, flavour.default_group());
+        let own = super::own(flavour, flavour.default_group(), &TEND);
         rights = rights.and(own).and(notes(flavour, composed, &plurals)?);
     }
     Ok([rights.rules(), vec![settings()]].concat())
 }
 
-/// Environments, and the composites beneath claims.
-fn own(flavour: Flavour, group: &str) -> Rights {
-    let mut rights = Rights::default();
-    for api in APIS {
-        match flavour {
-            Flavour::Claims => {
-                rights.allow(group, api.info().claim.plural, &TEND);
-                rights.allow(group, api.info().composite.plural, &GET);
-            }
-            Flavour::Namespaced => rights.allow(group, api.info().namespaced.plural, &TEND),
-        }
-    }
-    rights
-}
-
 /// The first resources of environments, which have the function's notes.
 fn notes(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
-    let mut rights = Rights::default();
-    let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
-    let is_first = |object: &&Value| object["metadata"]["annotations"][MADE_WITH].is_string();
-    for object in of_flavour.flat_map(Composed::objects).filter(is_first) {
-        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &GET);
-    }
-    Ok(rights)
+    let is_first = |object: &Value| object["metadata"]["annotations"][MADE_WITH].is_string();
+    super::resources(flavour, composed, plurals, is_first)
 }
 
 /// The Settings.

@@ -2,16 +2,12 @@
 //! the portal acts as the signed-in user. With its own account, it reads no Secret.
 
 use anyhow::Result;
-use crossplane::api_version;
-use function_paved_road::apis::{APIS, Flavour};
+use function_paved_road::apis::Flavour;
 use serde_json::{Map, Value, json};
 
 use super::rule::{Plurals, READ, Rights};
 use crate::composed::Composed;
 use crate::workspace;
-
-/// To read objects by name.
-const GET: [&str; 1] = ["get"];
 
 /// To list objects.
 const LIST: [&str; 2] = ["get", "list"];
@@ -27,10 +23,7 @@ pub fn rights(composed: &[Composed]) -> Result<Value> {
     let plurals = super::plurals(workspace::root())?;
     let mut rights = Map::new();
     for flavour in Flavour::ALL {
-        let mut own = own(flavour, "").rules();
-        for rule in own.iter_mut().filter_map(Value::as_object_mut) {
-            rule.remove("apiGroups");
-        }
+        let own = super::own_without_group(flavour, &READ);
         let parts = parts(flavour, composed, &plurals)?.rules();
         rights.insert(flavour.to_string(), json!({"own": own, "parts": parts}));
     }
@@ -43,36 +36,15 @@ pub fn all(groups: &[(Flavour, String)], composed: &[Composed]) -> Result<Rights
     let plurals = super::plurals(workspace::root())?;
     let mut rights = crossplane();
     for (flavour, group) in groups {
-        rights = rights.and(own(*flavour, group)).and(parts(*flavour, composed, &plurals)?);
+        let own = super::own(*flavour, group, &READ);
+        rights = rights.and(own).and(parts(*flavour, composed, &plurals)?);
     }
     Ok(rights)
-}
-
-/// The rights to environments, which the portal watches, and to the composites of claims. During a
-/// deletion, a composite lists its remaining resources.
-fn own(flavour: Flavour, group: &str) -> Rights {
-    let mut rights = Rights::default();
-    for api in APIS {
-        match flavour {
-            Flavour::Claims => {
-                rights.allow(group, api.info().claim.plural, &READ);
-                rights.allow(group, api.info().composite.plural, &GET);
-            }
-            Flavour::Namespaced => rights.allow(group, api.info().namespaced.plural, &READ),
-        }
-    }
-    rights
 }
 
 /// The rights to composed resources of environments, except Secrets.
 fn parts(flavour: Flavour, composed: &[Composed], plurals: &Plurals) -> Result<Rights> {
-    let mut rights = Rights::default();
-    let of_flavour = composed.iter().filter(|api| api.flavour == flavour);
-    for object in of_flavour.flat_map(Composed::objects).filter(|object| object["kind"] != "Secret")
-    {
-        rights.allow(api_version::group_of(object), &plurals.for_object(object)?, &GET);
-    }
-    Ok(rights)
+    super::resources(flavour, composed, plurals, |object| object["kind"] != "Secret")
 }
 
 fn crossplane() -> Rights {
@@ -87,6 +59,9 @@ fn crossplane() -> Rights {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use function_paved_road::apis::APIS;
+
+    use super::super::rule::GET;
     use super::*;
     use crate::composed;
 

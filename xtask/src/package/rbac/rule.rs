@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::providers::Package;
 
+/// The verb to read objects with known names.
+pub const GET: [&str; 1] = ["get"];
+
 /// The verbs to read.
 pub const READ: [&str; 3] = ["get", "list", "watch"];
 
