@@ -7,23 +7,26 @@
 //! The API server is another process, so that its memory does not count.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../tests/controller/world.rs"]
+#[allow(dead_code)]
+mod world;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fake_kube::access::{Access, User};
-use fake_kube::kinds::{Kind, Kinds};
-use fake_kube::{Cluster as FakeCluster, Server};
-use jiff::Timestamp;
-use k8s_schema::Schemas;
+use jiff::{Timestamp, Unit};
 use kube::Config;
 use paved_client::cluster::{Access as Flags, Cluster};
 use paved_controller::{Clock, Limits, Options};
 use serde_json::{Value, json};
+use world::{BEGIN, Environment, World, time, until};
 
 /// How many environments there are.
 const ENVIRONMENTS: usize = 10_000;
+
+/// The time from the start of the server to the end of one more environment.
+const AHEAD: Duration = Duration::from_secs(15);
 
 /// The argument of the process that serves.
 const SERVE: &str = "serve";
@@ -39,9 +42,9 @@ async fn main() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut address = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut address).unwrap();
-    measure(address.trim()).await;
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    measure(&lines.next().unwrap().unwrap()).await;
+    println!("{}; allowed: 5 s", lines.next().unwrap().unwrap());
     server.kill().unwrap();
     server.wait().unwrap();
 }
@@ -75,27 +78,24 @@ fn memory(name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
 }
 
-/// Serves environments until the task ends.
+/// Serves environments until the task ends, and says when the one that expires is deleted.
 async fn serve() {
-    let names = json!({"kind": "GpuDevWorkspaceClaim", "plural": "gpudevworkspaceclaims",
-        "categories": ["claim", "paved"]});
-    let lease = json!({"kind": "Lease", "plural": "leases"});
-    let kinds = [
-        Kind::from_names("platform.acme.io", "v1alpha1", &names, true),
-        Kind::from_names("coordination.k8s.io", "v1", &lease, true),
-    ];
-    let kinds = Kinds::new(kinds, Schemas::new([].iter()).unwrap(), Vec::new());
-    let access = Access::open(User::new("controller", &[]));
-    let cluster = Arc::new(FakeCluster::new(kinds, access));
+    let world = World::new().await;
     for index in 0..ENVIRONMENTS {
-        let object = environment(index);
-        let kind = cluster.kinds.for_object(&object).unwrap();
-        let text = |field: &str| object["metadata"][field].as_str().unwrap();
-        let key = kind.key(text("namespace"), text("name"));
-        cluster.store.put(&key, Timestamp::now(), |_| Some(object.clone()));
+        world.put(&environment(index));
     }
-    let server = Server::start(cluster).await.unwrap();
-    println!("{}", server.address);
+    let end = (Timestamp::now() + AHEAD).round(Unit::Second).unwrap();
+    let ttl = end.duration_since(time(BEGIN)).as_secs();
+    let mut last =
+        Environment::new("last", json!({"ttl": format!("{ttl}s"), "onExpiry": "Delete"}));
+    world.clocks.set(Timestamp::now());
+    world.compose(&mut last);
+    println!("{}", world.server.address);
+    until("the deletion", || world.is_deleted(&last)).await;
+    println!(
+        "deleted {:.1} s after its end",
+        (Timestamp::now() - end).total(Unit::Second).unwrap()
+    );
     std::future::pending::<()>().await;
 }
 
