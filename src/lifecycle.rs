@@ -114,19 +114,19 @@ pub enum TtlFrom {
 pub type CannotStop = Option<&'static str>;
 
 impl Lifecycle {
-    /// Checks the fields below `path`, for example `spec.lifecycle`. A time to live that `note`
-    /// has accepted stays valid under a lower maximum.
+    /// Checks the fields below `path`, for example `spec.lifecycle`, under the maximum of Settings.
+    /// A time to live that `note` has accepted stays valid under a lower maximum.
     pub fn check(
         &self,
         path: &str,
-        settings: &LifecycleSettings,
+        maximum: Option<Span>,
         note: Option<&Note>,
         cannot_stop: CannotStop,
         fields: &mut Fields,
     ) {
         let is_accepted = note.is_some_and(|note| note.ttl == self.ttl);
         if let Some(ttl) = self.ttl.filter(|_| !is_accepted) {
-            fields.check(format!("{path}.ttl"), within(ttl, settings.maximum));
+            fields.check(format!("{path}.ttl"), within(ttl, maximum));
         }
         if let Some(reason) = cannot_stop {
             if self.power == Power::Stopped {

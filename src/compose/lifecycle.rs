@@ -10,8 +10,8 @@ use super::Composition;
 use super::observed::lenient;
 use super::power::PowerState;
 use super::status::{Phase, seconds};
-use crate::check::Fields;
-use crate::error::Error;
+use crate::check::{Fields, quoted};
+use crate::error::{Error, FieldError};
 use crate::fingerprint::fingerprint;
 use crate::lifecycle::{
     CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
@@ -84,7 +84,6 @@ pub(super) struct ActivePlan {
     plan: Plan,
     ignored: Vec<String>,
     cannot_stop: CannotStop,
-    on_expiry: OnExpiry,
     wakes_in: Option<std::time::Duration>,
 }
 
@@ -101,7 +100,8 @@ impl Composition<'_> {
     /// read. The plan holds even if the claim's wishes are wrong.
     ///
     /// # Errors
-    /// Fields of `spec.lifecycle` that are wrong.
+    /// Fields of `spec.lifecycle` that are wrong, or a note that cannot be read. Nothing follows
+    /// from such a note, and it stays as it is.
     pub fn plan(
         &mut self,
         stoppable: &'static [&'static str],
@@ -114,16 +114,17 @@ impl Composition<'_> {
         self.stoppable = stoppable;
         // The observed resources are a better source than a spec that may be wrong.
         let cannot_stop = cannot_stop.filter(|_| !stoppable.iter().any(|slot| self.exists(slot)));
-        let note = self.lifecycle_note();
+        let note = self.lifecycle_note()?;
         let wishes = match &self.xr.lifecycle {
             None => Ok(Lifecycle::default()),
             Some(wishes) => crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
                 .map_err(|field| Error::InvalidSpec(vec![field])),
         };
+        let noted = note.as_ref().and_then(|note| note.maximum);
+        let maximum = settings.map_or(noted, |settings| settings.maximum);
         let wishes = wishes.and_then(|wishes| {
             let mut fields = Fields::default();
-            let settings = settings.cloned().unwrap_or_default();
-            wishes.check("spec.lifecycle", &settings, note.as_ref(), cannot_stop, &mut fields);
+            wishes.check("spec.lifecycle", maximum, note.as_ref(), cannot_stop, &mut fields);
             fields.verdict(Error::InvalidSpec).map(|()| wishes)
         });
         let annotations = &self.xr.annotations;
@@ -131,32 +132,37 @@ impl Composition<'_> {
         let plan = Plan::new(&Situation {
             now: self.now,
             created: self.xr.created,
-            exists: self.first_slots.iter().any(|slot| self.exists(slot)),
+            exists: self.observed.values().any(super::observed::Resource::is_ours),
             wishes: wishes.as_ref().ok(),
             settings,
             requests: &requests,
             note: note.as_ref(),
             cannot_stop,
         });
-        let asked = wishes.as_ref().ok().and_then(|wishes| wishes.on_expiry);
-        let mut active = ActivePlan {
-            on_expiry: asked.or(plan.note.defaults.on_expiry).unwrap_or(OnExpiry::Stop),
-            plan,
-            ignored: Vec::new(),
-            cannot_stop,
-            wakes_in: None,
-        };
+        let mut active = ActivePlan { plan, ignored: Vec::new(), cannot_stop, wakes_in: None };
         active.ignore(requests.ignored);
         self.active_plan = Some(active);
         wishes.map(drop)
     }
 
     /// The note of an earlier call.
-    fn lifecycle_note(&self) -> Option<Note> {
-        let first = self.first_slots.iter().filter_map(|slot| self.observed.get(*slot));
-        first
-            .filter_map(|resource| resource.annotation(NOTE))
-            .find_map(|text| Note::read(text).ok())
+    fn lifecycle_note(&self) -> Result<Option<Note>, Error> {
+        let noted = self.first_slots.iter().find_map(|slot| {
+            self.observed
+                .get(*slot)
+                .and_then(|first| first.annotation(NOTE))
+                .map(|text| (slot, text))
+        });
+        let Some((slot, text)) = noted else { return Ok(None) };
+        Note::read(text).map(Some).map_err(|error| {
+            let path = format!("annotation {NOTE} of {slot}");
+            let message = format!(
+                "found {}, {error}; allowed: the text of this or an earlier release. Install the \
+                 release that wrote it, or remove the annotation: the time to live then starts anew",
+                quoted(text)
+            );
+            Error::InvalidSpec(vec![FieldError { path, message }])
+        })
     }
 
     /// Why the environment is to be stopped; `None` if it is to run.
@@ -317,10 +323,21 @@ impl ActivePlan {
         }
     }
 
+    fn on_expiry(&self) -> OnExpiry {
+        self.plan.note.on_expiry.unwrap_or(OnExpiry::Stop)
+    }
+
     /// The sentence that announces the end.
     fn announcement(&self, name: &str) -> String {
-        let Some(at) = self.plan.expires_at.map(seconds) else { return String::new() };
-        let action = match (self.on_expiry, self.cannot_stop) {
+        let Some((at, _)) = self.plan.end() else { return String::new() };
+        let at = seconds(at);
+        if self.plan.stop.is_some() && self.on_expiry() == OnExpiry::Stop {
+            return format!(
+                "{name} is stopped, and is deleted with its data at {at}. To keep it, run: paved \
+                 start {name}"
+            );
+        }
+        let action = match (self.on_expiry(), self.cannot_stop) {
             (OnExpiry::Delete, _) => "is deleted with its data",
             (OnExpiry::Stop, None) => "is stopped",
             (OnExpiry::Stop, Some(_)) => "is marked as expired",
@@ -334,11 +351,11 @@ impl ActivePlan {
         let is_stored =
             conditions.into_iter().flatten().any(|condition| condition["type"] == EXPIRING);
         let (status, reason, message) = match self.plan.expires_at {
-            Some(_) if self.plan.is_expiring(cx.now) => {
-                (true, Reason::Expiring, self.announcement(cx.asked_name()))
-            }
             Some(at) if self.plan.is_expired => {
                 (true, Reason::Expired, self.obituary(cx.asked_name(), at))
+            }
+            Some(_) if self.plan.is_expiring(cx.now) => {
+                (true, Reason::Expiring, self.announcement(cx.asked_name()))
             }
             _ if is_stored => (
                 false,
@@ -353,7 +370,7 @@ impl ActivePlan {
     /// The sentence about an environment that has expired.
     fn obituary(&self, name: &str, at: Timestamp) -> String {
         let at = seconds(at);
-        match (self.on_expiry, self.cannot_stop, self.plan.deletes_at) {
+        match (self.on_expiry(), self.cannot_stop, self.plan.deletes_at) {
             (OnExpiry::Delete, ..) => format!(
                 "{name} expired at {at}, and paved controller deletes it. Without a controller, \
                  run: paved delete {name}"

@@ -25,6 +25,18 @@ pub struct Note {
     /// The earliest expiry after a change of the time to live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
+    /// The action in force at the end of the time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_expiry: Option<OnExpiry>,
+    /// The time in force from a stop by expiry to the deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_stopped_for: Option<Span>,
+    /// The earliest deletion after a change of the action or of the retention.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletes_not_before: Option<Timestamp>,
+    /// The maximum in the Settings that were read last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<Span>,
     /// The defaults of the environment.
     pub defaults: Defaults,
     /// The last renewal.
@@ -46,7 +58,7 @@ pub struct Note {
     /// Whether the environment was to be stopped in the last call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopping: bool,
-    /// The time of the stop by expiry that is in force.
+    /// The time from which an environment that was stopped by its expiry is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expired_at: Option<Timestamp>,
     /// Fingerprint of the sentences about ignored annotations, which are reported once.
@@ -88,6 +100,10 @@ pub struct PowerChange {
     pub to: Power,
     /// The time when the function saw the change.
     pub at: Timestamp,
+    /// The latest request to stop or start at that time. Later requests come after the change, even
+    /// if a clock was wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Timestamp>,
 }
 
 impl Note {

@@ -9,7 +9,7 @@ use super::{
     CannotStop, Lifecycle, LifecycleSettings, Note, OnExpiry, Power, Requests, Span, TtlFrom,
 };
 
-/// A change of the time to live never moves the expiry closer than this.
+/// A change of the claim never moves the expiry or the deletion closer than this.
 const LEAST_AFTER_CHANGE: SignedDuration = SignedDuration::from_mins(30);
 
 /// The times before an expiry at which its user is warned.
@@ -25,7 +25,7 @@ pub struct Situation<'a> {
     pub created: Option<Timestamp>,
     /// Whether resources of the environment were observed.
     pub exists: bool,
-    /// The claim's wishes; `None` if they cannot be read, and then the note decides.
+    /// The claim's wishes; `None` if they are rejected, and then the note decides.
     pub wishes: Option<&'a Lifecycle>,
     /// The Settings of the API; `None` if they cannot be read, and then the note decides.
     pub settings: Option<&'a LifecycleSettings>,
@@ -69,61 +69,73 @@ impl Plan {
     pub fn new(situation: &Situation<'_>) -> Self {
         let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
-        let maximum = situation.settings.and_then(|settings| settings.maximum);
+        if let Some(settings) = situation.settings {
+            note.maximum = settings.maximum;
+        }
+        let maximum = note.maximum;
         situation.note_power(&mut note);
-        situation.note_ttl(&mut note, maximum);
-        situation.note_grants(&mut note, maximum);
+        situation.note_ttl(&mut note);
+        situation.note_action(&mut note);
+        situation.note_grants(&mut note);
 
         let expires_at = expiry(&note);
         let expired = expires_at.filter(|at| *at <= situation.now);
-        let wishes = situation.wishes.cloned().unwrap_or_default();
-        let on_expiry = wishes.on_expiry.or(note.defaults.on_expiry);
-        let is_deleted = on_expiry == Some(OnExpiry::Delete);
+        let is_deleted = note.on_expiry == Some(OnExpiry::Delete);
         let can_stop = situation.cannot_stop.is_none();
-        let stop = situation.stop(&note, expired.filter(|_| !is_deleted && can_stop));
-        note.expired_at = match stop {
-            Some(Stop::Expired(_)) => note.expired_at.or(Some(situation.now)),
-            _ => None,
-        };
+        // What was stopped by its expiry is not started for its deletion.
+        let stops = can_stop && (!is_deleted || note.expired_at.is_some());
+        let expired_stop = expired.filter(|_| stops);
+        let stop = situation.stop(&note, expired_stop);
+        let since = note.expired_at.unwrap_or(situation.now);
+        note.expired_at = stop.and(expired_stop).map(|_| since);
         situation.note_start(&mut note, stop);
-        let keep = wishes.keep_stopped_for.or(note.defaults.keep_stopped_for);
         let deletes_at = match expires_at {
             Some(at) if is_deleted => Some(at),
             Some(at) if can_stop => {
                 let from = note.expired_at.unwrap_or(at);
-                keep.and_then(Span::length).and_then(|keep| from.checked_add(keep).ok())
+                let keep = note.keep_stopped_for.and_then(Span::length);
+                keep.and_then(|keep| from.checked_add(keep).ok())
             }
             _ => None,
         };
+        let deletes_at = deletes_at.map(|at| note.deletes_not_before.unwrap_or(at).max(at));
         Self { note, expires_at, deletes_at, maximum, stop, is_expired: expired.is_some() }
     }
 
-    /// The warning that is due: how long before the expiry it is given. `warned` is the time of
-    /// the last one.
+    /// The warning that is due: how long before the end it is given. `warned` is the time of the
+    /// last one.
     pub fn warning(&self, now: Timestamp, warned: Option<Timestamp>) -> Option<SignedDuration> {
-        let expires_at = self.expires_at.filter(|at| now < *at)?;
+        let (end, _) = self.end().filter(|(end, _)| now < *end)?;
         let due = self.warnings().filter(|(time, _)| *time <= now).last()?;
-        let is_given = warned.is_some_and(|warned| warned >= due.0 && warned < expires_at);
+        let is_given = warned.is_some_and(|warned| warned >= due.0 && warned < end);
         (!is_given).then_some(due.1)
     }
 
     /// Whether the end is near: the time of the first warning has come, and the end has not.
     pub fn is_expiring(&self, now: Timestamp) -> bool {
         let is_near = self.warnings().next().is_some_and(|(first, _)| first <= now);
-        is_near && self.expires_at.is_some_and(|at| now < at)
+        is_near && self.end().is_some_and(|(end, _)| now < end)
     }
 
-    /// The times of the warnings, earliest first: those that fit into the time to live. An
-    /// environment that is stopped already, and not deleted at the expiry, has no warnings.
+    /// The next end of which users are warned, and the time that leads to it: the expiry, or the
+    /// deletion of an environment that is stopped already.
+    pub(crate) fn end(&self) -> Option<(Timestamp, Span)> {
+        if self.note.on_expiry == Some(OnExpiry::Delete) {
+            return self.deletes_at.zip(self.note.ttl);
+        }
+        match self.stop {
+            Some(_) => self.deletes_at.zip(self.note.keep_stopped_for),
+            None => self.expires_at.zip(self.note.ttl),
+        }
+    }
+
+    /// The times of the warnings, earliest first: those that fit into the time before the end.
     fn warnings(&self) -> impl Iterator<Item = (Timestamp, SignedDuration)> {
-        let is_affected = self.stop.is_none() || self.deletes_at == self.expires_at;
-        let ttl = self.note.ttl.filter(|_| is_affected);
-        let whole = ttl.and_then(Span::length).unwrap_or_default();
-        let expires_at = self.expires_at;
-        WARNINGS
-            .into_iter()
-            .filter(move |before| *before < whole)
-            .filter_map(move |before| Some((expires_at?.checked_sub(before).ok()?, before)))
+        let end = self.end().and_then(|(end, whole)| Some((end, whole.length()?)));
+        WARNINGS.into_iter().filter_map(move |before| {
+            let (end, _) = end.filter(|(_, whole)| before < *whole)?;
+            Some((end.checked_sub(before).ok()?, before))
+        })
     }
 
     /// The time of the request to start that is still open. A machine that stopped by itself is
@@ -172,17 +184,22 @@ impl Situation<'_> {
         Note { defaults, ..Note::default() }
     }
 
+    /// Whether this is the first call for the environment.
+    fn is_new(&self) -> bool {
+        self.note.is_none() && !self.exists
+    }
+
     fn note_power(&self, note: &mut Note) {
         let Some(wishes) = self.wishes else { return };
         let before = note.power.map_or(Power::Running, |change| change.to);
         if wishes.power != before {
-            let is_new = self.note.is_none() && !self.exists;
-            let at = self.created.filter(|_| is_new).unwrap_or(self.now);
-            note.power = Some(PowerChange { to: wishes.power, at });
+            let at = self.created.filter(|_| self.is_new()).unwrap_or(self.now);
+            let after = self.requests.started.max(self.requests.stopped);
+            note.power = Some(PowerChange { to: wishes.power, at, after });
         }
     }
 
-    fn note_ttl(&self, note: &mut Note, maximum: Option<Span>) {
+    fn note_ttl(&self, note: &mut Note) {
         let Some(wishes) = self.wishes else { return };
         let own = wishes.ttl.map(|ttl| (ttl, TtlFrom::Claim));
         let wanted = own.or(note.defaults.ttl.map(|ttl| (ttl, TtlFrom::Settings)));
@@ -190,21 +207,35 @@ impl Situation<'_> {
             return;
         }
         (note.ttl, note.ttl_from) = wanted.unzip();
-        let is_new = self.note.is_none() && !self.exists;
-        if is_new {
-            note.since = Some(self.created.unwrap_or(self.now));
+        let since = self.created.filter(|_| self.is_new()).unwrap_or(self.now);
+        note.since = wanted.map(|_| since);
+        // A claim may have been wrong, or waiting, for longer than its time to live.
+        let is_changed = !self.is_new() || expiry(note).is_some_and(|end| end <= self.now);
+        if is_changed {
+            let most = note.maximum.and_then(Span::length).unwrap_or(LEAST_AFTER_CHANGE);
+            let least = self.now.checked_add(most.min(LEAST_AFTER_CHANGE));
+            note.not_before = wanted.and_then(|_| least.ok());
+        }
+    }
+
+    fn note_action(&self, note: &mut Note) {
+        let Some(wishes) = self.wishes else { return };
+        let wanted = (
+            wishes.on_expiry.or(note.defaults.on_expiry),
+            wishes.keep_stopped_for.or(note.defaults.keep_stopped_for),
+        );
+        if wanted == (note.on_expiry, note.keep_stopped_for) {
             return;
         }
-        note.since = wanted.map(|_| self.now);
-        let least = maximum
-            .and_then(Span::length)
-            .map_or(LEAST_AFTER_CHANGE, |maximum| maximum.min(LEAST_AFTER_CHANGE));
-        note.not_before = wanted.and_then(|_| self.now.checked_add(least).ok());
+        (note.on_expiry, note.keep_stopped_for) = wanted;
+        if !self.is_new() {
+            note.deletes_not_before = self.now.checked_add(LEAST_AFTER_CHANGE).ok();
+        }
     }
 
     /// Grants each renewal and start once, under the maximum of that moment.
-    fn note_grants(&self, note: &mut Note, maximum: Option<Span>) {
-        let most = maximum.and_then(Span::length);
+    fn note_grants(&self, note: &mut Note) {
+        let most = note.maximum.and_then(Span::length);
         let grant = |at: Timestamp, span: Span, before: Option<Grant>| {
             if before.is_some_and(|before| at <= before.at) {
                 return before;
@@ -230,9 +261,16 @@ impl Situation<'_> {
 
     /// The time of the latest request to start.
     fn started(&self, note: &Note) -> Option<Timestamp> {
-        let by_claim =
-            note.power.filter(|change| change.to == Power::Running).map(|change| change.at);
-        self.requests.started.max(by_claim)
+        self.requests.started.max(self.by_claim(note, Power::Running))
+    }
+
+    /// The time of the claim's last change of its power state, if it was to this one.
+    fn by_claim(&self, note: &Note, to: Power) -> Option<Timestamp> {
+        let change = note.power.filter(|change| change.to == to)?;
+        let at = change.at.max(change.after.unwrap_or(change.at));
+        let requests = [self.requests.started, self.requests.stopped].into_iter().flatten();
+        let next = requests.filter(|request| Some(*request) > change.after).min();
+        Some(next.map_or(at, |next| at.min(next - SignedDuration::from_secs(1))))
     }
 
     /// Opens a request to start when a stop ends, and for each new request.
@@ -250,10 +288,8 @@ impl Situation<'_> {
 
     /// The latest request or expiry decides. At the same time, running wins.
     fn stop(&self, note: &Note, expired: Option<Timestamp>) -> Option<Stop> {
-        let by_claim =
-            note.power.filter(|change| change.to == Power::Stopped).map(|change| change.at);
         let started = self.started(note);
-        let stopped = self.requests.stopped.max(by_claim);
+        let stopped = self.requests.stopped.max(self.by_claim(note, Power::Stopped));
         let stop = match (stopped, expired) {
             (Some(stopped), Some(expired)) if stopped > expired => Stop::Requested(stopped),
             (_, Some(expired)) => Stop::Expired(expired),

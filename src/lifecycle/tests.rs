@@ -24,6 +24,10 @@ struct Environment {
     note: Option<Note>,
     exists: bool,
     cannot_stop: CannotStop,
+    /// Whether the spec is rejected.
+    is_rejected: bool,
+    /// Whether the Settings cannot be read.
+    is_unconfigured: bool,
 }
 
 impl Environment {
@@ -42,8 +46,8 @@ impl Environment {
             now,
             created: Some(time(CREATED)),
             exists: self.exists,
-            wishes: Some(&self.wishes),
-            settings: Some(&self.settings),
+            wishes: Some(&self.wishes).filter(|_| !self.is_rejected),
+            settings: Some(&self.settings).filter(|_| !self.is_unconfigured),
             requests: &self.requests,
             note: self.note.as_ref(),
             cannot_stop: self.cannot_stop,
@@ -150,11 +154,12 @@ fn environment_that_cannot_stop_is_only_marked() {
     let mut environment = Environment::with_ttl("8h");
     environment.cannot_stop = Some("a vcluster cannot be stopped");
     environment.wishes.keep_stopped_for = Some(span("1d"));
+    environment.call("2026-11-25T08:05:00Z");
     let plan = environment.call("2026-11-26T08:00:00Z");
     assert_eq!((plan.stop, plan.deletes_at, plan.is_expired), (None, None, true));
     environment.wishes.on_expiry = Some(OnExpiry::Delete);
     let plan = environment.call("2026-11-26T08:00:00Z");
-    assert_eq!(plan.deletes_at, plan.expires_at);
+    assert_eq!(plan.deletes_at, Some(time("2026-11-26T08:30:00Z")));
 }
 
 #[test]
@@ -167,20 +172,88 @@ fn clock_before_the_creation_stops_nothing() {
 }
 
 #[test]
-fn unreadable_spec_and_settings_leave_the_note_in_force() {
+fn rejected_spec_and_unreadable_settings_leave_the_note_in_force() {
+    let mut environment = Environment::with_default_ttl("8h");
+    environment.settings.keep_stopped_for = Some(span("1d"));
+    environment.settings.on_expiry = Some(OnExpiry::Delete);
+    environment.wishes.on_expiry = Some(OnExpiry::Stop);
+    environment.wishes.keep_stopped_for = Some(span("90d"));
+    environment.call("2026-11-25T08:05:00Z");
+    environment.wishes = Lifecycle::default();
+    environment.is_rejected = true;
+    environment.is_unconfigured = true;
+    let plan = environment.call("2026-11-25T17:00:00Z");
+    assert_eq!(plan.stop, Some(Stop::Expired(time("2026-11-25T16:00:00Z"))));
+    assert_eq!(plan.deletes_at, Some(time("2027-02-23T17:00:00Z")));
+}
+
+#[test]
+fn unreadable_settings_keep_their_last_maximum() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.settings.maximum = Some(span("2d"));
+    environment.call("2026-11-25T08:05:00Z");
+    environment.is_unconfigured = true;
+    environment.requests.renewed = Some((time("2026-11-25T09:00:00Z"), Span::Never));
+    let plan = environment.call("2026-11-25T09:00:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-11-27T09:00:00Z")));
+}
+
+#[test]
+fn environment_that_waited_for_longer_than_its_ttl_gets_thirty_minutes() {
+    let mut environment = Environment::with_ttl("8h");
+    let plan = environment.call("2026-11-29T12:00:00Z");
+    assert_eq!(plan.expires_at, Some(time("2026-11-29T12:30:00Z")));
+}
+
+#[test]
+fn change_of_action_or_retention_never_moves_the_deletion_closer_than_thirty_minutes() {
     let mut environment = Environment::with_ttl("8h");
     environment.call("2026-11-25T08:05:00Z");
-    let plan = Plan::new(&Situation {
-        now: time("2026-11-25T17:00:00Z"),
-        created: Some(time(CREATED)),
-        exists: true,
-        wishes: None,
-        settings: None,
-        requests: &environment.requests,
-        note: environment.note.as_ref(),
-        cannot_stop: None,
-    });
-    assert_eq!(plan.stop, Some(Stop::Expired(time("2026-11-25T16:00:00Z"))));
+    environment.call("2026-11-25T16:00:00Z");
+    let mut shorter = environment.clone();
+    shorter.wishes.keep_stopped_for = Some(span("1h"));
+    let mut deleted = environment;
+    deleted.wishes.on_expiry = Some(OnExpiry::Delete);
+    for mut changed in [shorter, deleted] {
+        let plan = changed.call("2026-11-28T12:00:00Z");
+        assert_eq!(plan.deletes_at, Some(time("2026-11-28T12:30:00Z")));
+        // It is not started for its deletion.
+        assert!(plan.stop.is_some());
+        assert_eq!(changed.call("2026-11-28T12:29:00Z").deletes_at, plan.deletes_at);
+    }
+}
+
+#[test]
+fn request_to_stop_counts_no_retention_twice() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.wishes.keep_stopped_for = Some(span("14d"));
+    environment.call("2026-11-25T08:05:00Z");
+    // Crossplane was away for a day.
+    let stopped = environment.call("2026-11-26T16:00:00Z");
+    environment.requests.stopped = Some(time("2026-11-27T09:00:00Z"));
+    let plan = environment.call("2026-11-27T09:00:00Z");
+    assert_eq!(plan.stop, Some(Stop::Requested(time("2026-11-27T09:00:00Z"))));
+    assert_eq!(plan.deletes_at, stopped.deletes_at);
+}
+
+#[test]
+fn request_after_a_change_of_power_wins_even_if_a_clock_was_wrong() {
+    let mut environment = Environment::default();
+    environment.call("2026-11-25T08:05:00Z");
+    environment.wishes.power = Power::Stopped;
+    environment.call("2026-11-25T09:00:00Z");
+    environment.wishes.power = Power::Running;
+    // The function's clock is a year ahead.
+    assert_eq!(environment.call("2027-11-25T10:00:00Z").stop, None);
+    environment.requests.stopped = Some(time("2026-11-25T11:00:00Z"));
+    assert!(environment.call("2026-11-25T11:00:00Z").stop.is_some());
+    environment.requests.started = Some(time("2026-11-25T12:00:00Z"));
+    assert_eq!(environment.call("2026-11-25T12:00:00Z").stop, None);
+    // The function's clock is behind the clock of the last request.
+    environment.wishes.power = Power::Stopped;
+    environment.call("2026-11-25T11:58:00Z");
+    environment.wishes.power = Power::Running;
+    assert_eq!(environment.call("2026-11-25T11:59:00Z").stop, None);
 }
 
 #[test]
@@ -210,6 +283,21 @@ fn stopped_environment_is_warned_only_of_its_deletion() {
 }
 
 #[test]
+fn deletion_of_a_stopped_environment_is_announced() {
+    let mut environment = Environment::with_ttl("8h");
+    environment.wishes.keep_stopped_for = Some(span("14d"));
+    let expiry = environment.call("2026-11-25T08:05:00Z").expires_at;
+    let plan = environment.call("2026-11-25T16:00:00Z");
+    assert_eq!(plan.deletes_at, Some(time("2026-12-09T16:00:00Z")));
+    assert_eq!(plan.warning(time("2026-12-07T15:59:59Z"), expiry), None);
+    let two_days = time("2026-12-07T16:00:00Z");
+    assert_eq!(plan.warning(two_days, expiry), Some(SignedDuration::from_hours(48)));
+    assert_eq!(plan.warning(time("2026-12-08T16:00:00Z"), Some(two_days)), None);
+    let late = time("2026-12-09T15:45:00Z");
+    assert_eq!(plan.warning(late, Some(two_days)), Some(SignedDuration::from_mins(30)));
+}
+
+#[test]
 fn wrong_fields_name_the_allowed_values() {
     let wishes = Lifecycle {
         ttl: Some(Span::Never),
@@ -219,10 +307,9 @@ fn wrong_fields_name_the_allowed_values() {
         ..Lifecycle::default()
     };
     let maximum = Some(span("14d"));
-    let settings = LifecycleSettings { maximum, ..LifecycleSettings::default() };
     let mut fields = Fields::default();
     let cannot_stop = Some("a vcluster cannot be stopped");
-    wishes.check("spec.lifecycle", &settings, None, cannot_stop, &mut fields);
+    wishes.check("spec.lifecycle", maximum, None, cannot_stop, &mut fields);
     let told: Vec<String> = fields.refused().iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -298,6 +385,10 @@ enum Step {
     Stop,
     Ttl(Option<u32>),
     Power(Power),
+    Keep(Option<u32>),
+    OnExpiry(Option<OnExpiry>),
+    Reject(bool),
+    LoseSettings(bool),
     DefaultTtl(u32),
 }
 
@@ -309,6 +400,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Stop),
         proptest::option::of(1_u32..48).prop_map(Step::Ttl),
         prop_oneof![Just(Power::Running), Just(Power::Stopped)].prop_map(Step::Power),
+        proptest::option::of(1_u32..48).prop_map(Step::Keep),
+        proptest::option::of(prop_oneof![Just(OnExpiry::Stop), Just(OnExpiry::Delete)])
+            .prop_map(Step::OnExpiry),
+        any::<bool>().prop_map(Step::Reject),
+        any::<bool>().prop_map(Step::LoseSettings),
         (1_u32..200).prop_map(Step::DefaultTtl),
     ];
     vec(step, 1..20)
@@ -337,6 +433,13 @@ fn play(
                 environment.wishes.ttl = hours.map(|hours| Span::For(hours, Unit::Hours));
             }
             Step::Power(power) => environment.wishes.power = *power,
+            Step::Keep(hours) => {
+                environment.wishes.keep_stopped_for =
+                    hours.map(|hours| Span::For(hours, Unit::Hours));
+            }
+            Step::OnExpiry(action) => environment.wishes.on_expiry = *action,
+            Step::Reject(is_rejected) => environment.is_rejected = *is_rejected,
+            Step::LoseSettings(is_lost) => environment.is_unconfigured = *is_lost,
             Step::DefaultTtl(hours) => {
                 environment.settings.ttl = Some(Span::For(*hours, Unit::Hours));
             }
@@ -376,6 +479,21 @@ proptest! {
                 prop_assert_eq!(before.unwrap_or(plan.expires_at), plan.expires_at);
             }
             before = Some(plan.expires_at);
+            Ok(())
+        })?;
+    }
+
+    /// Whatever the user changes, a deletion is announced thirty minutes ahead.
+    #[test]
+    fn no_change_moves_the_deletion_closer_than_thirty_minutes(steps in steps()) {
+        let mut before = None;
+        play(&steps, |_, plan, now, step| {
+            let soonest = now + SignedDuration::from_mins(30);
+            let allowed = before.flatten().map_or(soonest, |before: Timestamp| before.min(soonest));
+            if !matches!(step, Step::Wait(_)) {
+                prop_assert!(plan.deletes_at.is_none_or(|at| at >= allowed), "{:?}", plan);
+            }
+            before = Some(plan.deletes_at);
             Ok(())
         })?;
     }

@@ -98,6 +98,22 @@ impl Environment {
         &self.world.composite()["status"]
     }
 
+    /// The slot of the resource that has the note.
+    fn noted(&self) -> &String {
+        let mut resources = self.world.resources().iter();
+        let has_note = |object: &Value| object["metadata"]["annotations"][NOTE].is_string();
+        resources.find(|(_, object)| has_note(object)).unwrap().0
+    }
+
+    /// Writes another note, or removes it.
+    fn put_note(&mut self, note: Option<&str>) {
+        let slot = self.noted().clone();
+        let resource = self.world.resources_mut().get_mut(&slot).unwrap();
+        let annotations = resource["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations.remove(NOTE);
+        annotations.extend(note.map(|note| (NOTE.to_owned(), note.into())));
+    }
+
     fn is(&self, api: &str) -> bool {
         self.case.api().info().name == api
     }
@@ -168,6 +184,42 @@ fn status_names_the_end_and_the_condition_warns_of_it() {
         assert_eq!(warnings(&response), 1, "{name}");
         environment.world.apply(&response).unwrap();
         assert_eq!(warnings(&environment.call()), 0, "{name}: warns once");
+    }
+}
+
+#[test]
+fn unreadable_note_stays_and_nothing_follows_from_it() {
+    for case in simulated::examples() {
+        let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
+        let name = environment.name();
+        environment.wait(9);
+        environment.put_note(Some(r#"{"onExpiry":"Sleep"}"#));
+        let response = environment.call();
+        assert!(world::is_fatal(&response), "{name}: {:?}", response.results);
+        let message = response.results[0].message.as_str();
+        assert!(message.contains(NOTE) && message.contains("Sleep"), "{name}: {message}");
+    }
+}
+
+#[test]
+fn environment_that_lost_its_note_starts_its_ttl_anew() {
+    for case in simulated::examples() {
+        let mut environment = Environment::ready(case, json!({}));
+        let name = environment.name();
+        let section = environment.case.api().info().settings;
+        environment.input[section]["lifecycle"] = json!({"ttl": "1h", "onExpiry": "Delete"});
+        environment.wait(9);
+        // Its first resource was deleted, and has the note.
+        let first = environment.noted().clone();
+        environment.world.resources_mut().remove(&first);
+        environment.settle();
+        assert_eq!(environment.status()["lifecycle"], Value::Null, "{name}: today's default");
+        environment.wish("ttl", json!("8h"));
+        environment.put_note(None);
+        environment.settle();
+        let left = time(&environment.status()["lifecycle"]["expiresAt"])
+            .duration_since(environment.world.now());
+        assert_eq!(left, SignedDuration::from_hours(8), "{name}");
     }
 }
 

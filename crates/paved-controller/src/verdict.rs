@@ -175,7 +175,7 @@ impl Facts<'_> {
         let environment = Environment::from_object(self.composite);
         let cannot_stop = cannot_stop(&environment, source);
         let mut fields = Fields::default();
-        wishes.check("spec.lifecycle", self.settings, Some(note), cannot_stop, &mut fields);
+        wishes.check("spec.lifecycle", self.settings.maximum, Some(note), cannot_stop, &mut fields);
         // As the function does: it goes by its note where the claim asks for too much.
         let is_allowed = fields.verdict(Error::InvalidSpec).is_ok();
         let requests = Requests::read(|name| annotation(source, name), self.now);
