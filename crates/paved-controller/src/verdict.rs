@@ -66,7 +66,7 @@ pub(crate) enum Hold {
     NotFound,
     /// The controller has no right to read or delete it.
     Denied,
-    /// The API server rejected the deletion.
+    /// The API server answered a read, the deletion or the stop with an error.
     Refused,
     /// The hour's deletions are used up.
     Limit,
@@ -106,7 +106,7 @@ impl fmt::Display for Hold {
             Self::WrongClock => "the clock lies before its creation",
             Self::NotFound => "its composite or the resource with the function's note is missing",
             Self::Denied => "the controller's role has no right to read or delete it",
-            Self::Refused => "the API server rejects its deletion",
+            Self::Refused => "the API server answers a request about it with an error",
             Self::Limit => "deletionsPerHour is reached",
             Self::InProgress => "its deletion or its stop is in progress",
         })

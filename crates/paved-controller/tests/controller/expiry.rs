@@ -1,6 +1,7 @@
 //! Expired environments are deleted, and no others are.
 
 use crate::world::{Environment, World, head, until};
+use fake_kube::faults::Failure;
 use function_paved_road::lifecycle::{NOTE, RENEWED_AT, RENEWED_FOR, STOPPED_AT};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -404,6 +405,71 @@ async fn idle_controller_writes_nothing() {
     assert_eq!(world.writes(), Vec::<String>::new());
     assert_eq!(world.lease()["metadata"]["annotations"], annotations);
     controller.stop().await;
+}
+
+#[tokio::test]
+async fn deletion_that_can_have_been_executed_counts() {
+    // The client tries again after a 504, and gets the other codes.
+    for code in [504, 500, 404, 409, 429] {
+        let world = World::new().await;
+        world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+        let mut all: Vec<Environment> = (0..4).map(|n| short_lived(&format!("ws-{n}"))).collect();
+        for environment in &mut all {
+            world.compose(environment);
+        }
+        let (path, message) = (String::new(), "the answer is lost");
+        let failure = Failure { verb: "delete", path, code, message, is_executed: true };
+        world.cluster.faults.fail(failure);
+        world.clocks.pass("2h");
+        let _controller = world.start("a");
+        world.led().await;
+        let deleted = || all.iter().filter(|one| world.is_deleted(one)).count();
+        until("two deletions", || deleted() == 2).await;
+        world.settle().await;
+        assert_eq!(deleted(), 2, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn environment_that_is_tried_again_counts_once() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+    let mut all = ["ada", "bob", "eve"].map(short_lived);
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    world.fail("delete", "/ada", (504, "the answer is lost"));
+    world.clocks.pass("2h");
+    let _controller = world.start("a");
+    until("a deletion", || world.is_deleted(&all[1])).await;
+    world.settle().await;
+    world.cluster.faults.mend();
+    until("another one", || world.is_deleted(&all[0])).await;
+    world.settle().await;
+    assert!(!world.is_deleted(&all[2]));
+}
+
+#[tokio::test]
+async fn failure_of_one_environment_holds_no_other() {
+    let webhook = "Internal error occurred: failed calling webhook \"a.b.c\": no endpoints";
+    for (verb, path, answer) in [
+        ("delete", "/ada", (500, webhook)),
+        ("delete", "/ada", (422, "a policy denies it")),
+        ("delete", "/ada", (403, "a policy denies it")),
+        ("get", "/ada", (500, "the conversion fails")),
+        ("get", "/ada-x", (500, "the conversion fails")),
+    ] {
+        let world = World::new().await;
+        world.configure(&json!({"controller": {"deletionsPerHour": 1}}));
+        let (mut ada, mut bob) = (short_lived("ada"), short_lived("bob"));
+        world.compose(&mut ada);
+        world.compose(&mut bob);
+        world.fail(verb, path, answer);
+        world.clocks.pass("2h");
+        let _controller = world.start("a");
+        until("a deletion", || world.is_deleted(&bob)).await;
+        assert!(!world.is_deleted(&ada), "{verb} {path} {answer:?}");
+    }
 }
 
 #[tokio::test]
