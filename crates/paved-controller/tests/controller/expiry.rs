@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// The reason of most environments that stay.
 const DIFFERS: &str = "its status announces another end than the controller computes";
 
+/// The reason of environments with invalid values.
+const UNREADABLE: &str = "its lifecycle, the function's note or the Settings are invalid";
+
 /// An environment that is deleted after an hour.
 fn short_lived(name: &str) -> Environment {
     Environment::new(name, json!({"ttl": "1h", "onExpiry": "Delete"}))
@@ -167,7 +170,7 @@ async fn unreadable_values_delete_nothing() {
         assert!(!world.is_deleted(environment), "{}", environment.name);
     }
     assert_eq!(world.writes(), Vec::<String>::new());
-    let unreadable = "its lifecycle or the function's note cannot be read";
+    let unreadable = UNREADABLE;
     let missing = "its composite or the resource with the function's note is missing";
     let mut expected = [
         ("spec", unreadable),
@@ -181,6 +184,27 @@ async fn unreadable_values_delete_nothing() {
     .map(|(name, why)| format!("{name} stays: {why}"));
     expected.sort();
     assert_eq!(world.plan().await, expected);
+}
+
+#[tokio::test]
+async fn rejected_lifecycle_is_not_replaced_by_defaults() {
+    let world = World::new().await;
+    let settings = json!({"ttl": "1h", "maximum": "8h", "keepStoppedFor": "1h"});
+    world.configure(&json!({"gpuWorkspace": {"lifecycle": settings}}));
+    let mut ada = Environment::new("ada", json!({})).with_settings(settings);
+    world.compose(&mut ada);
+    world.clocks.pass("1h");
+    world.compose(&mut ada);
+    let lifecycle = json!({"ttl": "30d", "keepStoppedFor": "52w"});
+    for mut object in [world.claim(&ada).unwrap(), world.composite(&ada).unwrap()] {
+        object["spec"]["lifecycle"] = lifecycle.clone();
+        world.put(&object);
+    }
+    world.clocks.pass("1h");
+    let _controller = world.start("a");
+    world.led().await;
+    assert!(!world.is_deleted(&ada));
+    assert_eq!(world.plan().await, [format!("ada stays: {UNREADABLE}")]);
 }
 
 #[tokio::test]
