@@ -411,27 +411,6 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn idle_controller_writes_nothing() {
-    let world = World::new().await;
-    world.configure(&json!({"budget": {"defaultHourlyUSD": "10"}}));
-    for index in 0..5 {
-        let mut ada = short_lived(&format!("ws-{index}"));
-        ada.hourly = Some("1.5");
-        world.compose(&mut ada);
-    }
-    let controller = world.start("a");
-    world.led().await;
-    world.writes();
-    let annotations = world.lease()["metadata"]["annotations"].clone();
-    world.settle().await;
-    world.cluster.cut_watches();
-    world.settle().await;
-    assert_eq!(world.writes(), Vec::<String>::new());
-    assert_eq!(world.lease()["metadata"]["annotations"], annotations);
-    controller.stop().await;
-}
-
-#[tokio::test]
 async fn deletion_that_can_have_been_executed_counts() {
     // The client tries again after a 504, and gets the other codes.
     for code in [504, 500, 404, 409, 429] {
@@ -494,6 +473,48 @@ async fn failure_of_one_environment_holds_no_other() {
         until("a deletion", || world.is_deleted(&bob)).await;
         assert!(!world.is_deleted(&ada), "{verb} {path} {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn idle_controller_writes_nothing() {
+    let world = World::new().await;
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "10"}}));
+    for index in 0..5 {
+        let mut ada = short_lived(&format!("ws-{index}"));
+        ada.hourly = Some("1.5");
+        world.compose(&mut ada);
+    }
+    let controller = world.start("a");
+    world.led().await;
+    world.writes();
+    let annotations = world.lease()["metadata"]["annotations"].clone();
+    world.settle().await;
+    world.cluster.cut_watches();
+    world.settle().await;
+    assert_eq!(world.writes(), Vec::<String>::new());
+    assert_eq!(world.lease()["metadata"]["annotations"], annotations);
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn dry_run_counts_the_deletions_of_the_last_hour() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+    let mut all = ["ada", "bob", "eve"].map(short_lived);
+    world.compose(&mut all[0]);
+    world.clocks.pass("1h");
+    let controller = world.start("a");
+    until("a deletion", || world.is_deleted(&all[0])).await;
+    controller.stop().await;
+    world.compose(&mut all[1]);
+    world.compose(&mut all[2]);
+    world.clocks.pass("30m");
+    let lease = world.lease();
+    let late = "eve would be deleted later: deletionsPerHour is reached";
+    assert_eq!(world.plan().await, ["bob would be deleted", late]);
+    assert_eq!(world.lease(), lease);
+    world.clocks.pass("31m");
+    assert_eq!(world.plan().await, ["bob would be deleted", "eve would be deleted"]);
 }
 
 #[tokio::test]
