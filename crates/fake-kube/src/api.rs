@@ -111,7 +111,15 @@ async fn answer(
         Some(verb) if !cluster.access.may(&user.name, verb, &[namespace, uri.path()]) => {
             Err(Refused::forbidden(&user.name, verb, kind, namespace, name))
         }
-        Some(verb) => request.run(&cluster, verb, &headers, &body),
+        Some(verb) => match cluster.faults.failure(verb, uri.path()) {
+            None => request.run(&cluster, verb, &headers, &body),
+            Some(failure) => {
+                if failure.is_executed {
+                    drop(request.run(&cluster, verb, &headers, &body));
+                }
+                Err(Refused::new(failure.code, "Injected", failure.message))
+            }
+        },
     };
     done.unwrap_or_else(IntoResponse::into_response)
 }

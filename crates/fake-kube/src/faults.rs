@@ -19,6 +19,22 @@ struct Inner {
     unlisted: BTreeSet<String>,
     withdrawn: BTreeSet<String>,
     quotas: Vec<(String, String)>,
+    failures: Vec<Failure>,
+}
+
+/// An error instead of the answer to a request.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The verb of the request in Kubernetes' authorization, for example `delete`.
+    pub verb: &'static str,
+    /// The end of the request's path. It is empty for all paths.
+    pub path: String,
+    /// The HTTP status.
+    pub code: u16,
+    /// The message.
+    pub message: &'static str,
+    /// Whether the request is carried out before it is answered.
+    pub is_executed: bool,
 }
 
 impl Default for Faults {
@@ -83,6 +99,21 @@ impl Faults {
         let inner = self.inner();
         let exceeded = inner.quotas.iter().find(|(prefix, _)| name.starts_with(prefix));
         exceeded.map(|(_, message)| message.clone())
+    }
+
+    /// Answers requests with an error, until `mend` is called.
+    pub fn fail(&self, failure: Failure) {
+        self.inner().failures.push(failure);
+    }
+
+    /// Answers all requests again.
+    pub fn mend(&self) {
+        self.inner().failures.clear();
+    }
+
+    pub(crate) fn failure(&self, verb: &str, path: &str) -> Option<Failure> {
+        let is_meant = |one: &&Failure| one.verb == verb && path.ends_with(&one.path);
+        self.inner().failures.iter().find(is_meant).cloned()
     }
 
     /// Ends all watches.

@@ -1,23 +1,29 @@
-//! Budgets of namespaces: the controller adds up prices, and the function tells the owners.
+//! Budgets of namespaces: the controller adds up prices, and the function tells the owners. The
+//! Lease has the namespaces over their budgets, so that the next leader sends the same events.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use function_paved_road::catalog::prices::Usd;
 use function_paved_road::compose::{BUDGET, Spending};
-use function_paved_road::settings::Settings;
+use function_paved_road::settings::{Budget, Settings};
+use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use paved_client::cluster::Cluster;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::Limits;
 use crate::clock::Clock;
-use crate::lease::NAME;
+use crate::lease::{Election, NAME};
 use crate::metrics::Metrics;
 use crate::notify::Outbox;
 use crate::notify::event::Event;
 use crate::store::{Cost, Key, Store};
+
+/// The annotation of the Lease with the namespaces over their budgets.
+const EXCESSES: &str = "paved-road.fn.crossplane.io/over-budget";
 
 /// A sum is written again if it differs by more than this part of the budget.
 const STEP: u128 = 10;
@@ -27,13 +33,29 @@ pub(crate) struct Budgets {
     pub cluster: Cluster,
     pub store: Arc<Store>,
     pub metrics: Arc<Metrics>,
+    pub election: Arc<Election>,
     pub outbox: Arc<Outbox>,
     pub clock: Clock,
     pub limits: Limits,
+    /// The namespaces over their budgets, as the Lease has them.
+    pub excesses: BTreeMap<String, Excess>,
     /// The version of the store and the budgets in the last comparison.
-    pub seen: Option<(u64, function_paved_road::settings::Budget)>,
-    /// Since when a change waits, by the steady clock.
+    pub seen: Option<(u64, Budget)>,
+    /// Since when a change or a failed write waits, by the steady clock.
     pub waiting: Option<Duration>,
+    /// The pause before the next comparison if a write of the last one failed.
+    pub retry: Option<Duration>,
+}
+
+/// A namespace over its budget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Excess {
+    /// When it went over its budget.
+    pub since: Timestamp,
+    /// The cost of an hour at that time.
+    pub hourly: Usd,
+    /// The budget for an hour at that time.
+    pub budget: Usd,
 }
 
 /// An annotation to write.
@@ -48,38 +70,90 @@ pub(crate) struct Write {
 }
 
 impl Budgets {
-    /// Compares once prices have not been looked at for a while, if they have changed.
-    pub async fn pass(&mut self, settings: Option<&Settings>) {
-        let Some(budget) = settings.map(|settings| &settings.common.budget) else { return };
-        let version = self.store.version();
-        if self.seen.as_ref() == Some(&(version, budget.clone())) {
-            return;
-        }
-        let steady = self.clock.steady();
-        let since = *self.waiting.get_or_insert(steady);
-        if self.seen.is_some() && steady.saturating_sub(since) < self.limits.budgets {
-            return;
-        }
-        self.waiting = None;
-        self.seen = Some((version, budget.clone()));
-        let costs = self.store.costs();
-        let names: BTreeSet<Arc<str>> = costs.keys().cloned().collect();
-        self.metrics.keep_namespaces(&names);
-        for (namespace, cost) in &costs {
-            let most = budget.of(namespace);
-            self.metrics.cost(namespace, cost.hourly.nanos(), most.map(Usd::nanos));
-            if let Some(spending) = newly_over(cost, most) {
-                tracing::warn!(%namespace, %spending, "a namespace is over its budget");
-                self.outbox.put(Event::over_budget(namespace, &spending, self.clock.now()));
-            }
-            for write in writes(cost, most) {
-                self.write(write).await;
+    /// Goes on where an earlier leader stopped. `floor` is the time up to which events are sent.
+    pub async fn resume(&mut self, floor: i64) {
+        let text = self.election.annotation(EXCESSES).await.unwrap_or_default();
+        self.excesses = serde_json::from_str(&text).unwrap_or_default();
+        self.seen = None;
+        for (namespace, excess) in &self.excesses {
+            if excess.since.as_second() > floor {
+                self.outbox.put(Event::over_budget(namespace, excess));
             }
         }
     }
 
-    async fn write(&self, write: Write) {
-        let Some(kind) = self.store.kind(&write.key.kind) else { return };
+    /// Compares once prices have not been looked at for a while, if they have changed. Compares
+    /// again if a write failed.
+    pub async fn pass(&mut self, settings: Option<&Settings>) {
+        let Some(budget) = settings.map(|settings| &settings.common.budget) else { return };
+        let now = (self.store.version(), budget.clone());
+        let has_changed = self.seen.as_ref() != Some(&now);
+        let pause = if has_changed { Some(self.limits.budgets) } else { self.retry };
+        let Some(pause) = pause else { return };
+        let steady = self.clock.steady();
+        let since = *self.waiting.get_or_insert(steady);
+        if self.seen.is_some() && steady.saturating_sub(since) < pause {
+            return;
+        }
+        self.waiting = None;
+        self.seen = Some(now);
+        let is_done = self.compare(budget).await;
+        self.retry = (!is_done).then_some((pause * 2).min(self.limits.longest_hold));
+    }
+
+    /// Compares the cost of each namespace with its budget. `false`: a write failed.
+    async fn compare(&mut self, budget: &Budget) -> bool {
+        let costs = self.store.costs();
+        let names: BTreeSet<Arc<str>> = costs.keys().cloned().collect();
+        self.metrics.keep_namespaces(&names);
+        let mut is_done = self.note_excesses(&costs, budget).await;
+        for (namespace, cost) in &costs {
+            let most = budget.of(namespace);
+            self.metrics.cost(namespace, cost.hourly.nanos(), most.map(Usd::nanos));
+            for write in writes(cost, most) {
+                is_done &= self.write(write).await;
+            }
+        }
+        is_done
+    }
+
+    /// Writes the namespaces over their budgets into the Lease, and then sends an event for each
+    /// new one. `false`: the Lease could not be written.
+    async fn note_excesses(&mut self, costs: &BTreeMap<Arc<str>, Cost>, budget: &Budget) -> bool {
+        let now = Timestamp::from_second(self.clock.now().as_second()).unwrap_or_default();
+        let found = costs.iter().filter_map(|(namespace, cost)| {
+            let new = excess(cost, budget.of(namespace)?, now)?;
+            let excess = self.excesses.get(&**namespace).cloned().unwrap_or(new);
+            Some((namespace.to_string(), excess))
+        });
+        let found: BTreeMap<String, Excess> = found.collect();
+        if found == self.excesses {
+            return true;
+        }
+        let text = serde_json::to_string(&found).unwrap_or_default();
+        match self.election.annotate(&[(EXCESSES, text)]).await {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                tracing::warn!(%error, "the Lease cannot be written");
+                self.metrics.failed();
+                return false;
+            }
+        }
+        for (namespace, excess) in &found {
+            if !self.excesses.contains_key(namespace) {
+                let Excess { hourly, budget, .. } = excess;
+                tracing::warn!(%namespace, %hourly, %budget, "a namespace is over its budget");
+                self.outbox.put(Event::over_budget(namespace, excess));
+            }
+        }
+        self.excesses = found;
+        true
+    }
+
+    /// Writes an annotation. `false`: it has to be written again.
+    async fn write(&self, write: Write) -> bool {
+        let Some(kind) = self.store.kind(&write.key.kind) else { return true };
         let api = kind.api(&self.cluster.client, Some(&write.key.namespace));
         let patch = json!({"metadata": {
             "uid": write.uid,
@@ -87,12 +161,13 @@ impl Budgets {
         }});
         let params = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
         match api.patch(&write.key.name, &params, &Patch::Merge(&patch)).await {
-            Ok(_) => {}
+            Ok(_) => true,
             // Another one has its name, or it is gone.
-            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => true,
             Err(error) => {
                 tracing::warn!(environment = %write.key, %error, "the budget cannot be written");
                 self.metrics.failed();
+                false
             }
         }
     }
@@ -103,12 +178,10 @@ pub(crate) fn over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
     Some(spending(cost, most?)).filter(Spending::is_over)
 }
 
-/// The spending of a namespace that is over its budget, if none of its environments says so yet.
-pub(crate) fn newly_over(cost: &Cost, most: Option<Usd>) -> Option<Spending> {
-    let spending = over(cost, most)?;
-    let mut written = cost.environments.iter().filter_map(|(_, _, text)| text.as_deref());
-    let is_told = written.any(|text| Spending::read(text).is_some_and(|known| known.is_over()));
-    (!is_told).then_some(spending)
+/// The excess of a namespace that is over its budget without the environments that are being
+/// deleted.
+fn excess(cost: &Cost, budget: Usd, since: Timestamp) -> Option<Excess> {
+    (cost.staying > budget).then_some(Excess { since, hourly: cost.hourly, budget })
 }
 
 /// The annotations that have to change. An environment in a namespace that was never over its
@@ -156,7 +229,7 @@ mod tests {
     fn cost(sum: &str, written: Option<&str>) -> Cost {
         let key = Key { kind: "A.b".into(), namespace: "team".into(), name: "a".into() };
         let environments = vec![(key, "uid".into(), written.map(Into::into))];
-        Cost { hourly: usd(sum), environments }
+        Cost { hourly: usd(sum), staying: usd(sum), environments }
     }
 
     #[test]
@@ -181,15 +254,5 @@ mod tests {
             let found: Vec<&str> = found.iter().map(|write| write.value.as_str()).collect();
             assert_eq!(found.first().copied(), value, "{sum} {written:?} {most:?}");
         }
-    }
-
-    #[test]
-    fn namespace_is_told_once_to_be_over_its_budget() {
-        let most = Some(usd("40"));
-        assert!(newly_over(&cost("41", None), most).is_some());
-        assert!(newly_over(&cost("41", Some("39.000/40.000")), most).is_some());
-        assert!(newly_over(&cost("45", Some("41.000/40.000")), most).is_none());
-        assert!(newly_over(&cost("39", None), most).is_none());
-        assert!(newly_over(&cost("41", None), None).is_none());
     }
 }

@@ -32,15 +32,8 @@ pub(crate) struct Expiry {
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
     pub limits: Limits,
-    pub spent: Mutex<Counted>,
-}
-
-/// The deletions that count.
-#[derive(Default)]
-pub(crate) struct Counted {
-    spent: Spent,
-    /// Whether one was counted, and then not needed.
-    is_reserved: bool,
+    /// The deletions that count.
+    pub spent: Mutex<Spent>,
 }
 
 /// The decision about an environment.
@@ -54,10 +47,11 @@ impl Expiry {
     pub async fn resume(&self) {
         let text = self.election.annotation(DELETIONS).await;
         let spent = Spent::read(text.as_deref(), self.clock.now(), self.clock.steady());
-        *self.spent.lock().await = Counted { spent, is_reserved: false };
+        *self.spent.lock().await = spent;
     }
 
-    /// Looks at every environment after its announced end.
+    /// Looks at every environment after its announced end. Ends early if the API server does not
+    /// answer, or the Lease cannot be written.
     pub async fn pass(&self, settings: Option<&Settings>) {
         let due = self.store.due(self.clock.now());
         let Some(settings) = settings else {
@@ -72,7 +66,7 @@ impl Expiry {
                 Ok(None) => {}
                 Ok(Some(why)) => self.hold(&key, why),
                 Err(error) => {
-                    tracing::warn!(environment = %key, %error, "the API server does not answer");
+                    tracing::warn!(environment = %key, %error, "no further deletions for now");
                     self.metrics.failed();
                     return;
                 }
@@ -101,7 +95,7 @@ impl Expiry {
             Ok(Some(judged)) => judged,
             Ok(None) | Err(Unread::Gone) => return Ok(None),
             Err(Unread::Hold(why)) => return Ok(Some(why)),
-            Err(Unread::Error(error)) => return Err(error),
+            Err(Unread::Error(error)) => return self.failed(key, error),
         };
         match judged.verdict {
             Verdict::Delete => self.delete(key, &judged.read, most).await,
@@ -132,22 +126,21 @@ impl Expiry {
         Ok(Some(Judged { verdict: facts.evaluate(), read }))
     }
 
-    /// Deletes this very version of an environment. The deletion is counted before.
+    /// Deletes this very version of an environment. The attempt is counted before.
     async fn delete(&self, key: &Key, read: &Read, most: u32) -> kube::Result<Option<Hold>> {
-        let mut counted = self.spent.lock().await;
-        if !counted.is_reserved {
-            let steady = self.clock.steady();
-            if counted.spent.count(steady) >= most {
-                return Ok(Some(Hold::Limit));
-            }
-            let spent = counted.spent.with_one(steady);
-            let text = spent.write(self.clock.now(), steady);
-            if !self.election.annotate(&[(DELETIONS, text)]).await? {
-                return Ok(None);
-            }
-            *counted = Counted { spent, is_reserved: true };
-        }
         let metadata = &read.found.object.metadata;
+        let uid = metadata.uid.as_deref().unwrap_or_default();
+        let mut spent = self.spent.lock().await;
+        let steady = self.clock.steady();
+        if spent.without(uid).count(steady) >= most {
+            return Ok(Some(Hold::Limit));
+        }
+        let with_this = spent.with(uid, steady);
+        let text = with_this.write(self.clock.now(), steady);
+        if !self.election.annotate(&[(DELETIONS, text)]).await? {
+            return Ok(None);
+        }
+        *spent = with_this;
         let params = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Foreground),
             preconditions: Some(Preconditions {
@@ -159,20 +152,16 @@ impl Expiry {
         let api = read.found.kind.api(&self.cluster.client, Some(&key.namespace));
         match api.delete(&key.name, &params).await {
             Ok(()) => {
-                counted.is_reserved = false;
                 self.metrics.deleted(&key.kind);
-                tracing::info!(environment = %key, uid = metadata.uid, "deleted: it has expired");
+                tracing::info!(environment = %key, uid, "deleted: it has expired");
                 Ok(Some(Hold::InProgress))
             }
-            Err(kube::Error::Api(status)) => Ok(match status.code {
-                404 => None,
-                // It has changed since: it is read again.
-                409 => Some(Hold::InProgress),
-                403 => Some(Hold::Denied),
-                _ if status.code >= 500 => return Err(kube::Error::Api(status)),
-                _ => Some(Hold::Refused),
-            }),
-            Err(error) => Err(error),
+            Err(error) => {
+                if is_surely_refused(&error) {
+                    *spent = spent.without(uid);
+                }
+                self.failed(key, error)
+            }
         }
     }
 
@@ -193,14 +182,37 @@ impl Expiry {
                 tracing::info!(environment = %key, "stopped: it has expired, and Git owns it");
                 Ok(Some(Hold::InProgress))
             }
-            Err(kube::Error::Api(status)) => Ok(match status.code {
-                404 => None,
-                409 => Some(Hold::InProgress),
-                403 => Some(Hold::Denied),
-                _ if status.code >= 500 => return Err(kube::Error::Api(status)),
-                _ => Some(Hold::Refused),
-            }),
-            Err(error) => Err(error),
+            Err(error) => self.failed(key, error),
         }
+    }
+
+    /// Why an environment stays after a request about it failed.
+    ///
+    /// # Errors
+    /// The API server did not answer, so it would not answer the next request either.
+    fn failed(&self, key: &Key, error: kube::Error) -> kube::Result<Option<Hold>> {
+        Ok(match &error {
+            kube::Error::Api(status) if status.code == 404 => None,
+            // It has changed since: it is read again.
+            kube::Error::Api(status) if status.code == 409 => Some(Hold::InProgress),
+            kube::Error::Api(status) if status.code == 403 => Some(Hold::Denied),
+            kube::Error::Api(_) | kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => {
+                tracing::warn!(environment = %key, %error, "the API server answers with an error");
+                self.metrics.failed();
+                Some(Hold::Refused)
+            }
+            _ => return Err(error),
+        })
+    }
+}
+
+/// Whether a deletion was surely not executed. A proxy can answer 504 after the API server has
+/// executed the deletion. The client then tries again, and can get a 404, 409 or 429.
+fn is_surely_refused(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    match status.code {
+        400 | 401 | 403 | 405 | 422 => true,
+        500 => status.message.contains("failed calling webhook"),
+        _ => false,
     }
 }

@@ -63,6 +63,12 @@ impl Election {
         self.state.lock().await.is_known
     }
 
+    /// Reads the Lease without a part in the election.
+    pub async fn look(&self) -> kube::Result<()> {
+        self.state.lock().await.lease = self.api.get_opt(NAME).await?;
+        Ok(())
+    }
+
     /// Renews the Lease, takes it over, or looks whether its holder still renews it.
     pub async fn step(&self) -> kube::Result<()> {
         let mut state = self.state.lock().await;

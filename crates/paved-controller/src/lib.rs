@@ -25,7 +25,7 @@ mod store;
 mod verdict;
 mod watching;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -120,11 +120,14 @@ pub async fn run(
             cluster,
             store: Arc::clone(&store),
             metrics: Arc::clone(&metrics),
+            election: Arc::clone(&election),
             outbox: Arc::clone(&outbox),
             clock: clock.clone(),
             limits,
+            excesses: BTreeMap::new(),
             seen: None,
             waiting: None,
+            retry: None,
         },
         notices: Notices::new(
             Arc::clone(&store),
@@ -202,7 +205,7 @@ impl Worker {
                 tracing::info!("leads");
                 self.expiry.resume().await;
                 self.notices.resume().await;
-                self.budgets.seen = None;
+                self.budgets.resume(self.notices.floor()).await;
             }
             self.round().await;
         }

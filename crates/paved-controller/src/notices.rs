@@ -77,6 +77,11 @@ impl Notices {
         }
     }
 
+    /// The time, in seconds of Unix time, up to which transitions are not sent.
+    pub fn floor(&self) -> i64 {
+        self.floor
+    }
+
     /// Sends the changes since the last call.
     pub async fn pass(&mut self) -> kube::Result<()> {
         let News { changed, gone } = self.store.news();

@@ -20,7 +20,8 @@ use crate::verdict::Verdict;
 use crate::{Failure, Options};
 
 /// One line for each next action of a controller, and for each environment that stays after its
-/// end. The function writes to no object.
+/// end. The deletions that the Lease counts are subtracted from the limit. The function writes to
+/// no object.
 ///
 /// # Errors
 /// The cluster does not answer, or denies a right. The Settings cannot be read.
@@ -41,9 +42,12 @@ pub async fn plan(cluster: Cluster, options: &Options) -> Result<Vec<String>, Fa
         return Err(Failure::Usage(format!("{message}. Run `paved doctor` to find the error")));
     };
     let expiry = expiry(cluster.clone(), options, Arc::clone(&store));
+    let election = Arc::clone(&expiry.election);
+    election.look().await.map_err(|error| cluster.explain(&error, "read the Lease"))?;
+    expiry.resume().await;
     let mut lines = Vec::new();
     let most = settings.common.controller.deletions_per_hour();
-    let mut deletions = 0;
+    let mut deletions = expiry.spent.lock().await.count(clock.steady());
     for key in store.due(clock.now()) {
         let told = match expiry.evaluate(&key, settings).await {
             Ok(None) | Err(Unread::Gone) => continue,

@@ -82,7 +82,9 @@ pub(crate) struct News {
 pub(crate) struct Cost {
     /// The sum of the known prices of an hour.
     pub hourly: Usd,
-    /// Its environments, each with its annotation.
+    /// The same without environments that are being deleted.
+    pub staying: Usd,
+    /// The environments that are not being deleted, each with its annotation.
     pub environments: Vec<(Key, Box<str>, Option<Box<str>>)>,
 }
 
@@ -232,14 +234,16 @@ impl Store {
         self.inner().version
     }
 
-    /// The cost of each namespace. Environments that are being deleted have no annotation to write.
+    /// The cost of each namespace.
     pub fn costs(&self) -> BTreeMap<Arc<str>, Cost> {
         let inner = self.inner();
         let mut costs: BTreeMap<Arc<str>, Cost> = BTreeMap::new();
         for (key, record) in &inner.records {
             let cost = costs.entry(Arc::clone(&key.namespace)).or_default();
-            cost.hourly = record.hourly.map_or(cost.hourly, |hourly| cost.hourly.plus(hourly));
+            let hourly = record.hourly.unwrap_or_default();
+            cost.hourly = cost.hourly.plus(hourly);
             if !record.is_deleting() {
+                cost.staying = cost.staying.plus(hourly);
                 let environment = (key.clone(), record.uid.clone(), record.budget.clone());
                 cost.environments.push(environment);
             }

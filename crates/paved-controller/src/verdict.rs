@@ -58,7 +58,7 @@ pub(crate) enum Hold {
     Flux,
     /// The status announces another end.
     StatusDiffers,
-    /// `spec.lifecycle`, the status or the note cannot be read.
+    /// `spec.lifecycle` has a field that is rejected, or the status or the note cannot be read.
     Unreadable,
     /// The clock lies before the creation.
     WrongClock,
@@ -66,7 +66,7 @@ pub(crate) enum Hold {
     NotFound,
     /// The controller has no right to read or delete it.
     Denied,
-    /// The API server rejected the deletion.
+    /// The API server answered a read, the deletion or the stop with an error.
     Refused,
     /// The hour's deletions are used up.
     Limit,
@@ -102,11 +102,11 @@ impl fmt::Display for Hold {
             Self::ArgoCd => "Argo CD owns it, and the claim does not have onExpiry: Delete",
             Self::Flux => "Flux owns it, and the claim does not have onExpiry: Delete",
             Self::StatusDiffers => "its status announces another end than the controller computes",
-            Self::Unreadable => "its lifecycle or the function's note cannot be read",
+            Self::Unreadable => "its lifecycle, the function's note or the Settings are invalid",
             Self::WrongClock => "the clock lies before its creation",
             Self::NotFound => "its composite or the resource with the function's note is missing",
             Self::Denied => "the controller's role has no right to read or delete it",
-            Self::Refused => "the API server rejects its deletion",
+            Self::Refused => "the API server answers a request about it with an error",
             Self::Limit => "deletionsPerHour is reached",
             Self::InProgress => "its deletion or its stop is in progress",
         })
@@ -176,14 +176,14 @@ impl Facts<'_> {
         let cannot_stop = cannot_stop(&environment, source);
         let mut fields = Fields::default();
         wishes.check("spec.lifecycle", self.settings.maximum, Some(note), cannot_stop, &mut fields);
-        // As the function does: it goes by its note where the claim asks for too much.
-        let is_allowed = fields.verdict(Error::InvalidSpec).is_ok();
+        // The function plans with its note then. The user may want a later end.
+        fields.verdict(Error::InvalidSpec).map_err(|_| Hold::Unreadable)?;
         let requests = Requests::read(|name| annotation(source, name), self.now);
         let plan = Plan::new(&Situation {
             now: self.now,
             created,
             exists: true,
-            wishes: Some(&wishes).filter(|_| is_allowed),
+            wishes: Some(&wishes),
             settings: Some(self.settings),
             requests: &requests,
             note: Some(note),

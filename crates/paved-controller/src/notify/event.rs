@@ -1,10 +1,10 @@
 //! Events in the form of CloudEvents 1.0.
 
-use function_paved_road::compose::Spending;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::budget::Excess;
 use crate::record::{Record, State};
 use crate::store::Key;
 
@@ -57,9 +57,9 @@ impl Event {
     }
 
     /// A namespace is over its budget.
-    pub fn over_budget(namespace: &str, spending: &Spending, now: Timestamp) -> Self {
-        let Spending { hourly, budget } = spending;
-        let id = format!("{namespace}-over-budget-{budget}-{}", now.as_second());
+    pub fn over_budget(namespace: &str, excess: &Excess) -> Self {
+        let Excess { since, hourly, budget } = excess;
+        let id = format!("{namespace}-over-budget-{budget}-{}", since.as_second());
         let message = format!(
             "The environments in namespace {namespace} cost {hourly} USD per hour, and the budget \
              is {budget} USD per hour"
@@ -70,7 +70,7 @@ impl Event {
             "budgetHourlyUSD": budget,
             "message": message,
         });
-        Self::new(id, "namespace.over-budget", namespace.to_owned(), now, data)
+        Self::new(id, "namespace.over-budget", namespace.to_owned(), *since, data)
     }
 
     /// An event to check a template with.

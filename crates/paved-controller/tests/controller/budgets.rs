@@ -43,6 +43,22 @@ async fn environments_of_a_namespace_over_its_budget_are_marked() {
 }
 
 #[tokio::test]
+async fn failed_write_is_tried_again() {
+    let world = World::new().await;
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "5"}}));
+    let mut ada = priced("team", "ada", Some("9"));
+    world.compose(&mut ada);
+    world.fail("patch", "/ada", (500, "the write fails"));
+    let _controller = world.start("a");
+    until("an attempt", || !world.writes().is_empty()).await;
+    world.cluster.faults.mend();
+    until("a mark", || world.annotation(&ada, BUDGET).is_some()).await;
+    world.writes();
+    world.settle().await;
+    assert_eq!(world.writes(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn stopped_environment_counts_with_its_price_while_stopped() {
     let world = World::new().await;
     world.configure(&json!({"budget": {"defaultHourlyUSD": "5"}}));

@@ -1,12 +1,16 @@
 //! Expired environments are deleted, and no others are.
 
 use crate::world::{Environment, World, head, until};
+use fake_kube::faults::Failure;
 use function_paved_road::lifecycle::{NOTE, RENEWED_AT, RENEWED_FOR, STOPPED_AT};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 /// The reason of most environments that stay.
 const DIFFERS: &str = "its status announces another end than the controller computes";
+
+/// The reason of environments with invalid values.
+const UNREADABLE: &str = "its lifecycle, the function's note or the Settings are invalid";
 
 /// An environment that is deleted after an hour.
 fn short_lived(name: &str) -> Environment {
@@ -166,7 +170,7 @@ async fn unreadable_values_delete_nothing() {
         assert!(!world.is_deleted(environment), "{}", environment.name);
     }
     assert_eq!(world.writes(), Vec::<String>::new());
-    let unreadable = "its lifecycle or the function's note cannot be read";
+    let unreadable = UNREADABLE;
     let missing = "its composite or the resource with the function's note is missing";
     let mut expected = [
         ("spec", unreadable),
@@ -180,6 +184,27 @@ async fn unreadable_values_delete_nothing() {
     .map(|(name, why)| format!("{name} stays: {why}"));
     expected.sort();
     assert_eq!(world.plan().await, expected);
+}
+
+#[tokio::test]
+async fn rejected_lifecycle_is_not_replaced_by_defaults() {
+    let world = World::new().await;
+    let settings = json!({"ttl": "1h", "maximum": "8h", "keepStoppedFor": "1h"});
+    world.configure(&json!({"gpuWorkspace": {"lifecycle": settings}}));
+    let mut ada = Environment::new("ada", json!({})).with_settings(settings);
+    world.compose(&mut ada);
+    world.clocks.pass("1h");
+    world.compose(&mut ada);
+    let lifecycle = json!({"ttl": "30d", "keepStoppedFor": "52w"});
+    for mut object in [world.claim(&ada).unwrap(), world.composite(&ada).unwrap()] {
+        object["spec"]["lifecycle"] = lifecycle.clone();
+        world.put(&object);
+    }
+    world.clocks.pass("1h");
+    let _controller = world.start("a");
+    world.led().await;
+    assert!(!world.is_deleted(&ada));
+    assert_eq!(world.plan().await, [format!("ada stays: {UNREADABLE}")]);
 }
 
 #[tokio::test]
@@ -386,6 +411,71 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn deletion_that_can_have_been_executed_counts() {
+    // The client tries again after a 504, and gets the other codes.
+    for code in [504, 500, 404, 409, 429] {
+        let world = World::new().await;
+        world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+        let mut all: Vec<Environment> = (0..4).map(|n| short_lived(&format!("ws-{n}"))).collect();
+        for environment in &mut all {
+            world.compose(environment);
+        }
+        let (path, message) = (String::new(), "the answer is lost");
+        let failure = Failure { verb: "delete", path, code, message, is_executed: true };
+        world.cluster.faults.fail(failure);
+        world.clocks.pass("2h");
+        let _controller = world.start("a");
+        world.led().await;
+        let deleted = || all.iter().filter(|one| world.is_deleted(one)).count();
+        until("two deletions", || deleted() == 2).await;
+        world.settle().await;
+        assert_eq!(deleted(), 2, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn environment_that_is_tried_again_counts_once() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+    let mut all = ["ada", "bob", "eve"].map(short_lived);
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    world.fail("delete", "/ada", (504, "the answer is lost"));
+    world.clocks.pass("2h");
+    let _controller = world.start("a");
+    until("a deletion", || world.is_deleted(&all[1])).await;
+    world.settle().await;
+    world.cluster.faults.mend();
+    until("another one", || world.is_deleted(&all[0])).await;
+    world.settle().await;
+    assert!(!world.is_deleted(&all[2]));
+}
+
+#[tokio::test]
+async fn failure_of_one_environment_holds_no_other() {
+    let webhook = "Internal error occurred: failed calling webhook \"a.b.c\": no endpoints";
+    for (verb, path, answer) in [
+        ("delete", "/ada", (500, webhook)),
+        ("delete", "/ada", (422, "a policy denies it")),
+        ("delete", "/ada", (403, "a policy denies it")),
+        ("get", "/ada", (500, "the conversion fails")),
+        ("get", "/ada-x", (500, "the conversion fails")),
+    ] {
+        let world = World::new().await;
+        world.configure(&json!({"controller": {"deletionsPerHour": 1}}));
+        let (mut ada, mut bob) = (short_lived("ada"), short_lived("bob"));
+        world.compose(&mut ada);
+        world.compose(&mut bob);
+        world.fail(verb, path, answer);
+        world.clocks.pass("2h");
+        let _controller = world.start("a");
+        until("a deletion", || world.is_deleted(&bob)).await;
+        assert!(!world.is_deleted(&ada), "{verb} {path} {answer:?}");
+    }
+}
+
+#[tokio::test]
 async fn idle_controller_writes_nothing() {
     let world = World::new().await;
     world.configure(&json!({"budget": {"defaultHourlyUSD": "10"}}));
@@ -404,6 +494,27 @@ async fn idle_controller_writes_nothing() {
     assert_eq!(world.writes(), Vec::<String>::new());
     assert_eq!(world.lease()["metadata"]["annotations"], annotations);
     controller.stop().await;
+}
+
+#[tokio::test]
+async fn dry_run_counts_the_deletions_of_the_last_hour() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+    let mut all = ["ada", "bob", "eve"].map(short_lived);
+    world.compose(&mut all[0]);
+    world.clocks.pass("1h");
+    let controller = world.start("a");
+    until("a deletion", || world.is_deleted(&all[0])).await;
+    controller.stop().await;
+    world.compose(&mut all[1]);
+    world.compose(&mut all[2]);
+    world.clocks.pass("30m");
+    let lease = world.lease();
+    let late = "eve would be deleted later: deletionsPerHour is reached";
+    assert_eq!(world.plan().await, ["bob would be deleted", late]);
+    assert_eq!(world.lease(), lease);
+    world.clocks.pass("31m");
+    assert_eq!(world.plan().await, ["bob would be deleted", "eve would be deleted"]);
 }
 
 #[tokio::test]

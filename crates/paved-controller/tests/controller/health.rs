@@ -59,6 +59,9 @@ async fn metrics_count_environments_and_those_that_stay() {
     let mut ada = Environment::new("ada", json!({"ttl": "1h", "onExpiry": "Delete"}));
     ada.annotations = json!({"crossplane.io/paused": "true"});
     world.compose(&mut ada);
+    let mut bob = Environment::new("bob", json!({"ttl": "1h", "onExpiry": "Delete"}));
+    world.compose(&mut bob);
+    world.fail("delete", "/bob", (500, "failed calling webhook"));
     world.clocks.pass("2h");
     let (address, controller) = served(&world).await;
     world.led().await;
@@ -67,7 +70,8 @@ async fn metrics_count_environments_and_those_that_stay() {
     for sample in [
         "paved_controller_leader 1".to_owned(),
         "paved_controller_held_environments{reason=\"paused\"} 1".to_owned(),
-        format!("paved_controller_environments{{{kind}}} 1"),
+        "paved_controller_held_environments{reason=\"refused\"} 1".to_owned(),
+        format!("paved_controller_environments{{{kind}}} 2"),
     ] {
         assert!(metrics.contains(&sample), "{sample}: {metrics}");
     }

@@ -8,6 +8,7 @@ use crate::world::{Environment, World, head, until};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use function_paved_road::compose::BUDGET;
 use paved_controller::{Receiver, Template};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -47,6 +48,16 @@ impl Inbox {
             format!("{kind} {}", event["data"]["name"].as_str().unwrap_or_default())
         };
         events.iter().map(kind).collect()
+    }
+
+    /// The ids of the events about a namespace over its budget, without repeats.
+    fn over_budget(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap();
+        let about = events
+            .iter()
+            .filter(|one| one["type"] == "io.crossplane.fn.paved-road.namespace.over-budget");
+        let ids: BTreeSet<&str> = about.map(|one| one["id"].as_str().unwrap()).collect();
+        ids.into_iter().map(str::to_owned).collect()
     }
 
     fn has(&self, kind: &str) -> bool {
@@ -174,6 +185,72 @@ async fn next_leader_sends_what_the_last_one_could_not_with_the_same_ids() {
         .map(|one| one["id"].as_str().unwrap())
         .collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+}
+
+/// An environment with a price, in a namespace with a budget of 5 US dollars.
+fn priced(world: &World, name: &str, hourly: &'static str) -> Environment {
+    world.configure(&json!({"budget": {"defaultHourlyUSD": "5"}}));
+    Environment { hourly: Some(hourly), ..Environment::new(name, json!({})) }
+}
+
+#[tokio::test]
+async fn namespace_over_its_budget_has_one_id_although_no_environment_can_be_marked() {
+    let world = World::new().await;
+    let inbox = Inbox::start(0).await;
+    let mut ada = priced(&world, "ada", "9");
+    world.compose(&mut ada);
+    world.cluster.access.set("controller", "patch", "team", false);
+    let _controller = world.start_notifying("a", inbox.receiver(None));
+    until("an event", || !inbox.over_budget().is_empty()).await;
+    for minute in 0..3 {
+        world.clocks.pass("1m");
+        world.compose(&mut priced(&world, &format!("ws-{minute}"), "1"));
+        world.settle().await;
+    }
+    assert_eq!(inbox.over_budget(), ["team-over-budget-5.000-1767268800"]);
+    // A second transition is another event.
+    world.remove(&head(&ada));
+    world.settle().await;
+    world.compose(&mut ada);
+    until("another event", || inbox.over_budget().len() == 2).await;
+}
+
+#[tokio::test]
+async fn namespace_over_its_budget_by_deletions_in_progress_is_not_sent() {
+    let world = World::new().await;
+    let inbox = Inbox::start(0).await;
+    let mut ada = priced(&world, "ada", "9");
+    world.compose(&mut ada);
+    world.edit(&ada, |claim| {
+        claim["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+        claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T12:00:00Z");
+    });
+    world.compose(&mut priced(&world, "bob", "1"));
+    let _controller = world.start_notifying("a", inbox.receiver(None));
+    world.led().await;
+    assert_eq!(inbox.over_budget(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn next_leader_sends_a_namespace_over_its_budget_again() {
+    let world = World::new().await;
+    let inbox = Inbox::start(usize::MAX).await;
+    let mut ada = priced(&world, "ada", "3");
+    world.compose(&mut ada);
+    let first = world.start_notifying("a", inbox.receiver(None));
+    world.led().await;
+    let mut bob = priced(&world, "bob", "3");
+    world.clocks.pass("1m");
+    world.compose(&mut bob);
+    until("a mark", || world.annotation(&ada, BUDGET).is_some()).await;
+    first.kill();
+    world.settle().await;
+    world.clocks.pass("1m");
+    inbox.failures.store(0, Ordering::SeqCst);
+    let _second = world.start_notifying("b", inbox.receiver(None));
+    until("an event", || !inbox.over_budget().is_empty()).await;
+    world.settle().await;
+    assert_eq!(inbox.over_budget(), ["team-over-budget-5.000-1767268860"]);
 }
 
 #[tokio::test]

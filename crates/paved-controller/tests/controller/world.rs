@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fake_kube::access::{Access, User};
+use fake_kube::faults::Failure;
 use fake_kube::kinds::{Kind, Kinds};
 use fake_kube::store::Key;
 use fake_kube::{Cluster as FakeCluster, Server};
@@ -233,6 +234,13 @@ impl World {
     /// An object as it is now.
     pub fn get(&self, object: &Value) -> Option<Value> {
         self.cluster.store.get(&self.key(object)).map(|object| Value::clone(&object))
+    }
+
+    /// Answers requests with an error. `path` is the end of the request's path.
+    pub fn fail(&self, verb: &'static str, path: &str, (code, message): (u16, &'static str)) {
+        let path = path.to_owned();
+        let failure = Failure { verb, path, code, message, is_executed: false };
+        self.cluster.faults.fail(failure);
     }
 
     /// Writes the Settings.
