@@ -9,6 +9,7 @@ mod crossplane;
 mod family;
 mod objects;
 mod packages;
+mod paused;
 mod provider_configs;
 mod references;
 mod required_kinds;

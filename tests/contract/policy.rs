@@ -108,3 +108,61 @@ fn given_account_of_crossplane_may_write_guarded_fields() {
     assert_eq!(rejected("system:serviceaccount:upbound-system:crossplane"), 0);
     assert_eq!(rejected(CROSSPLANE), 1);
 }
+
+/// The policy in the guide about lifetimes.
+fn documented() -> Vec<Value> {
+    let page = include_str!("../../docs/how-to/set-lifetimes.md");
+    let mut blocks = page.split("```yaml\n").filter_map(|rest| rest.split("```").next());
+    let policy = blocks.find(|block| block.contains("kind: ValidatingAdmissionPolicy")).unwrap();
+    serde_saphyr::from_multiple(policy).unwrap()
+}
+
+#[test]
+fn documented_policy_rejects_only_new_violations() {
+    let policies = documented();
+    let claim = |ttl: Option<&str>, machine: &str| {
+        let mut object = object(&[("/parameters/instanceType", json!(machine))]);
+        if let Some(ttl) = ttl {
+            object["spec"]["lifecycle"] = json!({"ttl": ttl});
+        }
+        object
+    };
+    let rejected = |before: Option<&Value>, object: &Value| -> Vec<String> {
+        let (group, resource) = (Flavour::Claims.default_group(), "gpudevworkspaceclaims");
+        let messages =
+            rejections(&policies, Write { object, before, group, resource, user: CROSSPLANE });
+        messages.iter().map(|message| message.split(':').next().unwrap().to_owned()).collect()
+    };
+    let (ttl, machine) = ("spec.lifecycle.ttl", "spec.parameters.instanceType");
+    let (good, old) = (claim(Some("8h"), "g5.xlarge"), claim(None, "p4d.24xlarge"));
+    let never = claim(Some("never"), "g5.xlarge");
+
+    for (before, after, expected) in [
+        (None, &good, &[][..]),
+        (None, &old, &[ttl, machine]),
+        (None, &never, &[ttl]),
+        (Some(&good), &never, &[ttl]),
+        (Some(&good), &claim(None, "g5.xlarge"), &[ttl]),
+        (Some(&good), &claim(Some("4h"), "p4d.24xlarge"), &[machine]),
+        (Some(&old), &claim(Some("8h"), "p4d.24xlarge"), &[]),
+        (Some(&old), &claim(None, "g5.xlarge"), &[]),
+        (Some(&old), &claim(None, "p5.48xlarge"), &[machine]),
+    ] {
+        assert_eq!(rejected(before, after), expected, "{before:?} becomes {after}");
+    }
+
+    // Writes of `paved`, the controller and Crossplane to a claim from before the policy.
+    for (path, value) in [
+        (["metadata", "annotations"], json!({"paved-road.fn.crossplane.io/stopped-at": "x"})),
+        (["metadata", "finalizers"], json!([])),
+        (["spec", "resourceRef"], json!({"name": "demo-1f53a"})),
+        (["spec", "lifecycle"], json!({"power": "Stopped"})),
+    ] {
+        let mut after = old.clone();
+        crossplane::json::set(&mut after, &path, value);
+        assert_eq!(rejected(Some(&old), &after), [""; 0], "{path:?}");
+    }
+    let mut deleted = old.clone();
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T12:00:00Z");
+    assert_eq!(rejected(Some(&good), &deleted), [""; 0]);
+}

@@ -11,7 +11,8 @@ use super::objects::{composes, holds, is_ours, message, name};
 use super::packages::{self, Needed};
 use super::snapshot::{ClusterSnapshot, ListResult};
 use super::{
-    clusters, compositions, crossplane, provider_configs, references, required_kinds, settings,
+    clusters, compositions, crossplane, paused, provider_configs, references, required_kinds,
+    settings,
 };
 
 /// All checks of a cluster, in the order of the installation.
@@ -37,6 +38,7 @@ pub(super) fn all(snapshot: &ClusterSnapshot) -> Vec<Check> {
     all.extend(references::check(snapshot));
     all.extend(settings::check(snapshot));
     all.extend(clusters::check(snapshot));
+    all.extend(paused::check(snapshot));
     all
 }
 

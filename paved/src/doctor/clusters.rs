@@ -8,12 +8,9 @@ use kube::api::DynamicObject;
 use kube::core::ApiResource;
 
 use super::check::Check;
-use super::objects::name;
+use super::objects::{first, full_name};
 use super::snapshot::{ClusterSnapshot, Clusters, ListResult};
 use crate::style::harmless;
-
-/// The number of clusters that a line names.
-const NAMED: usize = 5;
 
 /// A line for each kind with clusters that have their version in their spec.
 pub(super) fn check(snapshot: &ClusterSnapshot) -> Vec<Check> {
@@ -33,12 +30,9 @@ impl Clusters {
         if versions.is_empty() {
             return None;
         }
-        let rest = versions.len().saturating_sub(NAMED);
-        let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-        let named = versions.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let field = self.field;
+        let (named, field) = (first(&versions), self.field);
         let found = format!(
-            "spec.forProvider.{field} of {named}{rest}: the provider requests this version \
+            "spec.forProvider.{field} of {named}: the provider requests this version \
              permanently, even after the cloud has upgraded the cluster. Remove the field: \
              kubectl patch {plural}.{group} NAME \
              --type=json -p='[{{\"op\":\"remove\",\"path\":\"/spec/forProvider/{field}\"}}]'"
@@ -49,10 +43,7 @@ impl Clusters {
     /// A cluster's name, and the version in its spec.
     fn version(&self, cluster: &DynamicObject) -> Option<String> {
         let version = cluster.data["spec"]["forProvider"][self.field].as_str()?;
-        let namespace =
-            cluster.metadata.namespace.as_ref().map(|namespace| format!("{namespace}/"));
-        let whole = format!("{}{} ({version})", namespace.unwrap_or_default(), name(cluster));
-        Some(harmless(&whole))
+        Some(format!("{} ({})", full_name(cluster), harmless(version)))
     }
 }
 

@@ -10,6 +10,24 @@ pub(super) fn name(object: &DynamicObject) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// The namespace, if there is one, and the name.
+pub(super) fn full_name(object: &DynamicObject) -> String {
+    let namespace = object.metadata.namespace.iter().map(|namespace| format!("{namespace}/"));
+    harmless(&(namespace.collect::<String>() + name(object)))
+}
+
+/// The number of names in a line.
+const NAMED: usize = 5;
+
+/// The first names, and the number of the others.
+pub(super) fn first(names: &[String]) -> String {
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        rest => format!("{named} and {rest} more"),
+    }
+}
+
 /// Whether a condition is `True`.
 pub(super) fn holds(object: &DynamicObject, kind: &str) -> bool {
     conditions::is_true(&object.data, kind)

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use function_paved_road::apis::Flavour;
 use function_paved_road::compose;
 use function_paved_road::models::aws::eks::Cluster as Eks;
 use function_paved_road::models::azure::KubernetesCluster as Aks;
 use function_paved_road::models::{self, Managed as _, Scope};
+use futures::future::join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DynamicObject, ListParams};
-use kube::core::ApiResource;
 use kube::core::discovery::v2::{APIGroupDiscoveryList, APIResourceDiscovery};
+use kube::core::{ApiResource, PartialObjectMeta};
 use paved_client::cluster::{Api, Cluster, Kind, Kinds, group_name, is_denied};
+use serde_json::Value;
 
 use super::check::Check;
 use super::family::family;
@@ -55,6 +58,13 @@ pub(super) struct Clusters {
     pub(super) objects: ListResult,
 }
 
+/// The metadata of the claims of a kind, or of the composites of a kind.
+pub(super) struct Environments {
+    pub(super) resource: ApiResource,
+    pub(super) are_claims: bool,
+    pub(super) objects: ListResult,
+}
+
 /// All objects that were read from a cluster.
 pub(super) struct ClusterSnapshot {
     pub(super) kinds: Vec<Kind>,
@@ -75,6 +85,7 @@ pub(super) struct ClusterSnapshot {
     pub(super) provider_configs: Vec<ProviderConfigs>,
     /// Our managed clusters, by kind.
     pub(super) clusters: Vec<Clusters>,
+    pub(super) environments: Vec<Environments>,
 }
 
 /// The label of ClusterRoles that are aggregated to Crossplane's role.
@@ -142,6 +153,10 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         let objects = all(cluster, &resource, &ours()).await;
         all_clusters.push(Clusters { resource, field, objects });
     }
+    let environments = environment_kinds(kinds).map(async |(resource, are_claims)| {
+        let objects = all_metadata(cluster, &resource).await;
+        Environments { resource, are_claims, objects }
+    });
     ClusterSnapshot {
         kinds: kinds.all().to_vec(),
         crossplane,
@@ -156,14 +171,36 @@ pub(super) async fn take(cluster: &Cluster, kinds: &Kinds) -> ClusterSnapshot {
         roles,
         provider_configs,
         clusters: all_clusters,
+        environments: join_all(environments).await,
     }
 }
 
 /// All objects of a kind with these labels, in all namespaces.
 async fn all(cluster: &Cluster, resource: &ApiResource, labels: &str) -> ListResult {
     let api = Api::for_resource(&cluster.client, None, resource);
-    match api.list(&ListParams::default().labels(labels)).await {
-        Ok(list) => ListResult::All(list.items),
+    let list = api.list(&ListParams::default().labels(labels)).await;
+    listed(cluster, resource, list.map(|list| list.items))
+}
+
+/// All objects of a kind in all namespaces, only with their metadata.
+async fn all_metadata(cluster: &Cluster, resource: &ApiResource) -> ListResult {
+    let api = Api::for_resource(&cluster.client, None, resource);
+    let list = api.list_metadata(&ListParams::default()).await;
+    let object = |one: PartialObjectMeta<DynamicObject>| DynamicObject {
+        types: None,
+        metadata: one.metadata,
+        data: Value::Null,
+    };
+    listed(cluster, resource, list.map(|list| list.items.into_iter().map(object).collect()))
+}
+
+fn listed(
+    cluster: &Cluster,
+    resource: &ApiResource,
+    result: kube::Result<Vec<DynamicObject>>,
+) -> ListResult {
+    match result {
+        Ok(objects) => ListResult::All(objects),
         Err(kube::Error::Api(status)) if status.code == 404 => ListResult::NoSuchKind,
         Err(error) if is_denied(&error) => ListResult::Hidden,
         Err(error) => ListResult::Failed(
@@ -237,5 +274,23 @@ pub(super) fn cluster_kinds() -> impl Iterator<Item = (ApiResource, &'static str
             };
             (resource, field)
         })
+    })
+}
+
+/// The kinds of environments, and the kinds of the composites behind claims. The flag is whether
+/// the kind is a claim's.
+pub(super) fn environment_kinds(kinds: &Kinds) -> impl Iterator<Item = (ApiResource, bool)> {
+    kinds.all().iter().flat_map(|kind| {
+        let are_claims = kind.flavour() == Flavour::Claims;
+        let composites = kind.paved_api().filter(|_| are_claims).map(|api| {
+            let names = &api.info().composite;
+            let resource = ApiResource {
+                kind: names.kind.to_owned(),
+                plural: names.plural.to_owned(),
+                ..kind.resource.clone()
+            };
+            (resource, false)
+        });
+        [(kind.resource.clone(), are_claims)].into_iter().chain(composites)
     })
 }

@@ -12,7 +12,7 @@ use kube::api::{
 };
 use kube::api::{DynamicObject, WatchEvent, WatchParams};
 use kube::core::request::Error as Invalid;
-use kube::core::{ApiResource, ClusterResourceScope, NamespaceResourceScope};
+use kube::core::{ApiResource, ClusterResourceScope, NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::watcher;
 use kube::{Client, Resource};
 use serde::Serialize;
@@ -163,6 +163,14 @@ impl<K: Resource + Clone + DeserializeOwned + Debug> Api<K> {
     /// Lists objects.
     pub async fn list(&self, params: &ListParams) -> kube::Result<ObjectList<K>> {
         self.collection()?.list(params).await
+    }
+
+    /// Lists objects, only with their metadata.
+    pub async fn list_metadata(
+        &self,
+        params: &ListParams,
+    ) -> kube::Result<ObjectList<PartialObjectMeta<K>>> {
+        self.collection()?.list_metadata(params).await
     }
 
     /// Creates an object. Its name is in the body only.

@@ -90,7 +90,8 @@ async fn run_on(pools: &[Environment]) -> Result<()> {
 }
 
 /// `paved list` and `paved status` show the pause of each object that users apply. Users of a claim
-/// may not read its composite.
+/// may not read its composite. `paved doctor` also shows the pause of a claim's composite to an
+/// operator.
 async fn are_shown(fixture: &Fixture, paused: &[Environment]) -> Result<()> {
     let paved = Paved::from_fixture(fixture)?;
     let list = paved.run(&["list"]).await?.told;
@@ -102,6 +103,11 @@ async fn are_shown(fixture: &Fixture, paused: &[Environment]) -> Result<()> {
         let line = list.lines().find(|line| line.starts_with(&format!("{name} ")));
         ensure!(line.is_some_and(|line| line.contains("Paused")), "paved list:\n{list}");
         paved.run(&["status", &address(environment)]).await?.is(0, &["Paused"])?;
+    }
+    let operator = paved.by(fixture.operator().person.as_deref());
+    let doctor = operator.run(&["doctor"]).await?.told;
+    for line in ["Paused claims", "Paused composites"] {
+        ensure!(doctor.contains(line), "{line:?} is missing in paved doctor:\n{doctor}");
     }
     Ok(())
 }

@@ -72,6 +72,7 @@ pub(in crate::doctor) fn snapshot() -> ClusterSnapshot {
             ProviderConfigs { resource: aws("ProviderConfig"), objects: objects(&[]) },
         ],
         clusters: Vec::new(),
+        environments: Vec::new(),
     }
 }
 
