@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::observed::status_of;
 use super::remove::is_orphan;
+use super::stopped::as_running;
 use super::{Composition, Desired};
 use crate::models::{Provider, gcp};
 use crate::value::{Object, at, text};
@@ -163,9 +164,11 @@ fn kept(slot: &str, kind: &str, name: Option<String>, until: &str) -> Kept {
     Kept { slot: slot.to_owned(), kind: kind.to_owned(), name, until: Some(until.to_owned()) }
 }
 
-/// Whether the provider only observes a resource.
+/// Whether the provider only observes a resource, also while the environment runs.
 fn is_only_observed(object: &Object) -> bool {
-    let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
+    let running = as_running(object);
+    let policies = at(running.as_ref().unwrap_or(object), &["spec", "managementPolicies"])
+        .and_then(Value::as_array);
     policies.is_some_and(|all| !all.is_empty() && all.iter().all(|one| one == "Observe"))
 }
 

@@ -242,13 +242,14 @@ impl<M: models::Managed> Managed<'_, '_, M> {
         self.composition.insert(&self.slot, object, true)
     }
 
-    /// Whether this call changes fields that users may change, or makes an orphan deletable. The
-    /// provider has not observed the change yet. Tags do not count, because they only inform
-    /// people.
+    /// Whether this call changes fields that users may change, makes an orphan deletable, or follows
+    /// a stop. The provider has not observed the change yet. Tags do not count, because they only
+    /// inform people.
     fn is_changing(&self, object: &Object) -> bool {
         let Some(running) = self.running() else { return false };
         let scope = self.composition.xr.scope;
-        if is_orphan(&running.object, scope) && !is_orphan(object, scope) {
+        let was_orphan = is_orphan(&running.object, scope);
+        if running.is_stopped() || was_orphan && !is_orphan(object, scope) {
             return true;
         }
         let fields = |object| at(object, &["spec", "forProvider"]).and_then(Value::as_object);

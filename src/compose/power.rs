@@ -6,18 +6,15 @@ mod machine;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::health::{self, Health, State};
-use super::stopped::{RUNNING, fields, path};
+use super::stopped::{INSIDE, Off, POLICIES, RUNNING, fields, path};
 use super::{Composition, Desired, observed};
 use crate::error::Error;
 use crate::lifecycle::Stop;
 use crate::reason::Reason;
 use crate::value::{at, put, text};
-
-/// The annotation that pauses a provider.
-const PAUSED: &str = crossplane::names::PAUSED;
 
 /// Power state of an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,10 +33,10 @@ pub enum PowerState {
 }
 
 impl Desired {
-    /// Gives the resource the values of a stopped one, and notes those that it has now.
-    fn stop(&mut self) {
+    /// Gives the fields the values of a stopped resource, and notes those that they have now.
+    fn stop(&mut self, fields: &[(&str, Off)]) {
         let mut running = Map::new();
-        for (field, off) in fields(self.kind()) {
+        for (field, off) in fields {
             let path = path(&self.object, field);
             running
                 .insert((*field).to_owned(), at(&self.object, &path).cloned().unwrap_or_default());
@@ -132,7 +129,7 @@ impl Composition<'_> {
         let seen = self.observed.get(slot);
         let Some(desired) = self.desired.get_mut(slot) else { return PowerState::Unknown };
         if stop {
-            desired.stop();
+            desired.stop(fields(desired.kind()));
         }
         let Some(seen) = seen else { return PowerState::Starting };
         let is_off = desired.is_off(seen);
@@ -154,8 +151,8 @@ impl Composition<'_> {
         state
     }
 
-    /// Pauses the objects inside a cluster with stopped nodes. They cannot be observed, and do not
-    /// count meanwhile.
+    /// Makes providers only observe the objects inside a cluster with stopped nodes. The objects do
+    /// not count meanwhile. Policies that a person set stay.
     fn rest(&mut self) {
         let configs: Vec<&str> = self
             .observed
@@ -167,13 +164,17 @@ impl Composition<'_> {
             let config = text(&desired.object, &["spec", "providerConfigRef", "name"]);
             let is_inside = config.is_some_and(|config| configs.contains(&config));
             let needs_nodes = text(&desired.object, &["kind"]) == Some("Addon");
-            if !self.observed.contains_key(slot) || !(is_inside || needs_nodes) {
-                continue;
+            let seen = self.observed.get(slot);
+            let is_ours = at(&desired.object, &["spec", POLICIES]).is_some()
+                || seen.is_none_or(|seen| {
+                    let policies = at(&seen.object, &["spec", POLICIES]);
+                    seen.is_stopped() || policies.is_none_or(|all| *all == json!(["*"]))
+                });
+            if is_inside && is_ours {
+                desired.stop(INSIDE);
             }
-            if is_inside {
-                put(&mut desired.object, &["metadata", "annotations", PAUSED], Some("true".into()));
-            }
-            if desired.health.state != State::Failed || is_inside {
+            let rests = is_inside || needs_nodes && desired.health.state != State::Failed;
+            if seen.is_some() && rests {
                 desired.health = Health::available();
             }
         }

@@ -107,6 +107,8 @@ impl Composition<'_> {
             None if stay || self.is_being_deleted(slot) => self.retain_usages_by(slot),
             None => self.remove(slot),
             Some(running) => {
+                // Only a running cluster can delete its content.
+                let stay = stay || self.stop().is_some() || running.is_stopped();
                 let needs: Vec<&str> = needs.iter().copied().filter(|of| self.exists(of)).collect();
                 let (orphan, secured) =
                     (is_orphan(&running.object, self.xr.scope), self.is_secured(slot, &needs));

@@ -62,6 +62,6 @@ fn own_metadata(mut metadata: Object) -> Object {
 
 /// Whether a label or an annotation is one that a function asks for.
 fn is_own(key: &str) -> bool {
-    let is_kept = [crossplane::names::EXTERNAL_NAME, crossplane::names::PAUSED].contains(&key);
-    is_kept || !FOREIGN.iter().any(|foreign| key.starts_with(foreign))
+    key == crossplane::names::EXTERNAL_NAME
+        || !FOREIGN.iter().any(|foreign| key.starts_with(foreign))
 }

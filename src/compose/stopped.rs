@@ -3,7 +3,7 @@
 //! The values that a stopped resource has while it runs are noted on it. Reads of a stopped resource
 //! return these values, so that the rest of the engine does not depend on the stop.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::value::{Object, put, text};
 
@@ -16,6 +16,7 @@ pub(super) const RUNNING: &str = "paved-road.fn.crossplane.io/running";
 pub(super) enum Off {
     Zero,
     Never,
+    Observed,
 }
 
 impl Off {
@@ -23,6 +24,7 @@ impl Off {
         match self {
             Self::Zero => 0.into(),
             Self::Never => "NEVER".into(),
+            Self::Observed => json!(["Observe"]),
         }
     }
 
@@ -30,11 +32,20 @@ impl Off {
     /// only removed keeps the value of the stopped resource.
     pub fn default_on(self) -> Option<Value> {
         match self {
-            Self::Zero => None,
+            Self::Zero | Self::Observed => None,
             Self::Never => Some("ALWAYS".into()),
         }
     }
 }
+
+/// The field of `spec` with the actions that a provider may take.
+pub(super) const POLICIES: &str = "managementPolicies";
+
+/// The field that keeps a provider from changing an object inside a stopped cluster. If the
+/// environment is deleted meanwhile, the provider only releases the object, without a connection to
+/// the cluster. A paused object would never be released.
+/// Source: crossplane-runtime, `pkg/reconciler/managed/reconciler.go`.
+pub(super) const INSIDE: &[(&str, Off)] = &[(POLICIES, Off::Observed)];
 
 /// The fields that stop a kind, by their paths below `forProvider`, or below `spec` of a
 /// Kubernetes object.
@@ -51,18 +62,15 @@ pub(super) fn fields(kind: &str) -> &'static [(&'static str, Off)] {
     }
 }
 
-/// The path of the fields that stop an object.
-fn base(object: &Object) -> &'static [&'static str] {
-    match text(object, &["kind"]) {
+/// The full path of a field that stops an object.
+pub(super) fn path<'f>(object: &Object, field: &'f str) -> Vec<&'f str> {
+    let base: &[&str] = match text(object, &["kind"]) {
+        _ if field == POLICIES => &["spec"],
         Some("Object") => &["spec", "forProvider", "manifest", "spec"],
         Some("Deployment") => &["spec"],
         _ => &["spec", "forProvider"],
-    }
-}
-
-/// The full path of a field.
-pub(super) fn path(object: &Object, field: &'static str) -> Vec<&'static str> {
-    base(object).iter().copied().chain(field.split('.')).collect()
+    };
+    base.iter().copied().chain(field.split('.')).collect()
 }
 
 /// A stopped resource as it is while it runs; `None` for one that is not stopped.
@@ -71,7 +79,7 @@ pub(super) fn as_running(object: &Object) -> Option<Object> {
     let noted: Map<String, Value> = serde_json::from_str(noted).ok()?;
     let mut running = object.clone();
     for (field, value) in noted {
-        let path: Vec<&str> = base(object).iter().copied().chain(field.split('.')).collect();
+        let path = path(object, &field);
         put(&mut running, &path, Some(value).filter(|value| !value.is_null()));
     }
     Some(running)

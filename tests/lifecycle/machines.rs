@@ -27,6 +27,12 @@ impl Environment {
         [&status["phase"], &status["power"], &status["lifecycle"]["stopReason"]]
     }
 
+    /// The codes of all causes.
+    fn causes(&self) -> Vec<&Value> {
+        let resources = self.status()["resources"].as_array().unwrap();
+        resources.iter().map(|one| &one["cause"]["code"]).filter(|code| !code.is_null()).collect()
+    }
+
     fn wait_minutes(&mut self, minutes: i64) {
         let later = self.world.now().checked_add(SignedDuration::from_mins(minutes)).unwrap();
         self.world.set_now(later);
@@ -141,26 +147,73 @@ fn start_without_capacity_names_the_cause_until_there_is_some() {
         let name = environment.name();
         environment.provider.exhaust(MACHINE);
         environment.wish("power", json!("Running"));
-        for _ in 0..6 {
-            let response = environment.call();
-            environment.world.apply(&response).unwrap();
-            environment.provider.answer(&mut environment.world);
-        }
-        environment.wait_minutes(31);
-        let status = world::status(&environment.call());
-        let causes: Vec<&Value> = status["resources"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|resource| &resource["cause"]["code"])
-            .filter(|code| !code.is_null())
-            .collect();
-        assert!(!causes.is_empty() && causes.iter().all(|code| **code == "NoCapacity"), "{status}");
-        assert_eq!((&status["phase"], &status["power"]), (&json!("Failed"), &json!("Starting")));
+        (0..6).for_each(|_| environment.round());
+        assert_eq!(environment.causes(), ["NoCapacity"], "{name}");
+        assert_eq!(environment.states()[..2], ["Failed", "Starting"], "{name}");
 
         environment.provider.mend(MACHINE);
         environment.settle();
         assert_eq!(environment.states()[..2], ["Ready", "Running"], "{name}");
+    }
+}
+
+/// Otherwise the machine would start when its user no longer waits.
+#[test]
+fn request_to_start_ends_after_half_an_hour_with_the_reported_error() {
+    const DENIED: &str = "UnauthorizedOperation: You are not authorized to perform: \
+                          ec2:StartInstances";
+    for (error, cause) in [(None, "NoCapacity"), (Some(DENIED), "AccessDenied")] {
+        for case in workspaces() {
+            let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+            let name = environment.name();
+            let id = environment.machine()["status"]["atProvider"]["id"].as_str().unwrap();
+            let switch = format!("power-{id}");
+            match error {
+                Some(error) => environment.provider.fail(&switch, error),
+                None => environment.provider.exhaust(MACHINE),
+            }
+            environment.wish("power", json!("Running"));
+            (0..6).for_each(|_| environment.round());
+            assert_eq!(environment.causes(), [cause], "{name}");
+
+            environment.wait_minutes(31);
+            for _ in 0..2 {
+                environment.settle();
+                assert_eq!(environment.causes(), [cause], "{name}");
+                assert_eq!(environment.states()[..2], ["Failed", "Stopped"], "{name}");
+                assert_eq!(environment.switches(), [""; 0], "{name}");
+                // The request stays over, although a start would succeed now.
+                environment.provider.mend(MACHINE);
+                environment.provider.mend(&switch);
+                environment.wait(4);
+            }
+            environment.start();
+            environment.settle();
+            assert_eq!(environment.states()[..2], ["Ready", "Running"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn new_type_of_a_workspace_that_did_not_start_waits_for_the_next_start() {
+    for case in workspaces() {
+        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        let name = environment.name();
+        environment.provider.exhaust(MACHINE);
+        environment.wish("power", json!("Running"));
+        (0..6).for_each(|_| environment.round());
+        environment.wait_minutes(31);
+        environment.settle();
+        environment.provider.mend(MACHINE);
+        environment.world.composite_mut()["spec"]["parameters"]["instanceType"] =
+            json!("g4dn.2xlarge");
+        environment.settle();
+        assert_eq!(environment.states()[..2], ["Failed", "Stopped"], "{name}");
+        environment.start();
+        environment.settle();
+        assert_eq!(environment.states()[..2], ["Ready", "Running"], "{name}");
+        let seen = &environment.machine()["status"]["atProvider"]["instanceType"];
+        assert_eq!(seen, "g4dn.2xlarge", "{name}");
     }
 }
 

@@ -119,15 +119,9 @@ impl Environment {
     }
 }
 
-/// Whether an environment can be stopped.
-fn can_stop(case: &Case) -> bool {
-    let is_virtual = case.api().info().name == "virtual-environment";
-    !is_virtual || matches!(case.variant().as_deref(), Some("gke" | "eks"))
-}
-
 /// Every environment that can be stopped.
 fn stoppable() -> Vec<Case> {
-    simulated::all().into_iter().filter(can_stop).collect()
+    simulated::all().into_iter().filter(Case::can_stop).collect()
 }
 
 /// The step's input with today's schema revision.
@@ -252,7 +246,7 @@ fn wrong_lifecycle_is_rejected_at_its_field() {
 #[test]
 fn environment_without_a_stop_rejects_it_with_the_reason() {
     for case in simulated::all() {
-        let cannot = !can_stop(&case);
+        let cannot = !case.can_stop();
         let mut world = case.world();
         world.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
         let response = simulated::call(&world, &input(&case));

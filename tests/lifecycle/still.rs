@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::{Environment, can_stop, condition, config, differences};
-use crate::support::simulated;
+use super::{Environment, condition, config, differences};
+use crate::support::simulated::{self, Case};
 use crate::support::world;
 
 /// The fields that a stop changes.
@@ -18,7 +18,7 @@ const OF_A_STOP: [&str; 8] = [
     "spec.forProvider.scalingConfig.minSize",
     "spec.forProvider.settings.activationPolicy",
     "metadata.annotations.paved-road.fn.crossplane.io/running",
-    "metadata.annotations.crossplane.io/paused",
+    "spec.managementPolicies",
 ];
 
 /// Ways to make a spec or Settings invalid.
@@ -83,7 +83,7 @@ proptest! {
     fn answer_that_stands_still_changes_nothing_but_the_stop(
         case in any::<Index>(), calls in 1_usize..8, how in 0_usize..WAYS.len(), was_stopped: bool,
     ) {
-        let mut cases = simulated::all().into_iter().filter(can_stop).collect::<Vec<_>>();
+        let mut cases = simulated::all().into_iter().filter(Case::can_stop).collect::<Vec<_>>();
         let case = cases.swap_remove(case.index(cases.len()));
         let mut environment = Environment::after(case, json!({"ttl": "8h"}), calls);
         if was_stopped {
@@ -104,7 +104,7 @@ fn expired_environment_with_wrong_fields_stops_and_nothing_else_changes() {
     for how in WAYS {
         for case in simulated::all() {
             let name = format!("{}: {how}", case.name());
-            let cannot = !can_stop(&case);
+            let cannot = !case.can_stop();
             let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
             environment.wait(9);
             spoil(&mut environment, how);

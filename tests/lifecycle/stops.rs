@@ -1,8 +1,17 @@
 //! Stops and starts.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Environment, condition, stoppable};
+
+impl Environment {
+    /// The names of the provider configs for the content of its cluster.
+    fn provider_configs(&self) -> Vec<Value> {
+        let all = self.world.resources().values();
+        let configs = all.filter(|object| object["kind"] == "ProviderConfig");
+        configs.map(|config| config["metadata"]["name"].clone()).collect()
+    }
+}
 
 #[test]
 fn stopped_environment_is_ready_and_starts_as_it_was() {
@@ -93,5 +102,62 @@ fn change_of_a_stopped_environment_shows_at_its_start() {
         environment.wish("power", json!("Running"));
         environment.settle();
         assert_eq!(environment.status()["available"], 5);
+    }
+}
+
+/// A deletion then only releases the objects, and the cloud deletes them with their cluster.
+#[test]
+fn content_of_a_stopped_cluster_is_only_observed() {
+    for case in stoppable() {
+        let mut environment = Environment::ready(case, json!({}));
+        let configs: Vec<Value> = environment.provider_configs();
+        environment.wish("power", json!("Stopped"));
+        environment.settle();
+        for (slot, object) in environment.world.resources() {
+            let is_inside = configs.contains(&object["spec"]["providerConfigRef"]["name"]);
+            let policies = &object["spec"]["managementPolicies"];
+            let is_observed = *policies == json!(["Observe"]);
+            assert_eq!(is_observed, is_inside, "{}: {slot}: {policies}", environment.name());
+        }
+    }
+}
+
+#[test]
+fn policies_that_a_person_set_survive_a_stop_and_a_start() {
+    for case in stoppable() {
+        let mut environment = Environment::ready(case, json!({}));
+        if !environment.is("virtual-environment") {
+            continue;
+        }
+        let own = json!(["Observe", "Create", "Update"]);
+        environment.world.resources_mut().get_mut("app").unwrap()["spec"]["managementPolicies"] =
+            own.clone();
+        for power in ["Stopped", "Running"] {
+            environment.wish("power", json!(power));
+            environment.settle();
+            let app = &environment.world.resources()["app"]["spec"];
+            assert_eq!(app["managementPolicies"], own, "{}: {power}", environment.name());
+        }
+    }
+}
+
+#[test]
+fn add_on_of_a_stopped_environment_is_installed_at_its_start() {
+    for case in stoppable() {
+        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        if !environment.is("virtual-environment") {
+            continue;
+        }
+        let name = environment.name();
+        let state = |environment: &Environment| {
+            let app = &environment.world.resources()["app"];
+            app["status"]["atProvider"]["state"].clone()
+        };
+        assert_eq!(environment.status()["phase"], "Stopped", "{name}");
+        assert_eq!(state(&environment), Value::Null, "{name}");
+        environment.wish("power", json!("Running"));
+        environment.settle();
+        assert_eq!(environment.status()["phase"], "Ready", "{name}");
+        assert_eq!(state(&environment), "deployed", "{name}");
     }
 }

@@ -9,7 +9,7 @@ use function_paved_road::function::{self, Outside};
 use function_paved_road::manifests;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use k8s_schema::Schemas;
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulator::core::World;
 use simulator::provider::{Pace, Provider};
 
@@ -79,6 +79,12 @@ impl Case {
         self.variant.as_deref().map(super::stem)
     }
 
+    /// Whether the environment can be stopped.
+    pub fn can_stop(&self) -> bool {
+        let is_virtual = self.api().info().name == "virtual-environment";
+        !is_virtual || matches!(self.variant().as_deref(), Some("gke" | "eks"))
+    }
+
     fn documents(&self) -> Vec<Value> {
         match &self.variant {
             Some(file) => read(file),
@@ -125,7 +131,19 @@ impl Case {
 
     /// The environment after all its resources are composed and ready.
     pub fn settled(&self) -> World {
-        let mut world = self.world();
+        self.settle(self.world())
+    }
+
+    /// The settled environment after a stop.
+    pub fn stopped(&self) -> World {
+        let mut world = self.settled();
+        world.composite_mut()["spec"]["lifecycle"] = json!({"power": "Stopped"});
+        let world = self.settle(world);
+        assert_eq!(world.composite()["status"]["phase"], "Stopped", "{}", self.name());
+        world
+    }
+
+    fn settle(&self, mut world: World) -> World {
         let mut provider = Provider::new(Pace::Instant);
         for _ in 0..LIMIT {
             let before = timeless(&world);

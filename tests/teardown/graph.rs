@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crossplane::api_version::group_of;
+use crossplane::names::PAUSED;
 use serde_json::Value;
 
 use crate::needs::{self, Need};
@@ -15,6 +16,8 @@ pub struct Graph {
     /// `of` cannot be deleted while `by` exists.
     usages: Vec<(String, String)>,
     needs: Vec<Need>,
+    /// Slots of paused resources. Their providers do not release them.
+    paused: BTreeSet<String>,
     /// Usages without an existing resource at one end, which is an error of its own.
     dangling: Vec<String>,
 }
@@ -34,7 +37,17 @@ impl Graph {
         }
         let slots =
             resources.iter().filter(|(_, object)| !is_usage(object)).map(|(slot, _)| slot.clone());
-        Self { slots: slots.collect(), usages, needs: needs::of(resources), dangling }
+        let paused = resources
+            .iter()
+            .filter(|(_, object)| object["metadata"]["annotations"][PAUSED] == "true")
+            .map(|(slot, _)| slot.clone());
+        Self {
+            slots: slots.collect(),
+            usages,
+            needs: needs::of(resources),
+            paused: paused.collect(),
+            dangling,
+        }
     }
 
     /// All errors that some order of deletion causes.
@@ -105,10 +118,12 @@ impl Graph {
         Ok(())
     }
 
-    /// The resources that no Usage protects any more.
+    /// The resources that nothing protects any more.
     fn free<'g>(&'g self, left: &'g BTreeSet<String>) -> impl Iterator<Item = &'g String> {
-        let held =
-            move |slot: &String| self.usages.iter().any(|(of, by)| of == slot && left.contains(by));
+        let held = move |slot: &String| {
+            self.paused.contains(slot)
+                || self.usages.iter().any(|(of, by)| of == slot && left.contains(by))
+        };
         left.iter().filter(move |slot| !held(slot))
     }
 }

@@ -11,7 +11,8 @@ mod on_deletion;
 mod support;
 
 use graph::Graph;
-use support::simulated;
+use simulator::core::World;
+use support::simulated::{self, Case};
 
 /// The number of random orders for each environment, in addition to those that try to break each
 /// need.
@@ -19,10 +20,20 @@ const ORDERS: u64 = 300;
 
 #[test]
 fn dependents_are_deleted_before_their_prerequisites() {
-    let problems: Vec<String> = simulated::all()
+    are_deleted(&simulated::all(), Case::settled);
+}
+
+#[test]
+fn stopped_environment_is_deleted_whole() {
+    let all = simulated::all().into_iter().filter(Case::can_stop);
+    are_deleted(&all.collect::<Vec<_>>(), Case::stopped);
+}
+
+fn are_deleted(cases: &[Case], made: fn(&Case) -> World) {
+    let problems: Vec<String> = cases
         .iter()
         .flat_map(|case| {
-            let graph = Graph::of(case.settled().resources());
+            let graph = Graph::of(made(case).resources());
             let name = case.name();
             problems(&graph).into_iter().map(move |problem| format!("{name}: {problem}"))
         })
@@ -153,6 +164,18 @@ mod that_it_can_fail {
         assert_eq!(super::problems(&Graph::of(&resources)), Vec::<String>::new());
         resources.get_mut("app").unwrap()["spec"] = json!({"providerConfigRef": {"name": "inner"}, "forProvider": {}, "managementPolicies": ["Observe"]});
         assert_eq!(super::problems(&Graph::of(&resources)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paused_resource_is_never_gone_with_all_that_it_needs() {
+        let mut resources = inside();
+        for (of, by) in USAGES {
+            usage(&mut resources, of, by);
+        }
+        resources.get_mut("app").unwrap()["metadata"]["annotations"] =
+            json!({"crossplane.io/paused": "true"});
+        let found = super::problems(&Graph::of(&resources));
+        assert_eq!(found, ["never gone: app, cluster, helm-config, kubernetes-config, namespace"]);
     }
 
     #[test]

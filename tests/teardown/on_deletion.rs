@@ -108,3 +108,12 @@ fn files_that_are_not_retained_are_deleted() {
         assert_eq!(bucket.unwrap()["hasData"], true);
     }
 }
+
+#[test]
+fn stop_changes_no_prediction() {
+    for case in simulated::all().into_iter().filter(Case::can_stop) {
+        let world = case.stopped();
+        let stopped = world::status(&case.call(&world))["onDeletion"].clone();
+        assert_eq!(stopped, told(&case), "{}", case.name());
+    }
+}

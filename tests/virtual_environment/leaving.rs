@@ -322,3 +322,28 @@ fn add_on_that_is_requested_again_is_kept() {
         assert_eq!(inside(&world), before);
     }
 }
+
+#[test]
+fn add_ons_that_a_stopped_environment_loses_are_removed_after_its_start() {
+    for cluster_type in ["gke", "eks"] {
+        for mut world in running(cluster_type) {
+            let all = inside(&world).into_keys().collect::<Vec<_>>();
+            without_add_ons(&mut world);
+            world.xr["spec"]["lifecycle"] = json!({"power": "Stopped"});
+            let mut world = world.settle(|_| Mood::Ready);
+            assert_eq!(status(&world.answer())["phase"], "Stopped", "{cluster_type}");
+            assert_eq!(inside(&world).into_keys().collect::<Vec<_>>(), all, "{cluster_type}");
+
+            world.xr["spec"]["lifecycle"] = json!({"power": "Running"});
+            assert!(
+                inside(&world).values().all(|fate| *fate == "delete"),
+                "{cluster_type}: {:?}",
+                inside(&world)
+            );
+            world.reconcile(|_| Mood::Ready);
+            let world = world.settle(|_| Mood::Ready);
+            assert_eq!(inside(&world), BTreeMap::new(), "{cluster_type}");
+            assert_eq!(status(&world.answer())["phase"], "Ready", "{cluster_type}");
+        }
+    }
+}

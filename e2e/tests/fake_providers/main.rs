@@ -33,6 +33,7 @@ async fn resources_live_and_die_as_with_a_real_provider() {
             a_paused_resource_rests(bench),
             an_orphan_stays_in_the_cloud_and_is_found_again(bench),
             observed_resource_must_exist(bench),
+            resource_that_is_only_observed_stays_in_the_cloud(bench),
             connection_details_go_into_a_secret_of_the_resource(bench),
             vanished_resource_comes_back_under_another_name(bench),
             a_namespaced_resource_answers_too(bench),
@@ -216,8 +217,20 @@ async fn a_paused_resource_rests(bench: &Bench) {
     let group = composite.make(group).await;
     bench.told(&group, "Synced", "False", "ReconcilePaused").await;
     assert_eq!(bench.cloud("paused").await, Vec::<Value>::new());
-    bench.patch(&group, json!({"metadata": {"annotations": {"crossplane.io/paused": null}}})).await;
+    let resume = json!({"metadata": {"annotations": {"crossplane.io/paused": null}}});
+    bench.patch(&group, resume.clone()).await;
     bench.ready(&group).await;
+
+    let pause = json!({"metadata": {"annotations": {"crossplane.io/paused": "true"}}});
+    bench.patch(&group, pause).await;
+    bench.told(&group, "Synced", "False", "ReconcilePaused").await;
+    bench.delete(&group).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(bench.get(&group).await.is_object(), "a paused resource is not released");
+    assert_eq!(bench.cloud("paused").await.len(), 1);
+    bench.patch(&group, resume).await;
+    bench.gone(&group).await;
+    assert_eq!(bench.cloud("paused").await, Vec::<Value>::new());
 }
 
 async fn an_orphan_stays_in_the_cloud_and_is_found_again(bench: &Bench) {
@@ -250,6 +263,16 @@ async fn observed_resource_must_exist(bench: &Bench) {
         .await;
     bench.delete(&bucket).await;
     bench.gone(&bucket).await;
+}
+
+async fn resource_that_is_only_observed_stays_in_the_cloud(bench: &Bench) {
+    let composite = bench.composite("released").await;
+    let bucket = composite.make(bucket(&composite)).await;
+    bench.ready(&bucket).await;
+    bench.patch(&bucket, json!({"spec": {"managementPolicies": ["Observe"]}})).await;
+    bench.delete(&bucket).await;
+    bench.gone(&bucket).await;
+    assert_eq!(bench.cloud("released").await.len(), 1);
 }
 
 async fn connection_details_go_into_a_secret_of_the_resource(bench: &Bench) {

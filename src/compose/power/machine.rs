@@ -29,6 +29,10 @@ const REQUEST: &str = "request";
 /// at an unchanged ready one each ten minutes only.
 const LOOK_ANNOTATION: &str = "paved-road.fn.crossplane.io/look";
 
+/// The annotation on a machine that could not be started: the time of the request, and the error of
+/// the InstanceState.
+const FAILED_ANNOTATION: &str = "paved-road.fn.crossplane.io/start-failed";
+
 /// The path of the reference to a provider config.
 const CONFIG: [&str; 2] = ["spec", "providerConfigRef"];
 
@@ -43,7 +47,7 @@ const LOOK_INTERVALS: [Duration; 4] = [
     Duration::from_mins(2),
 ];
 
-/// The longest time of a request to start.
+/// The longest time of a request to start. A machine must not start when its user no longer waits.
 const PATIENCE: Duration = Duration::from_mins(30);
 
 /// A machine as its provider saw it last.
@@ -66,17 +70,23 @@ impl Composition<'_> {
         };
         let switch = format!("{SLOT}{}", machine.id);
         let opened = self.opened().filter(|_| !stop);
+        let is_over = opened.is_some_and(|opened| self.is_over(opened));
         let is_done = match (stop, opened) {
             (true, _) => machine.state == "stopped",
-            (false, Some(opened)) => self.has_started(&switch, opened),
+            (false, Some(opened)) => {
+                self.has_started(&switch, opened) || is_over && machine.state == "running"
+            }
             (false, None) => true,
         };
-        if stop {
+        let opened = opened.filter(|_| !is_done);
+        let failed = opened.filter(|_| is_over);
+        if stop || failed.is_some() {
             self.keep_type(slot);
         }
+        let failure = failed.map(|opened| self.failed_start(slot, &switch, opened));
         if is_done {
             self.close_request();
-        } else {
+        } else if failure.is_none() {
             // A change of the type starts the machine. The switch follows, because that start may
             // have failed.
             if stop || !self.changes_type(slot) {
@@ -85,7 +95,35 @@ impl Composition<'_> {
             self.look(slot);
         }
         self.remove_rest(SLOT)?;
-        Ok(self.tell_power(slot, &machine, stop, opened.filter(|_| !is_done)))
+        Ok(self.tell_power(slot, &machine, stop, opened.is_some(), failure))
+    }
+
+    /// Whether the time of a request to start is over.
+    fn is_over(&self, opened: Timestamp) -> bool {
+        Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > PATIENCE)
+    }
+
+    /// The health of a machine that could not be started in time. The InstanceState is removed, so
+    /// its error is noted on the machine. Without an error, the cloud had no capacity.
+    fn failed_start(&mut self, slot: &str, switch: &str, opened: Timestamp) -> Health {
+        let request = format!("{} ", seconds(opened));
+        let noted = self.observed.get(slot).and_then(|seen| seen.annotation(FAILED_ANNOTATION));
+        let noted = noted.and_then(|noted| noted.strip_prefix(&request)).map(str::to_owned);
+        let said = noted.unwrap_or_else(|| {
+            let health = self.observed.get(switch).map(observed::Resource::health);
+            let failed = health.filter(|health| health.state == State::Failed);
+            failed.map(|health| self.secrets.scrub(&health.message)).unwrap_or_default()
+        });
+        if let Some(machine) = self.desired.get_mut(slot) {
+            let annotation = ["metadata", "annotations", FAILED_ANNOTATION];
+            put(&mut machine.object, &annotation, Some(format!("{request}{said}").into()));
+        }
+        let told = "has not started within 30 minutes. Start it again to retry";
+        if said.is_empty() {
+            let cause = Some(Cause::new(Code::NoCapacity, []));
+            return Health { cause, ..Health::pending(State::Failed, Reason::Failed, told) };
+        }
+        Health::pending(State::Failed, Reason::Failed, format!("{told}: {said}"))
     }
 
     /// The machine in a slot, if it exists.
@@ -183,43 +221,20 @@ impl Composition<'_> {
         slot: &str,
         machine: &Machine,
         stop: bool,
-        opened: Option<Timestamp>,
+        is_opened: bool,
+        failure: Option<Health>,
     ) -> PowerState {
-        let state = machine.state.as_str();
-        let has_waited = opened.is_some_and(|opened| {
-            Duration::try_from(self.now.duration_since(opened)).is_ok_and(|time| time > PATIENCE)
-        });
-        let (power, health) = match (stop, state) {
+        let pending = |message| Some(Health::pending(State::Creating, Reason::Creating, message));
+        let (power, health) = match (stop, machine.state.as_str()) {
             (true, "stopped") => (PowerState::Stopped, Some(Health::available())),
-            (true, _) => {
-                let message = "is being stopped";
-                (
-                    PowerState::Stopping,
-                    Some(Health::pending(State::Creating, Reason::Creating, message)),
-                )
+            (true, _) => (PowerState::Stopping, pending("is being stopped")),
+            (false, _) if is_opened && failure.is_none() => {
+                (PowerState::Starting, pending("is being started"))
             }
-            (false, _) if has_waited => {
-                let health = Health {
-                    cause: Some(Cause::new(Code::NoCapacity, [])),
-                    ..Health::pending(
-                        State::Failed,
-                        Reason::Failed,
-                        "has not started within 30 minutes",
-                    )
-                };
-                (PowerState::Starting, Some(health))
-            }
-            (false, _) if opened.is_some() => {
-                let message = "is being started";
-                (
-                    PowerState::Starting,
-                    Some(Health::pending(State::Creating, Reason::Creating, message)),
-                )
-            }
-            (false, "stopped") => (PowerState::Stopped, None),
-            (false, "stopping") => (PowerState::Stopping, None),
-            (false, "pending") => (PowerState::Starting, None),
-            (false, _) => (PowerState::Running, None),
+            (false, "stopped") => (PowerState::Stopped, failure),
+            (false, "stopping") => (PowerState::Stopping, failure),
+            (false, "pending") => (PowerState::Starting, failure),
+            (false, _) => (PowerState::Running, failure),
         };
         if let Some((machine, health)) = self.desired.get_mut(slot).zip(health) {
             let is_worse = matches!(machine.health.state, State::Failed);

@@ -100,7 +100,7 @@ pub(super) fn cluster<'w>(object: &Value, world: &'w World) -> Option<(&'w str, 
     credentials(config(object, world)?)
 }
 
-/// Whether the provider only observes an object that another controller creates.
+/// Whether the provider only observes an external resource.
 pub(super) fn is_observe_only(object: &Value) -> bool {
     let policies = at(object, &["spec", "managementPolicies"]).and_then(Value::as_array);
     policies.is_some_and(|all| all.iter().all(|policy| policy == "Observe"))

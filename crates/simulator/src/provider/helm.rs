@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::clusters::{await_config, await_namespace, cluster};
+use super::clusters::{await_config, await_namespace, cluster, is_observe_only};
 use super::kind_behaviour::{DEFAULT, KindBehaviour};
 use super::object::copy_details;
 use super::{State, set_condition};
@@ -70,6 +70,9 @@ fn set_failure_status(release: &mut Value, why: &str, world: &World) {
 /// A release that does not create its namespace needs an existing one.
 fn await_cluster(release: &Value, world: &World) -> Result<(), String> {
     await_config(release, world)?;
+    if is_observe_only(release) && at(release, &["status", "atProvider", "state"]).is_none() {
+        return Err("observe failed: external resource does not exist".to_owned());
+    }
     let params = &release["spec"]["forProvider"];
     match text(params, &["namespace"]) {
         Some(namespace) if params["skipCreateNamespace"] == Value::Bool(true) => {
