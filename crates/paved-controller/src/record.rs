@@ -103,6 +103,11 @@ fn condition<'s>(status: &'s Value, kind: &str) -> Option<&'s Value> {
 }
 
 impl Record {
+    /// Whether it is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.moments[State::Stopped as usize] != 0
+    }
+
     /// Whether its deletion has begun.
     pub fn is_deleting(&self) -> bool {
         self.moments[State::Deleting as usize] != 0

@@ -128,6 +128,9 @@ fn data(key: &Key, record: &Record, message: &str) -> Value {
 
 fn sentence(state: State, key: &Key, record: &Record) -> String {
     let (title, name) = (title(key), &key.name);
+    // What is stopped already is warned of its deletion.
+    let state =
+        if state == State::Expiring && record.is_stopped() { State::Stopped } else { state };
     match (state, record.expires_at, record.deletes_at) {
         (State::Ready, ..) => format!("{title} is ready"),
         (State::Failed, ..) => format!("{title} has failed. To see why, run: paved status {name}"),

@@ -139,6 +139,29 @@ async fn each_transition_is_sent_as_a_cloud_event() {
 }
 
 #[tokio::test]
+async fn warning_of_a_stopped_environment_names_its_deletion() {
+    let world = World::new().await;
+    let inbox = Inbox::start(0).await;
+    let mut ada = Environment::new("ada", json!({"ttl": "1h", "keepStoppedFor": "1d"}));
+    world.compose(&mut ada);
+    let _controller = world.start_notifying("a", inbox.receiver(None));
+    world.led().await;
+    world.clocks.pass("1h");
+    world.compose(&mut ada);
+    until("stopped", || inbox.has("stopped ada")).await;
+    world.edit(&ada, |claim| {
+        claim["status"]["lifecycle"]["warnedAt"] = json!("2026-01-02T11:00:00Z");
+    });
+    until("expiring", || inbox.has("expiring ada")).await;
+    let events = inbox.events.lock().unwrap();
+    assert_eq!(
+        events.last().unwrap()["data"]["message"],
+        "GpuDevWorkspaceClaim team/ada is stopped, and is deleted at 2026-01-02T13:00:00Z. To \
+         start it, run: paved start ada"
+    );
+}
+
+#[tokio::test]
 async fn failed_delivery_is_tried_again_and_delays_no_deletion() {
     let world = World::new().await;
     let inbox = Inbox::start(usize::MAX).await;
