@@ -19,6 +19,7 @@ mod observed;
 mod power;
 mod preserve;
 mod remove;
+mod reported;
 mod result;
 mod revision;
 mod scrub;
@@ -315,7 +316,7 @@ impl<'r> Composition<'r> {
 
     /// The state that the provider of the managed resource in a slot reports.
     pub fn status_of<M: models::Managed>(&self, slot: &str) -> Option<M::Status> {
-        observed::status_of::<M>(&self.observed.get(slot)?.object)
+        reported::status_of::<M>(&self.observed.get(slot)?.object)
     }
 
     /// The value at a path of an observed resource's `forProvider`.

@@ -136,8 +136,13 @@ fn compose(
     let planned = cx.plan(info.stoppable, cannot_stop, lifecycle.as_ref().ok());
     let settings = settings?;
     lifecycle?;
-    planned?;
-    let status = api.compose(&settings, cx)?;
+    let status = match (planned, api.compose(&settings, cx)) {
+        // A user sees all wrong fields at once.
+        (Err(Error::InvalidSpec(lifecycle)), Err(Error::InvalidSpec(fields))) => {
+            return Err(Error::InvalidSpec([fields, lifecycle].concat()));
+        }
+        (planned, status) => planned.and(status)?,
+    };
     cx.complete()?;
     Ok(status)
 }

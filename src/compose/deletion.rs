@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::observed::status_of;
 use super::remove::is_orphan;
+use super::reported::status_of;
 use super::stopped::as_running;
 use super::{Composition, Desired};
 use crate::models::{Provider, gcp};

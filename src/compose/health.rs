@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::observed::status_of;
+use super::reported::status_of;
 use crate::diagnosis::{Cause, Code, is_not_there_yet};
 use crate::models::helm;
 use crate::reason::Reason;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Composition;
-use super::observed::lenient;
 use super::power::PowerState;
+use super::reported::lenient;
 use super::status::{Phase, seconds};
 use crate::check::{Fields, quoted};
 use crate::error::{Error, FieldError};
@@ -120,8 +120,8 @@ impl Composition<'_> {
             Some(wishes) => crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
                 .map_err(|field| Error::InvalidSpec(vec![field])),
         };
-        let noted = note.as_ref().and_then(|note| note.maximum);
-        let maximum = settings.map_or(noted, |settings| settings.maximum);
+        let announced_maximum = self.announced().maximum.and_then(|text| text.parse().ok());
+        let maximum = settings.map_or(announced_maximum, |settings| settings.maximum);
         let wishes = wishes.and_then(|wishes| {
             let mut fields = Fields::default();
             wishes.check("spec.lifecycle", maximum, note.as_ref(), cannot_stop, &mut fields);
@@ -132,9 +132,10 @@ impl Composition<'_> {
         let plan = Plan::new(&Situation {
             now: self.now,
             created: self.xr.created,
-            exists: self.observed.values().any(super::observed::Resource::is_ours),
+            exists: self.existed(),
             wishes: wishes.as_ref().ok(),
             settings,
+            announced_maximum,
             requests: &requests,
             note: note.as_ref(),
             cannot_stop,
@@ -143,6 +144,18 @@ impl Composition<'_> {
         active.ignore(requests.ignored);
         self.active_plan = Some(active);
         wishes.map(drop)
+    }
+
+    /// Whether the environment has resources, or had a ready one that somebody deleted.
+    fn existed(&self) -> bool {
+        let listed = self.xr.status.get("resources").and_then(Value::as_array);
+        self.observed.values().any(super::observed::Resource::is_ours)
+            || listed.into_iter().flatten().any(|resource| resource["ready"] == true)
+    }
+
+    /// The lifecycle in the status of an earlier call.
+    fn announced(&self) -> LifecycleStatus {
+        self.xr.status.get("lifecycle").and_then(lenient).unwrap_or_default()
     }
 
     /// The note of an earlier call.
@@ -234,8 +247,7 @@ impl Composition<'_> {
     pub(super) fn outlook(&self, power: PowerState, phase: Phase) -> Option<Outlook> {
         let active = self.active_plan.as_ref()?;
         let plan = &active.plan;
-        let before = self.xr.status.get("lifecycle").and_then(lenient::<LifecycleStatus>);
-        let before = before.unwrap_or_default();
+        let before = self.announced();
         let warned: Option<Timestamp> =
             before.warned_at.as_ref().and_then(|time| time.parse().ok());
         let due = plan.warning(self.now, warned);

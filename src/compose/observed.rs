@@ -8,12 +8,9 @@ use serde_json::Value;
 
 use super::OWNED_LABEL;
 use super::health::{self, Health};
+use super::reported::status;
 use super::stopped::as_running;
-use crate::models::Managed;
 use crate::value::{Object, at, text};
-
-/// The path of the state that a provider reports.
-const AT_PROVIDER: [&str; 2] = ["status", "atProvider"];
 
 /// One observed composed resource.
 #[derive(Debug, Default)]
@@ -83,8 +80,7 @@ impl<S: DeserializeOwned> Observed<S> {
         let Some(resource) = resource else {
             return Self { status: None, connection: BTreeMap::new() };
         };
-        let status = at(&resource.object, &AT_PROVIDER).and_then(lenient);
-        Self { status, connection: resource.connection.clone() }
+        Self { status: status(&resource.object), connection: resource.connection.clone() }
     }
 
     /// A value of the status, if it is known.
@@ -100,29 +96,5 @@ impl<S: DeserializeOwned> Observed<S> {
     /// A connection detail that the provider wrote.
     pub fn connection(&self, key: &str) -> Option<Vec<u8>> {
         self.connection.get(key).filter(|value| !value.is_empty()).cloned()
-    }
-}
-
-/// The state that a managed resource's provider reports, with the fields of the model. The
-/// providers' schemas in tests have only these fields, so code must not read others.
-pub(super) fn status_of<M: Managed>(object: &Object) -> Option<M::Status> {
-    at(object, &AT_PROVIDER).and_then(lenient)
-}
-
-/// Reads a value. A malformed field is left out, and the other fields are kept.
-pub(super) fn lenient<T: DeserializeOwned>(source: &Value) -> Option<T> {
-    if let Ok(value) = T::deserialize(source) {
-        return Some(value);
-    }
-    let mut rest = source.clone();
-    loop {
-        match serde_path_to_error::deserialize::<_, T>(&rest) {
-            Ok(value) => return Some(value),
-            Err(error) => {
-                let path = error.path().to_string();
-                let field = path.split(['.', '[']).next()?;
-                rest.as_object_mut()?.remove(field)?;
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::observed::lenient;
+use super::reported::lenient;
 use crate::models;
 use crate::value::{Object, at, put, text};
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::deletion::OnDeletion;
 use super::health::{Health, State};
-use super::observed::lenient;
+use super::reported::lenient;
 use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
 use crate::pricing::Price;

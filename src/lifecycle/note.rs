@@ -34,9 +34,6 @@ pub struct Note {
     /// The earliest deletion after a change of the action or of the retention.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletes_not_before: Option<Timestamp>,
-    /// The maximum in the Settings that were read last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<Span>,
     /// The defaults of the environment.
     pub defaults: Defaults,
     /// The last renewal.

@@ -29,6 +29,8 @@ pub struct Situation<'a> {
     pub wishes: Option<&'a Lifecycle>,
     /// The Settings of the API; `None` if they cannot be read, and then the note decides.
     pub settings: Option<&'a LifecycleSettings>,
+    /// The maximum that the status announces. It holds while the Settings cannot be read.
+    pub announced_maximum: Option<Span>,
     /// The requests in annotations.
     pub requests: &'a Requests,
     /// The note of an earlier call.
@@ -69,14 +71,11 @@ impl Plan {
     pub fn new(situation: &Situation<'_>) -> Self {
         let situation = &situation.with_a_possible_clock();
         let mut note = situation.carried();
-        if let Some(settings) = situation.settings {
-            note.maximum = settings.maximum;
-        }
-        let maximum = note.maximum;
+        let maximum = situation.maximum();
         situation.note_power(&mut note);
-        situation.note_ttl(&mut note);
+        situation.note_ttl(&mut note, maximum);
         situation.note_action(&mut note);
-        situation.note_grants(&mut note);
+        situation.note_grants(&mut note, maximum);
 
         let expires_at = expiry(&note);
         let expired = expires_at.filter(|at| *at <= situation.now);
@@ -184,6 +183,11 @@ impl Situation<'_> {
         Note { defaults, ..Note::default() }
     }
 
+    /// The longest time to the expiry that is allowed now.
+    fn maximum(&self) -> Option<Span> {
+        self.settings.map_or(self.announced_maximum, |settings| settings.maximum)
+    }
+
     /// Whether this is the first call for the environment.
     fn is_new(&self) -> bool {
         self.note.is_none() && !self.exists
@@ -199,7 +203,7 @@ impl Situation<'_> {
         }
     }
 
-    fn note_ttl(&self, note: &mut Note) {
+    fn note_ttl(&self, note: &mut Note, maximum: Option<Span>) {
         let Some(wishes) = self.wishes else { return };
         let own = wishes.ttl.map(|ttl| (ttl, TtlFrom::Claim));
         let wanted = own.or(note.defaults.ttl.map(|ttl| (ttl, TtlFrom::Settings)));
@@ -212,7 +216,7 @@ impl Situation<'_> {
         // A claim may have been wrong, or waiting, for longer than its time to live.
         let is_changed = !self.is_new() || expiry(note).is_some_and(|end| end <= self.now);
         if is_changed {
-            let most = note.maximum.and_then(Span::length).unwrap_or(LEAST_AFTER_CHANGE);
+            let most = maximum.and_then(Span::length).unwrap_or(LEAST_AFTER_CHANGE);
             let least = self.now.checked_add(most.min(LEAST_AFTER_CHANGE));
             note.not_before = wanted.and_then(|_| least.ok());
         }
@@ -234,8 +238,8 @@ impl Situation<'_> {
     }
 
     /// Grants each renewal and start once, under the maximum of that moment.
-    fn note_grants(&self, note: &mut Note) {
-        let most = note.maximum.and_then(Span::length);
+    fn note_grants(&self, note: &mut Note, maximum: Option<Span>) {
+        let most = maximum.and_then(Span::length);
         let grant = |at: Timestamp, span: Span, before: Option<Grant>| {
             if before.is_some_and(|before| at <= before.at) {
                 return before;

@@ -24,6 +24,8 @@ struct Environment {
     note: Option<Note>,
     exists: bool,
     cannot_stop: CannotStop,
+    /// The maximum in the status.
+    maximum: Option<Span>,
     /// Whether the spec is rejected.
     is_rejected: bool,
     /// Whether the Settings cannot be read.
@@ -48,6 +50,7 @@ impl Environment {
             exists: self.exists,
             wishes: Some(&self.wishes).filter(|_| !self.is_rejected),
             settings: Some(&self.settings).filter(|_| !self.is_unconfigured),
+            announced_maximum: self.maximum,
             requests: &self.requests,
             note: self.note.as_ref(),
             cannot_stop: self.cannot_stop,
@@ -65,6 +68,7 @@ impl Environment {
             .note
             .write()
             .map(|text| Note::read(&text).unwrap_or_else(|error| unreachable!("{text}: {error}")));
+        self.maximum = plan.maximum;
         self.exists = true;
         plan
     }
@@ -369,6 +373,7 @@ fn day_of_a_daylight_saving_change_has_24_hours() {
         exists: false,
         wishes: Some(&environment.wishes),
         settings: Some(&environment.settings),
+        announced_maximum: None,
         requests: &environment.requests,
         note: None,
         cannot_stop: None,

@@ -99,16 +99,15 @@ impl Environment {
     }
 
     /// The slot of the resource that has the note.
-    fn noted(&self) -> &String {
-        let mut resources = self.world.resources().iter();
-        let has_note = |object: &Value| object["metadata"]["annotations"][NOTE].is_string();
-        resources.find(|(_, object)| has_note(object)).unwrap().0
+    fn first(&self) -> &'static str {
+        let slots = self.case.api().info().first_slots;
+        slots.iter().find(|slot| self.world.resources().contains_key(**slot)).unwrap()
     }
 
     /// Writes another note, or removes it.
     fn put_note(&mut self, note: Option<&str>) {
-        let slot = self.noted().clone();
-        let resource = self.world.resources_mut().get_mut(&slot).unwrap();
+        let first = self.first();
+        let resource = self.world.resources_mut().get_mut(first).unwrap();
         let annotations = resource["metadata"]["annotations"].as_object_mut().unwrap();
         annotations.remove(NOTE);
         annotations.extend(note.map(|note| (NOTE.to_owned(), note.into())));
@@ -204,8 +203,8 @@ fn environment_that_lost_its_note_starts_its_ttl_anew() {
         environment.input[section]["lifecycle"] = json!({"ttl": "1h", "onExpiry": "Delete"});
         environment.wait(9);
         // Its first resource was deleted, and has the note.
-        let first = environment.noted().clone();
-        environment.world.resources_mut().remove(&first);
+        let first = environment.first();
+        environment.world.resources_mut().remove(first);
         environment.settle();
         assert_eq!(environment.status()["lifecycle"], Value::Null, "{name}: today's default");
         environment.wish("ttl", json!("8h"));

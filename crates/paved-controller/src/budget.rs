@@ -11,7 +11,6 @@ use function_paved_road::settings::{Budget, Settings};
 use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use paved_client::cluster::Cluster;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::Limits;
@@ -19,7 +18,7 @@ use crate::clock::Clock;
 use crate::lease::{Election, NAME};
 use crate::metrics::Metrics;
 use crate::notify::Outbox;
-use crate::notify::event::Event;
+use crate::notify::event::{Event, Excess};
 use crate::store::{Cost, Key, Store};
 
 /// The annotation of the Lease with the namespaces over their budgets.
@@ -45,17 +44,6 @@ pub(crate) struct Budgets {
     pub waiting: Option<Duration>,
     /// The pause before the next comparison if a write of the last one failed.
     pub retry: Option<Duration>,
-}
-
-/// A namespace over its budget.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Excess {
-    /// When it went over its budget.
-    pub since: Timestamp,
-    /// The cost of an hour at that time.
-    pub hourly: Usd,
-    /// The budget for an hour at that time.
-    pub budget: Usd,
 }
 
 /// An annotation to write.

@@ -185,6 +185,7 @@ impl Facts<'_> {
             exists: true,
             wishes: Some(&wishes),
             settings: Some(self.settings),
+            announced_maximum: None,
             requests: &requests,
             note: Some(note),
             cannot_stop,

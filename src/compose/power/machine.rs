@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::health::{Health, State};
+use super::super::reported::status_of;
 use super::super::status::seconds;
 use super::{Composition, PowerState, observed};
 use crate::diagnosis::{Cause, Code};
@@ -129,7 +130,7 @@ impl Composition<'_> {
     /// The machine in a slot, if it exists.
     fn machine_in(&self, slot: &str) -> Option<Machine> {
         let seen = self.observed.get(slot)?.seen();
-        let state = observed::status_of::<Instance>(seen)?.instance_state?;
+        let state = status_of::<Instance>(seen)?.instance_state?;
         if ["terminated", "shutting-down"].contains(&state.as_str()) {
             return None;
         }
@@ -167,7 +168,7 @@ impl Composition<'_> {
     /// Whether an InstanceState that was made for a request to start has started the machine.
     fn has_started(&self, switch: &str, opened: Timestamp) -> bool {
         let Some(seen) = self.observed.get(switch) else { return false };
-        let status = observed::status_of::<InstanceState>(seen.seen());
+        let status = status_of::<InstanceState>(seen.seen());
         self.noted(switch, REQUEST) == Some(seconds(opened).as_str())
             && seen.health().ready
             && status.and_then(|status| status.state).as_deref() == Some("running")
@@ -210,7 +211,7 @@ impl Composition<'_> {
     /// Whether the machine in a slot has another type than this call asks for.
     fn changes_type(&self, slot: &str) -> bool {
         let seen = self.observed.get(slot).map(observed::Resource::seen);
-        let seen = seen.and_then(|seen| observed::status_of::<Instance>(seen)?.instance_type);
+        let seen = seen.and_then(|seen| status_of::<Instance>(seen)?.instance_type);
         let asked = self.desired.get(slot).and_then(|desired| text(&desired.object, &TYPE));
         seen.zip(asked).is_some_and(|(seen, asked)| seen != asked)
     }

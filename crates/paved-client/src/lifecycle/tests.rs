@@ -252,6 +252,7 @@ impl World {
             exists: self.note.is_some(),
             wishes: Some(&self.wishes),
             settings: Some(&self.settings),
+            announced_maximum: None,
             requests: &requests,
             note: self.note.as_ref(),
             cannot_stop: None,

@@ -1,10 +1,10 @@
 //! Events in the form of CloudEvents 1.0.
 
+use function_paved_road::catalog::prices::Usd;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::budget::Excess;
 use crate::record::{Record, State};
 use crate::store::Key;
 
@@ -24,6 +24,17 @@ pub(crate) struct Event {
     pub time: Timestamp,
     pub datacontenttype: &'static str,
     pub data: Value,
+}
+
+/// A namespace over its budget.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Excess {
+    /// When it went over its budget.
+    pub since: Timestamp,
+    /// The cost of an hour at that time.
+    pub hourly: Usd,
+    /// The budget for an hour at that time.
+    pub budget: Usd,
 }
 
 impl Event {

@@ -124,6 +124,7 @@ impl Environment {
             exists: self.note.is_some(),
             wishes: Some(&wishes),
             settings: Some(&self.settings),
+            announced_maximum: None,
             requests: &requests,
             note: self.note.as_ref(),
             cannot_stop: None,
