@@ -100,8 +100,8 @@ impl Composition<'_> {
     /// read. The plan holds even if the claim's wishes are wrong.
     ///
     /// # Errors
-    /// Fields of `spec.lifecycle` that are wrong, or a note that cannot be read. Nothing follows
-    /// from such a note, and it stays as it is.
+    /// Fields of `spec.lifecycle` that are wrong, or a note that cannot be read. Such a
+    /// note has no effect, and stays as it is.
     pub fn plan(
         &mut self,
         stoppable: &'static [&'static str],
@@ -146,7 +146,7 @@ impl Composition<'_> {
         wishes.map(drop)
     }
 
-    /// Whether the environment has resources, or had a ready one that somebody deleted.
+    /// Whether the environment has resources, or had a ready one that a person deleted.
     fn existed(&self) -> bool {
         let listed = self.xr.status.get("resources").and_then(Value::as_array);
         self.observed.values().any(super::observed::Resource::is_ours)

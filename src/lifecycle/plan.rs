@@ -81,7 +81,7 @@ impl Plan {
         let expired = expires_at.filter(|at| *at <= situation.now);
         let is_deleted = note.on_expiry == Some(OnExpiry::Delete);
         let can_stop = situation.cannot_stop.is_none();
-        // What was stopped by its expiry is not started for its deletion.
+        // An environment that was stopped by its expiry is not started for its deletion.
         let stops = can_stop && (!is_deleted || note.expired_at.is_some());
         let expired_stop = expired.filter(|_| stops);
         let stop = situation.stop(&note, expired_stop);
@@ -116,8 +116,8 @@ impl Plan {
         is_near && self.end().is_some_and(|(end, _)| now < end)
     }
 
-    /// The next end of which users are warned, and the time that leads to it: the expiry, or the
-    /// deletion of an environment that is stopped already.
+    /// The next end to warn of, and the time that leads to it: the expiry, or the deletion of an
+    /// environment that is stopped already.
     pub(crate) fn end(&self) -> Option<(Timestamp, Span)> {
         if self.note.on_expiry == Some(OnExpiry::Delete) {
             return self.deletes_at.zip(self.note.ttl);

@@ -488,7 +488,7 @@ proptest! {
         })?;
     }
 
-    /// Whatever the user changes, a deletion is announced thirty minutes ahead.
+    /// After any change by the user, a deletion is announced thirty minutes ahead.
     #[test]
     fn no_change_moves_the_deletion_closer_than_thirty_minutes(steps in steps()) {
         let mut before = None;

@@ -139,7 +139,7 @@ fn data(key: &Key, record: &Record, message: &str) -> Value {
 
 fn sentence(state: State, key: &Key, record: &Record) -> String {
     let (title, name) = (title(key), &key.name);
-    // What is stopped already is warned of its deletion.
+    // A stopped environment is warned of its deletion.
     let state =
         if state == State::Expiring && record.is_stopped() { State::Stopped } else { state };
     match (state, record.expires_at, record.deletes_at) {
