@@ -21,10 +21,10 @@ const NAMED: usize = 5;
 
 /// The first names, and the number of the others.
 pub(super) fn first(names: &[String]) -> String {
-    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let listed = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
-        0 => named,
-        rest => format!("{named} and {rest} more"),
+        0 => listed,
+        rest => format!("{listed} and {rest} more"),
     }
 }
 
