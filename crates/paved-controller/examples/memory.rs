@@ -15,12 +15,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use function_paved_road::lifecycle::{RENEWED_AT, RENEWED_FOR};
 use jiff::{Timestamp, Unit};
 use kube::Config;
 use paved_client::cluster::{Access as Flags, Cluster};
 use paved_controller::{Clock, Limits, Options};
 use serde_json::{Value, json};
-use world::{BEGIN, Environment, World, time, until};
+use world::{Environment, World, until};
 
 /// How many environments there are.
 const ENVIRONMENTS: usize = 10_000;
@@ -84,12 +85,14 @@ async fn serve() {
     for index in 0..ENVIRONMENTS {
         world.put(&environment(index));
     }
-    let end = (Timestamp::now() + AHEAD).round(Unit::Second).unwrap();
-    let ttl = end.duration_since(time(BEGIN)).as_secs();
-    let mut last =
-        Environment::new("last", json!({"ttl": format!("{ttl}s"), "onExpiry": "Delete"}));
-    world.clocks.set(Timestamp::now());
+    let mut last = Environment::new("last", json!({"ttl": "1h", "onExpiry": "Delete"}));
     world.compose(&mut last);
+    let now = Timestamp::now().round(Unit::Second).unwrap();
+    world.clocks.set(now);
+    let seconds = AHEAD.as_secs();
+    last.annotations = json!({RENEWED_AT: now.to_string(), RENEWED_FOR: format!("{seconds}s")});
+    world.compose(&mut last);
+    let end = now + AHEAD;
     println!("{}", world.server.address);
     until("the deletion", || world.is_deleted(&last)).await;
     println!(
