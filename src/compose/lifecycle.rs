@@ -171,7 +171,7 @@ impl Composition<'_> {
             let path = format!("annotation {NOTE} of {slot}");
             let message = format!(
                 "found {}, {error}; allowed: the text of this or an earlier release. Install the \
-                 release that wrote it, or remove the annotation: the time to live then starts anew",
+                 release that wrote it, or remove the annotation to start the time to live again",
                 quoted(text)
             );
             Error::InvalidSpec(vec![FieldError { path, message }])

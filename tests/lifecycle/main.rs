@@ -195,7 +195,7 @@ fn unreadable_note_stays_and_nothing_follows_from_it() {
 }
 
 #[test]
-fn environment_that_lost_its_note_starts_its_ttl_anew() {
+fn environment_that_lost_its_note_starts_its_ttl_again() {
     for case in simulated::examples() {
         let mut environment = Environment::ready(case, json!({}));
         let name = environment.name();
