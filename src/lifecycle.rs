@@ -20,7 +20,7 @@ use crate::check::{Fields, Refused};
 
 pub use note::{NOTE, Note};
 pub use plan::{Plan, Situation, Stop};
-pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT};
+pub use requests::{RENEWED_AT, RENEWED_FOR, Requests, SKEW, STARTED_AT, STOPPED_AT, requested_at};
 pub use span::{Span, Unit};
 
 /// The schema revision that brought the lifecycle. It has no effect on environments of older

@@ -15,7 +15,7 @@ use crate::error::{Error, FieldError};
 use crate::fingerprint::fingerprint;
 use crate::lifecycle::{
     CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
-    Situation, Stop, TtlFrom,
+    Situation, Stop, TtlFrom, requested_at,
 };
 use crate::pricing::{self, Price};
 use crate::reason::Reason;
@@ -50,6 +50,9 @@ pub struct LifecycleStatus {
     /// Time of the last warning of the expiry (RFC 3339, UTC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned_at: Option<String>,
+    /// Time of the last request to stop or start (RFC 3339, UTC) that this status follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_at: Option<String>,
 }
 
 /// Reason for a stop.
@@ -261,6 +264,8 @@ impl Composition<'_> {
             stopped_at,
             stop_reason,
             warned_at: warned_at.map(seconds),
+            requested_at: requested_at(|name| self.xr.annotations.get(name).map(String::as_str))
+                .map(|at| at.to_string()),
         };
         let ignored = active.ignored.iter().map(|told| (Reason::RequestIgnored, told.clone()));
         let announced = due.map(|_| (Reason::Expiring, active.announcement(self.asked_name())));

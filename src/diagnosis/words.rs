@@ -65,7 +65,7 @@ impl Cause {
                 "The provider stopped during the creation, and does not know the result".to_owned()
             }
             Code::Uncomposed => "Crossplane does not compose this environment".to_owned(),
-            Code::Overdue => "Crossplane has not composed the newest spec".to_owned(),
+            Code::Overdue => "Crossplane has not processed the newest spec or request".to_owned(),
             Code::InvalidSpec => "The spec is invalid".to_owned(),
             Code::InvalidSettings => "The platform team's Settings are invalid".to_owned(),
             Code::WouldDelete => "The function refused to delete a resource".to_owned(),

@@ -33,6 +33,12 @@ pub struct Requests {
     pub ignored: Vec<String>,
 }
 
+/// The time of the latest stop or start in annotations, even if it is ignored because it lies too
+/// far ahead. `annotation` returns the value of an annotation by its name.
+pub fn requested_at<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Timestamp> {
+    [STARTED_AT, STOPPED_AT].into_iter().filter_map(|name| annotation(name)?.parse().ok()).max()
+}
+
 impl Requests {
     /// Reads the annotations. `annotation` returns the value of an annotation by its name.
     pub fn read<'a>(annotation: impl Fn(&str) -> Option<&'a str>, now: Timestamp) -> Self {

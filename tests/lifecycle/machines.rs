@@ -38,6 +38,15 @@ impl Environment {
         self.world.set_now(later);
     }
 
+    /// A stopped workspace that is being started while there is no capacity.
+    fn without_capacity(case: Case) -> Self {
+        let mut environment = Self::ready(case, json!({"power": "Stopped"}));
+        environment.provider.exhaust(MACHINE);
+        environment.wish("power", json!("Running"));
+        (0..6).for_each(|_| environment.round());
+        environment
+    }
+
     /// Asks for a start by the annotation.
     fn start(&mut self) {
         let now = self.world.now().to_string();
@@ -143,11 +152,8 @@ fn new_type_of_a_stopped_workspace_waits_for_the_start() {
 #[test]
 fn start_without_capacity_names_the_cause_until_there_is_some() {
     for case in workspaces() {
-        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        let mut environment = Environment::without_capacity(case);
         let name = environment.name();
-        environment.provider.exhaust(MACHINE);
-        environment.wish("power", json!("Running"));
-        (0..6).for_each(|_| environment.round());
         assert_eq!(environment.causes(), ["NoCapacity"], "{name}");
         assert_eq!(environment.states()[..2], ["Failed", "Starting"], "{name}");
 
@@ -197,11 +203,8 @@ fn request_to_start_ends_after_half_an_hour_with_the_reported_error() {
 #[test]
 fn new_type_of_a_workspace_that_did_not_start_waits_for_the_next_start() {
     for case in workspaces() {
-        let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
+        let mut environment = Environment::without_capacity(case);
         let name = environment.name();
-        environment.provider.exhaust(MACHINE);
-        environment.wish("power", json!("Running"));
-        (0..6).for_each(|_| environment.round());
         environment.wait_minutes(31);
         environment.settle();
         environment.provider.mend(MACHINE);

@@ -12,7 +12,7 @@ mod stops;
 
 use std::collections::BTreeSet;
 
-use function_paved_road::lifecycle::{NOTE, Note};
+use function_paved_road::lifecycle::{NOTE, Note, STARTED_AT, STOPPED_AT};
 use function_paved_road::manifests::SCHEMA_REVISION;
 use function_sdk_rust::proto::v1::RunFunctionResponse;
 use jiff::{SignedDuration, Timestamp};
@@ -177,6 +177,26 @@ fn status_names_the_end_and_the_condition_warns_of_it() {
         assert_eq!(warnings(&response), 1, "{name}");
         environment.world.apply(&response).unwrap();
         assert_eq!(warnings(&environment.call()), 0, "{name}: warns once");
+    }
+}
+
+/// Clients compare the time with the annotations, and so know whether a status is of an earlier
+/// request.
+#[test]
+fn status_names_the_last_request_to_stop_or_start() {
+    for case in simulated::all() {
+        let mut environment = Environment::ready(case, json!({}));
+        let name = environment.name();
+        assert_eq!(environment.status()["lifecycle"]["requestedAt"], Value::Null, "{name}");
+        let now = environment.world.now();
+        let later = now.checked_add(SignedDuration::from_millis(1500)).unwrap();
+        for (annotation, at) in [(STARTED_AT, now), (STOPPED_AT, later), (STARTED_AT, later)] {
+            environment.world.composite_mut()["metadata"]["annotations"][annotation] =
+                at.to_string().into();
+            environment.round();
+            let told = &environment.status()["lifecycle"]["requestedAt"];
+            assert_eq!(*told, at.to_string(), "{name}");
+        }
     }
 }
 

@@ -219,8 +219,18 @@ pub fn rewritten(before: &Value, now: &Value) -> Vec<String> {
             before.iter().zip(now).enumerate().flat_map(below).collect()
         }
         (before, now) if before == now => Vec::new(),
+        (Value::String(before), Value::String(now))
+            if let Some((before, now)) = note(before).zip(note(now)) =>
+        {
+            rewritten(&before, &now)
+        }
         (before, now) => vec![format!(": {before} became {now}")],
     }
+}
+
+/// An annotation whose text is a JSON object.
+fn note(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
 /// Whether a later round may make this change. A resource inside a managed cluster is orphaned
@@ -229,7 +239,9 @@ pub fn is_now_deleted(slot: &str, change: &str) -> bool {
     if !virtual_environment::INSIDE.contains(&slot) {
         return false;
     }
+    // A stopped resource has the policies in a note.
+    let policies = ["spec", "running"]
+        .map(|parent| format!("{parent}.managementPolicies: [\"Observe\",\"Create\",\"Update\""));
     change == ".spec.deletionPolicy: \"Orphan\" became null"
-        || change.starts_with(".spec.managementPolicies: [\"Observe\",\"Create\",\"Update\"")
-            && change.ends_with(" became null")
+        || policies.iter().any(|one| change.contains(one)) && change.ends_with(" became null")
 }

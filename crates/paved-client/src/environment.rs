@@ -18,6 +18,7 @@ use function_paved_road::compose::{
 };
 use function_paved_road::diagnosis::{Cause, Code};
 use function_paved_road::function::CONDITION;
+use function_paved_road::lifecycle::requested_at;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use serde::Deserialize;
@@ -93,7 +94,8 @@ pub struct Environment {
     /// The API's own status fields.
     pub fields: BTreeMap<String, Value>,
     paused: bool,
-    /// Whether the status is for another spec. The function records a hash of the composed spec.
+    /// Whether the status is for another spec, or does not follow the last request to stop or start.
+    /// The function records a hash of the composed spec, and the time of the request.
     is_overdue: bool,
     generation: i64,
     /// Whether this process has just edited the environment.
@@ -127,9 +129,14 @@ impl Environment {
             .map_or(("", ""), |types| (types.api_version.as_str(), types.kind.as_str()));
         let text = |path: &str| data.pointer(path).and_then(Value::as_str).map(harmless);
         let status = data.get("status").and_then(Value::as_object);
-        let annotation = |key| metadata.annotations.as_ref()?.get(key);
+        let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).map(String::as_str);
         let label = || metadata.labels.as_ref()?.get(OWNER_LABEL);
         let owner = || text("/spec/parameters/owner").or_else(|| text("/spec/owner"));
+        let lifecycle = Lifecycle::from_data(data);
+        let of_another_spec =
+            text("/status/specHash").is_some_and(|composed| composed != spec_hash(&data["spec"]));
+        let before_a_request =
+            lifecycle.as_ref().is_some_and(|seen| seen.requested_at < requested_at(annotation));
         let parts =
             lenient::<ResourceStatus>(data, "/status/resources").map(harmless_part).collect();
         Self {
@@ -142,7 +149,7 @@ impl Environment {
             deleted: metadata.deletion_timestamp.as_ref().map(|time| time.0),
             edited: edited(object),
             owner: annotation(OWNER)
-                .map(|login| harmless_name(login))
+                .map(harmless_name)
                 .or_else(owner)
                 .or_else(|| label().map(|label| harmless_name(label))),
             composition: text("/spec/compositionRef/name")
@@ -155,7 +162,7 @@ impl Environment {
                 .and_then(|plan| OnDeletion::deserialize(plan).ok())
                 .map(harmless_plan),
             power: lifecycle::power(data),
-            lifecycle: Lifecycle::from_data(data),
+            lifecycle,
             price: Price::from_status(&data["status"]),
             conditions: lenient::<Condition>(data, "/status/conditions")
                 .map(harmless_condition)
@@ -167,8 +174,7 @@ impl Environment {
                 .map(|(field, value)| (field.clone(), value.clone()))
                 .collect(),
             paused: annotation(PAUSED).is_some_and(|value| value == "true"),
-            is_overdue: text("/status/specHash")
-                .is_some_and(|composed| composed != spec_hash(&data["spec"])),
+            is_overdue: of_another_spec || before_a_request,
             generation: metadata.generation.unwrap_or_default(),
             was_edited: false,
         }

@@ -26,6 +26,8 @@ pub struct Lifecycle {
     pub stop_reason: Option<StopReason>,
     /// Time of the last warning of the expiry.
     pub warned_at: Option<Timestamp>,
+    /// Time of the last request to stop or start that the status follows.
+    pub requested_at: Option<Timestamp>,
 }
 
 impl Lifecycle {
@@ -45,6 +47,7 @@ impl Lifecycle {
             stopped_at: time(status.stopped_at),
             stop_reason: status.stop_reason,
             warned_at: time(status.warned_at),
+            requested_at: time(status.requested_at),
         })
     }
 

@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+use function_paved_road::lifecycle::{STARTED_AT, STOPPED_AT};
 use serde_json::json;
 
 use super::samples::{
@@ -100,6 +101,24 @@ fn a_newer_spec_makes_the_status_old() {
     assert!(!environment(&object).is_current());
     object["status"]["conditions"] = json!([]);
     assert!(!environment(&object).is_current(), "Crossplane has not observed it yet");
+}
+
+#[test]
+fn environment_ready_before_the_last_stop_or_start_is_not_ready() {
+    let mut object = ready();
+    let stopped_at = "2026-01-01T12:00:00.5Z";
+    object["metadata"]["annotations"][STOPPED_AT] = json!(stopped_at);
+    assert!(environment(&object).is_ready(), "an older schema has no power state");
+    object["status"]["power"] = json!("Running");
+    let seen = environment(&object);
+    assert!(!seen.is_ready());
+    assert!(
+        matches!(&seen.blockers()[..], [Blocker::Uncomposed(why)] if why.code == Code::Overdue)
+    );
+    object["status"]["lifecycle"] = json!({"requestedAt": stopped_at});
+    assert!(environment(&object).is_ready());
+    object["metadata"]["annotations"][STARTED_AT] = json!("2026-01-01T12:00:01Z");
+    assert!(!environment(&object).is_ready(), "the start is later");
 }
 
 #[test]

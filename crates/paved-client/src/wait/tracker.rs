@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(play.after(179, &object), None);
         let (code, told) = play.look(1, &object, false);
         assert!(
-            code == Some(FAILED) && told.contains("has not composed the newest spec"),
+            code == Some(FAILED) && told.contains("has not processed the newest spec"),
             "{told}"
         );
         // The same applies to a spec that Crossplane has not observed. A reconcile without
