@@ -95,14 +95,19 @@ impl World {
         paved_typed(&[args, &["--kubeconfig", kubeconfig.as_str()]].concat(), typed).await
     }
 
-    /// Runs `paved`, and sets the status once the environment has the annotation.
+    /// Runs `paved`, and sets the status once the environment has the annotation. The status follows
+    /// that request.
     async fn reacting(&self, args: &[&str], name: &str, object: &Value, status: Value) -> Run {
         let react = async {
-            while self.annotation(object, name).is_none() {
+            let requested_at = loop {
+                if let Some(time) = self.annotation(object, name) {
+                    break time;
+                }
                 sleep(Duration::from_millis(20)).await;
-            }
+            };
             let mut object = self.now(object);
             object["status"] = status;
+            object["status"]["lifecycle"]["requestedAt"] = requested_at.into();
             self.put(&object);
         };
         let react = timeout(Duration::from_mins(1), react);
