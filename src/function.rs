@@ -104,9 +104,14 @@ pub fn run_with(
                 }
                 let (status, wrong) = match status {
                     Ok(status) => (status, None),
-                    // An environment that has to stop does not wait until its spec is valid.
-                    Err(error) if cx.stops_what_exists() => (cx.stand_still()?, Some(error)),
-                    Err(error) => return Err(error),
+                    Err(error) => {
+                        cx.plan_for_rejection();
+                        if !cx.stops_what_exists() {
+                            return Err(error);
+                        }
+                        // An environment that has to stop does not wait until its spec is valid.
+                        (cx.stand_still()?, Some(error))
+                    }
                 };
                 let answer = cx.build(status, api.info().since_revision, wrong.as_ref());
                 leave_to_others(&response, &answer)?;

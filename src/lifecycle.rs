@@ -15,6 +15,7 @@ mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::check::{Fields, Refused};
 
@@ -77,7 +78,7 @@ pub struct LifecycleSettings {
 /// Action at the end of the time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnExpiry {
-    /// Stop the environment, and keep its data.
+    /// Stop the environment. Its disks and databases stay; an instance store is lost.
     Stop,
     /// Delete the environment with its data.
     Delete,
@@ -89,7 +90,7 @@ pub enum Power {
     /// The environment runs.
     #[default]
     Running,
-    /// The environment is stopped, and its data is kept.
+    /// The environment is stopped. Its disks and databases stay; an instance store is lost.
     Stopped,
 }
 
@@ -122,8 +123,14 @@ impl Lifecycle {
         maximum: Option<Span>,
         note: Option<&Note>,
         cannot_stop: CannotStop,
+        leaves_resources: bool,
         fields: &mut Fields,
     ) {
+        if leaves_resources && self.on_expiry == Some(OnExpiry::Delete) {
+            let allowed = "Stop, because a deletion with deletionPolicy: Orphan leaves the \
+                           resources running in the cloud";
+            fields.refuse(format!("{path}.onExpiry"), Refused::new("Delete", allowed));
+        }
         let is_accepted = note.is_some_and(|note| note.ttl == self.ttl);
         if let Some(ttl) = self.ttl.filter(|_| !is_accepted) {
             fields.check(format!("{path}.ttl"), within(ttl, maximum));
@@ -134,12 +141,21 @@ impl Lifecycle {
                 fields.refuse(format!("{path}.power"), refused);
             }
             if self.on_expiry == Some(OnExpiry::Stop) {
-                let refused = Refused::new("Stop", format!("Delete, because {reason}"));
+                let allowed = format!(
+                    "no value, which only marks the environment as expired, or Delete, because \
+                     {reason}"
+                );
+                let refused = Refused::new("Stop", allowed);
                 fields.refuse(format!("{path}.onExpiry"), refused);
             }
         }
         check_idle(path, self.idle.as_ref(), fields);
     }
+}
+
+/// Whether the deletion of an environment with this spec leaves its resources in the cloud.
+pub fn leaves_resources(spec: &Value) -> bool {
+    spec.pointer("/parameters/deletionPolicy").is_some_and(|policy| policy == "Orphan")
 }
 
 impl LifecycleSettings {

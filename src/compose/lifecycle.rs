@@ -15,7 +15,7 @@ use crate::error::{Error, FieldError};
 use crate::fingerprint::fingerprint;
 use crate::lifecycle::{
     CannotStop, Lifecycle, LifecycleSettings, NOTE, Note, OnExpiry, Plan, Requests, SINCE,
-    Situation, Stop, TtlFrom, requested_at,
+    Situation, Span, Stop, TtlFrom, leaves_resources, requested_at,
 };
 use crate::pricing::{self, Price};
 use crate::reason::Reason;
@@ -84,10 +84,24 @@ pub struct Expiring {
 
 /// The plan that an answer carries out.
 pub(super) struct ActivePlan {
+    inputs: Inputs,
     plan: Plan,
     ignored: Vec<String>,
-    cannot_stop: CannotStop,
     wakes_in: Option<std::time::Duration>,
+}
+
+/// The inputs of a plan: see [`Situation`].
+struct Inputs {
+    now: Timestamp,
+    created: Option<Timestamp>,
+    exists: bool,
+    wishes: Option<Lifecycle>,
+    settings: Option<LifecycleSettings>,
+    announced_maximum: Option<Span>,
+    requests: Requests,
+    note: Option<Note>,
+    cannot_stop: CannotStop,
+    leaves_resources: bool,
 }
 
 /// The part of an answer that is about the lifecycle.
@@ -123,36 +137,46 @@ impl Composition<'_> {
             Some(wishes) => crate::check::typed::<Lifecycle>(wishes, "spec.lifecycle")
                 .map_err(|field| Error::InvalidSpec(vec![field])),
         };
-        let announced_maximum = self.announced().maximum.and_then(|text| text.parse().ok());
-        let maximum = settings.map_or(announced_maximum, |settings| settings.maximum);
+        let leaves_resources = leaves_resources(&self.xr.spec);
+        let is_known = settings.is_some() && !self.settings.config_not_found;
+        let announced_maximum =
+            self.announced().maximum.filter(|_| !is_known).and_then(|text| text.parse().ok());
+        let maximum = settings.and_then(|settings| settings.maximum).or(announced_maximum);
         let wishes = wishes.and_then(|wishes| {
             let mut fields = Fields::default();
-            wishes.check("spec.lifecycle", maximum, note.as_ref(), cannot_stop, &mut fields);
+            let note = note.as_ref();
+            let path = "spec.lifecycle";
+            wishes.check(path, maximum, note, cannot_stop, leaves_resources, &mut fields);
             fields.verdict(Error::InvalidSpec).map(|()| wishes)
         });
         let annotations = &self.xr.annotations;
         let requests = Requests::read(|name| annotations.get(name).map(String::as_str), self.now);
-        let plan = Plan::new(&Situation {
+        let inputs = Inputs {
             now: self.now,
             created: self.xr.created,
             exists: self.existed(),
-            wishes: wishes.as_ref().ok(),
-            settings,
+            wishes: wishes.as_ref().ok().cloned(),
+            settings: settings.cloned(),
             announced_maximum,
-            requests: &requests,
-            note: note.as_ref(),
+            requests,
+            note,
             cannot_stop,
-        });
-        let mut active = ActivePlan { plan, ignored: Vec::new(), cannot_stop, wakes_in: None };
-        active.ignore(requests.ignored);
-        self.active_plan = Some(active);
+            leaves_resources,
+        };
+        self.active_plan = Some(inputs.activate(false));
         wishes.map(drop)
     }
 
-    /// Whether the environment has resources, or had a ready one that a person deleted.
+    /// Plans again, because the claim or the Settings are rejected.
+    pub fn plan_for_rejection(&mut self) {
+        self.active_plan = self.active_plan.take().map(|active| active.inputs.activate(true));
+    }
+
+    /// Whether the environment has its first resource, which has the note, or had a ready resource
+    /// that a person deleted. Other resources alone come from a first apply that was interrupted.
     fn existed(&self) -> bool {
         let listed = self.xr.status.get("resources").and_then(Value::as_array);
-        self.observed.values().any(super::observed::Resource::is_ours)
+        self.first_slots.iter().any(|slot| self.exists(slot))
             || listed.into_iter().flatten().any(|resource| resource["ready"] == true)
     }
 
@@ -309,16 +333,34 @@ impl Composition<'_> {
     }
 }
 
-impl ActivePlan {
-    /// Adds sentences about ignored annotations, unless an earlier call reported them.
-    fn ignore(&mut self, sentences: Vec<String>) {
-        let told = (!sentences.is_empty()).then(|| fingerprint(&sentences.join("\n")));
-        if self.plan.note.ignored != told {
-            self.ignored = sentences;
-            self.plan.note.ignored = told;
+impl Inputs {
+    /// Plans. Sentences about ignored annotations are reported, unless an earlier call reported
+    /// them.
+    fn activate(self, is_rejected: bool) -> ActivePlan {
+        let mut plan = Plan::new(&Situation {
+            now: self.now,
+            created: self.created,
+            exists: self.exists,
+            wishes: self.wishes.as_ref(),
+            settings: self.settings.as_ref(),
+            is_rejected,
+            announced_maximum: self.announced_maximum,
+            requests: &self.requests,
+            note: self.note.as_ref(),
+            cannot_stop: self.cannot_stop,
+            leaves_resources: self.leaves_resources,
+        });
+        let mut ignored = self.requests.ignored.clone();
+        let told = (!ignored.is_empty()).then(|| fingerprint(&ignored.join("\n")));
+        if plan.note.ignored == told {
+            ignored.clear();
         }
+        plan.note.ignored = told;
+        ActivePlan { inputs: self, plan, ignored, wakes_in: None }
     }
+}
 
+impl ActivePlan {
     /// How soon Crossplane should call again.
     pub fn requeue(&self, now: Timestamp, usual: std::time::Duration) -> std::time::Duration {
         let usual = self.wakes_in.map_or(usual, |time| usual.min(time));
@@ -349,17 +391,27 @@ impl ActivePlan {
         let Some((at, _)) = self.plan.end() else { return String::new() };
         let at = seconds(at);
         if self.plan.stop.is_some() && self.on_expiry() == OnExpiry::Stop {
+            let data = self.data();
             return format!(
-                "{name} is stopped, and is deleted with its data at {at}. To keep it, run: paved \
-                 start {name}"
+                "{name} is stopped, and is deleted {data} at {at}. To keep it, run: paved start \
+                 {name}"
             );
         }
-        let action = match (self.on_expiry(), self.cannot_stop) {
+        let action = match (self.on_expiry(), self.inputs.cannot_stop) {
             (OnExpiry::Delete, _) => "is deleted with its data",
             (OnExpiry::Stop, None) => "is stopped",
             (OnExpiry::Stop, Some(_)) => "is marked as expired",
         };
         format!("{name} {action} at {at}. To renew it, run: paved extend {name} 4h")
+    }
+
+    /// What a deletion after a stop does to the data, in words.
+    fn data(&self) -> &'static str {
+        if self.inputs.leaves_resources {
+            "without its resources in the cloud"
+        } else {
+            "with its data"
+        }
     }
 
     /// The condition, where there is something to say or to take back.
@@ -387,7 +439,7 @@ impl ActivePlan {
     /// The sentence about an environment that has expired.
     fn obituary(&self, name: &str, at: Timestamp) -> String {
         let at = seconds(at);
-        match (self.on_expiry(), self.cannot_stop, self.plan.deletes_at) {
+        match (self.on_expiry(), self.inputs.cannot_stop, self.plan.deletes_at) {
             (OnExpiry::Delete, ..) => format!(
                 "{name} expired at {at}, and paved controller deletes it. Without a controller, \
                  run: paved delete {name}"

@@ -78,19 +78,24 @@ impl Desired {
     }
 }
 
+/// The management policies of an object inside a cluster that no person has changed: those of the
+/// API server, and ours of an object that is deleted with its environment.
+const OURS: [&[&str]; 2] = [&["*"], &["Observe", "Create", "Update", "Delete"]];
+
 impl Composition<'_> {
-    /// Stops the environment, or lets it run, as the plan says.
+    /// Stops the environment, or lets it run, as the plan says. An answer that stands still asks for
+    /// the observed management policies, so that those do not show which are ours.
     ///
     /// # Errors
     /// [`Error::Defect`]: a slot that was used twice.
-    pub fn apply_power(&mut self) -> Result<(), Error> {
+    pub fn apply_power(&mut self, stands_still: bool) -> Result<(), Error> {
         if self.active_plan.is_some() {
-            self.power = Some(self.power(self.stop())?);
+            self.power = Some(self.power(self.stop(), stands_still)?);
         }
         Ok(())
     }
 
-    fn power(&mut self, stop: Option<Stop>) -> Result<PowerState, Error> {
+    fn power(&mut self, stop: Option<Stop>, stands_still: bool) -> Result<PowerState, Error> {
         let slots: Vec<&'static str> = self
             .stoppable
             .iter()
@@ -109,7 +114,7 @@ impl Composition<'_> {
         }
         let waits = self.stoppable.iter().any(|slot| self.waiting.contains_key(*slot));
         if stop.is_some() {
-            self.rest();
+            self.rest(stands_still);
         }
         let order =
             [PowerState::Stopping, PowerState::Starting, PowerState::Stopped, PowerState::Running];
@@ -153,7 +158,7 @@ impl Composition<'_> {
 
     /// Makes providers only observe the objects inside a cluster with stopped nodes. The objects do
     /// not count meanwhile. Policies that a person set stay.
-    fn rest(&mut self) {
+    fn rest(&mut self, stands_still: bool) {
         let configs: Vec<&str> = self
             .observed
             .values()
@@ -165,10 +170,12 @@ impl Composition<'_> {
             let is_inside = config.is_some_and(|config| configs.contains(&config));
             let needs_nodes = text(&desired.object, &["kind"]) == Some("Addon");
             let seen = self.observed.get(slot);
-            let is_ours = at(&desired.object, &["spec", POLICIES]).is_some()
+            let is_asked = !stands_still && at(&desired.object, &["spec", POLICIES]).is_some();
+            let is_ours = is_asked
                 || seen.is_none_or(|seen| {
                     let policies = at(&seen.object, &["spec", POLICIES]);
-                    seen.is_stopped() || policies.is_none_or(|all| *all == json!(["*"]))
+                    seen.is_stopped()
+                        || policies.is_none_or(|all| OURS.iter().any(|ours| *all == json!(ours)))
                 });
             if is_inside && is_ours {
                 desired.stop(INSIDE);

@@ -70,7 +70,7 @@ impl Composition<'_> {
         self.compose_connection_secret()?;
         self.tell_changes();
         self.estimate();
-        self.apply_power()?;
+        self.apply_power(false)?;
         self.account_for_everything()
     }
 

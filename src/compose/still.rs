@@ -28,7 +28,7 @@ impl Composition<'_> {
             .filter(|(_, resource)| resource.is_ours())
             .map(|(slot, resource)| (slot.clone(), preserved(resource)))
             .collect();
-        self.apply_power()?;
+        self.apply_power(true)?;
         let own = self.xr.status.iter().filter(|(field, _)| !is_common(field));
         Ok(own.map(|(field, value)| (field.clone(), value.clone())).collect())
     }

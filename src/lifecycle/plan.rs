@@ -29,7 +29,11 @@ pub struct Situation<'a> {
     pub wishes: Option<&'a Lifecycle>,
     /// The Settings of the API; `None` if they cannot be read, and then the note decides.
     pub settings: Option<&'a LifecycleSettings>,
-    /// The maximum that the status announces. It holds while the Settings cannot be read.
+    /// Whether the claim or the Settings are rejected for any reason. Then the noted time to live
+    /// and action stay: nothing of a rejected claim is applied but its power state.
+    pub is_rejected: bool,
+    /// The maximum that the status announces, while the Settings cannot be read or found. It holds
+    /// if they have no maximum.
     pub announced_maximum: Option<Span>,
     /// The requests in annotations.
     pub requests: &'a Requests,
@@ -37,6 +41,10 @@ pub struct Situation<'a> {
     pub note: Option<&'a Note>,
     /// The reason why the API cannot stop.
     pub cannot_stop: CannotStop,
+    /// Whether a deletion leaves the resources in the cloud: see [`leaves_resources`].
+    ///
+    /// [`leaves_resources`]: super::leaves_resources
+    pub leaves_resources: bool,
 }
 
 /// The end and the power state of an environment.
@@ -185,7 +193,7 @@ impl Situation<'_> {
 
     /// The longest time to the expiry that is allowed now.
     fn maximum(&self) -> Option<Span> {
-        self.settings.map_or(self.announced_maximum, |settings| settings.maximum)
+        self.settings.and_then(|settings| settings.maximum).or(self.announced_maximum)
     }
 
     /// Whether this is the first call for the environment.
@@ -203,8 +211,14 @@ impl Situation<'_> {
         }
     }
 
+    /// The claim's wishes for its end. Those of a rejected claim would count from a later time at
+    /// each call, because the answer to it keeps no note.
+    fn wishes_for_the_end(&self) -> Option<&Lifecycle> {
+        self.wishes.filter(|_| !(self.is_rejected && self.note.is_some()))
+    }
+
     fn note_ttl(&self, note: &mut Note, maximum: Option<Span>) {
-        let Some(wishes) = self.wishes else { return };
+        let Some(wishes) = self.wishes_for_the_end() else { return };
         let own = wishes.ttl.map(|ttl| (ttl, TtlFrom::Claim));
         let wanted = own.or(note.defaults.ttl.map(|ttl| (ttl, TtlFrom::Settings)));
         if wanted == note.ttl.zip(note.ttl_from) {
@@ -223,9 +237,11 @@ impl Situation<'_> {
     }
 
     fn note_action(&self, note: &mut Note) {
-        let Some(wishes) = self.wishes else { return };
+        let Some(wishes) = self.wishes_for_the_end() else { return };
+        // A deletion would leave running resources, which cost money and belong to nobody.
+        let deletes_them = |action: &OnExpiry| !self.leaves_resources || *action == OnExpiry::Stop;
         let wanted = (
-            wishes.on_expiry.or(note.defaults.on_expiry),
+            wishes.on_expiry.or(note.defaults.on_expiry).filter(deletes_them),
             wishes.keep_stopped_for.or(note.defaults.keep_stopped_for),
         );
         if wanted == (note.on_expiry, note.keep_stopped_for) {

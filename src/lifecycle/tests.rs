@@ -50,10 +50,12 @@ impl Environment {
             exists: self.exists,
             wishes: Some(&self.wishes).filter(|_| !self.is_rejected),
             settings: Some(&self.settings).filter(|_| !self.is_unconfigured),
-            announced_maximum: self.maximum,
+            announced_maximum: self.maximum.filter(|_| self.is_unconfigured),
             requests: &self.requests,
             note: self.note.as_ref(),
             cannot_stop: self.cannot_stop,
+            is_rejected: self.is_rejected,
+            leaves_resources: false,
         })
     }
 
@@ -313,7 +315,7 @@ fn wrong_fields_name_the_allowed_values() {
     let maximum = Some(span("14d"));
     let mut fields = Fields::default();
     let cannot_stop = Some("a vcluster cannot be stopped");
-    wishes.check("spec.lifecycle", maximum, None, cannot_stop, &mut fields);
+    wishes.check("spec.lifecycle", maximum, None, cannot_stop, false, &mut fields);
     let told: Vec<String> = fields.refused().iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -321,8 +323,8 @@ fn wrong_fields_name_the_allowed_values() {
             "spec.lifecycle.ttl: found \"never\"; allowed: at most 14d, the maximum in Settings",
             "spec.lifecycle.power: found \"Stopped\"; allowed: Running, because a vcluster cannot \
              be stopped",
-            "spec.lifecycle.onExpiry: found \"Stop\"; allowed: Delete, because a vcluster cannot \
-             be stopped",
+            "spec.lifecycle.onExpiry: found \"Stop\"; allowed: no value, which only marks the \
+             environment as expired, or Delete, because a vcluster cannot be stopped",
             "spec.lifecycle.idle: found \"45m\"; allowed: no value, because machines do not \
              report yet whether they are idle",
         ]
@@ -377,6 +379,8 @@ fn day_of_a_daylight_saving_change_has_24_hours() {
         requests: &environment.requests,
         note: None,
         cannot_stop: None,
+        is_rejected: false,
+        leaves_resources: false,
     });
     assert_eq!(plan.expires_at, Some(time("2026-03-29T13:00:00+02:00")));
 }

@@ -150,6 +150,26 @@ fn new_type_of_a_stopped_workspace_waits_for_the_start() {
 }
 
 #[test]
+fn new_type_does_not_start_a_machine_that_stopped_by_itself() {
+    for case in workspaces() {
+        let mut environment = Environment::ready(case, json!({}));
+        let name = environment.name();
+        environment.provider.power_off(MACHINE);
+        environment.provider.answer(&mut environment.world);
+        environment.settle();
+        environment.world.composite_mut()["spec"]["parameters"]["instanceType"] =
+            json!("g4dn.2xlarge");
+        environment.settle();
+        assert_eq!(environment.states(), ["Stopped", "Stopped", "Unknown"], "{name}");
+        environment.start();
+        environment.settle();
+        assert_eq!(environment.states(), [&json!("Ready"), &json!("Running"), &Value::Null]);
+        let seen = &environment.machine()["status"]["atProvider"]["instanceType"];
+        assert_eq!(seen, "g4dn.2xlarge", "{name}");
+    }
+}
+
+#[test]
 fn start_without_capacity_names_the_cause_until_there_is_some() {
     for case in workspaces() {
         let mut environment = Environment::without_capacity(case);

@@ -236,6 +236,55 @@ fn environment_that_lost_its_note_starts_its_ttl_again() {
     }
 }
 
+/// Crossplane applies resources in any order, and may be interrupted.
+#[test]
+fn environment_with_an_interrupted_first_apply_has_the_defaults() {
+    for case in simulated::examples() {
+        let mut environment = Environment::after(case, json!({}), 0);
+        let name = environment.name();
+        let section = environment.case.api().info().settings;
+        environment.input[section]["lifecycle"] = json!({"ttl": "8h"});
+        let response = environment.call();
+        environment.world.apply(&response).unwrap();
+        let first = environment.first();
+        environment.world.resources_mut().remove(first);
+        environment.world.composite_mut().as_object_mut().unwrap().remove("status");
+        environment.settle();
+        let status = &environment.status()["lifecycle"];
+        assert_eq!(status["ttlFrom"], "Settings", "{name}: {status}");
+    }
+}
+
+/// A deletion would leave a running cluster and database in the cloud, which belong to nobody.
+#[test]
+fn environment_that_leaves_its_resources_is_stopped_and_not_deleted_at_its_end() {
+    for case in simulated::all()
+        .into_iter()
+        .filter(|case| case.api().info().name == "application-environment")
+    {
+        let mut environment = Environment::after(case, json!({}), 0);
+        let name = environment.name();
+        let section = environment.case.api().info().settings;
+        environment.input[section]["lifecycle"] = json!({"ttl": "8h", "onExpiry": "Delete"});
+        environment.world.composite_mut()["spec"]["parameters"]["deletionPolicy"] = json!("Orphan");
+        environment.provider = Provider::new(Pace::Instant);
+        environment.settle();
+        environment.wait(9);
+        environment.settle();
+        let status = environment.status();
+        assert_eq!([&status["phase"], &status["power"]], ["Stopped", "Stopped"], "{name}");
+        assert_eq!(status["lifecycle"]["deletesAt"], Value::Null, "{name}");
+
+        environment.wish("onExpiry", json!("Delete"));
+        let (_, reason, message) = condition(&environment.call(), "Provisioned")
+            .map(|(status, reason, message)| (status, reason.to_owned(), message.to_owned()))
+            .unwrap();
+        assert_eq!(reason, "InvalidSpec", "{name}");
+        let words = "spec.lifecycle.onExpiry: found \"Delete\"; allowed: Stop, because";
+        assert!(message.contains(words), "{name}: {message}");
+    }
+}
+
 #[test]
 fn wrong_lifecycle_is_rejected_at_its_field() {
     for (wrong, path, allowed) in [

@@ -22,11 +22,24 @@ const OF_A_STOP: [&str; 8] = [
 ];
 
 /// Ways to make a spec or Settings invalid.
-const WAYS: [&str; 5] = ["spec", "spec.lifecycle", "settings", "section", "settings.lifecycle"];
+const WAYS: [&str; 7] = [
+    "spec",
+    "spec and ttl",
+    "spec.lifecycle",
+    "settings",
+    "settings and ttl",
+    "section",
+    "settings.lifecycle",
+];
 
 /// Makes a spec or Settings wrong.
 fn spoil(environment: &mut Environment, how: &str) {
     let section = environment.case.api().info().settings;
+    // A change of the ttl has no effect before the rest is valid.
+    let (how, has_ttl) = how.strip_suffix(" and ttl").map_or((how, false), |how| (how, true));
+    if has_ttl {
+        environment.wish("ttl", json!("12h"));
+    }
     match how {
         "spec" => environment.world.composite_mut()["spec"]["nonsense"] = json!(1),
         "spec.lifecycle" => environment.wish("power", json!(7)),
@@ -158,5 +171,24 @@ fn rejection_keeps_the_warning_of_the_end() {
         spoil(&mut environment, "spec");
         let rejected = environment.call();
         assert_eq!(condition(&rejected, "Expiring"), condition(&response, "Expiring"));
+    }
+}
+
+#[test]
+fn policies_that_a_person_set_survive_a_stop_with_wrong_fields() {
+    for case in simulated::all().into_iter().filter(Case::can_stop) {
+        if case.api().info().name != "virtual-environment" {
+            continue;
+        }
+        let mut environment = Environment::ready(case, json!({"ttl": "8h"}));
+        let own = json!(["Observe", "Create", "Update"]);
+        environment.world.resources_mut().get_mut("app").unwrap()["spec"]["managementPolicies"] =
+            own.clone();
+        environment.wait(9);
+        spoil(&mut environment, "spec");
+        environment.settle();
+        assert_eq!(environment.status()["power"], "Stopped", "{}", environment.name());
+        let app = &environment.world.resources()["app"]["spec"];
+        assert_eq!(app["managementPolicies"], own, "{}", environment.name());
     }
 }

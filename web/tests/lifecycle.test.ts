@@ -22,7 +22,7 @@ import {
   sumOf,
   sumWords,
 } from '../src/kinds/prices';
-import { until } from '../src/kinds/format';
+import { between, until } from '../src/kinds/format';
 import type { Stage } from './data';
 import { World } from './world';
 
@@ -57,6 +57,15 @@ describe('the time that is left', () => {
   it('is empty for a time that cannot be read', () => {
     expect(until(NaN, 0)).toBe('');
   });
+
+  it('between two times is rounded to a minute', () => {
+    const from = Date.parse(AT);
+    expect([20, 3_598, 28_802].map((seconds) => between(from, from + seconds * 1000))).toEqual([
+      'under 1 min',
+      '1 hr',
+      '8 hr',
+    ]);
+  });
 });
 
 describe('the next end', () => {
@@ -73,6 +82,16 @@ describe('the next end', () => {
     expect(endOf(workspace({ lifecycle, power: 'Stopped' }))).toEqual(end);
     const same = { expiresAt: LATER, deletesAt: LATER };
     expect(endOf(workspace({ lifecycle: same }))).toEqual(end);
+  });
+
+  it('is the deletion of a running environment up to 30 minutes after its expiry', () => {
+    const deletes = (deletesAt: string, cannotStop?: string) =>
+      endOf(workspace({ lifecycle: { expiresAt: AT, deletesAt }, cannotStop }));
+    const delayed = '2026-01-01T18:30:00Z';
+    expect(deletes(delayed)).toEqual({ at: delayed, action: 'is deleted' });
+    expect(deletes('2026-01-01T18:30:01Z')).toEqual({ at: AT, action: 'stops' });
+    // The action was changed to a deletion long after the expiry.
+    expect(deletes(LATER, 'it is a vcluster')).toEqual({ at: LATER, action: 'is deleted' });
   });
 
   it('is absent without a time to live, for older revisions and during a deletion', () => {

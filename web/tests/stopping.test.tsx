@@ -64,6 +64,48 @@ describe('a card', () => {
   });
 });
 
+describe('an end that has passed', () => {
+  const WEEK = 60 * 24 * 7;
+  const ended = { expiring: undefined, lifecycle: { expiresAt: ahead(-WEEK) } };
+  const cannotStop = 'a virtual cluster cannot be stopped';
+
+  it('is shown on cards as expired or due, and sorts first', async () => {
+    const world = new World();
+    workspace(world);
+    workspace(world, { name: 'kept', ...ended, cannotStop });
+    workspace(world, { name: 'late', ...ended });
+    const overdue = { expiresAt: ahead(-WEEK), deletesAt: ahead(-5) };
+    workspace(world, { name: 'held', ...stopped(), lifecycle: overdue });
+    open('/?sort=end', world);
+    const card = async (name: string) => (await screen.findByRole('link', { name })).closest('li')!;
+    expect(await card('kept')).toHaveTextContent('Expired 7 days ago$0.542 per hour');
+    expect(await card('late')).toHaveTextContent('Stop is due$0.542 per hour');
+    expect(await card('held')).toHaveTextContent('Deletion is due$0.011 per hour');
+    const due = within(await card('held')).getByText('Deletion is due');
+    expect(due).toHaveAttribute('datetime', overdue.deletesAt);
+    expect(due).toHaveAttribute('title', expect.stringContaining('UTC'));
+    const names = screen.getAllByRole('heading', { level: 2 }).map((one) => one.textContent);
+    expect(names).toEqual(['kept', 'late', 'held', 'ada']);
+  });
+
+  it('is due in the banner of a stopped environment', async () => {
+    const world = new World();
+    const { lifecycle, ...rest } = stopped();
+    workspace(world, { ...rest, lifecycle: { ...lifecycle, deletesAt: ahead(-5) } });
+    open(ADA, world);
+    const banner = await screen.findByRole('region', { name: 'This environment is stopped' });
+    expect(banner).toHaveTextContent('at the end of its time to live. It is due to be deleted.');
+  });
+
+  it('is not listed in Operations', async () => {
+    const world = new World();
+    workspace(world, { ...ended, cannotStop });
+    open('/operations', world);
+    const ends = await screen.findByRole('region', { name: 'Expires next' });
+    expect(ends).toHaveTextContent('No environment has an end in the future.');
+  });
+});
+
 describe('an environment near its end', () => {
   it('has a banner, and is extended from it', async () => {
     const world = new World();
@@ -116,6 +158,7 @@ describe('an environment near its end', () => {
     const time = within(dialog).getByLabelText('Time from now');
     await user.selectOptions(time, 'No end');
     expect(time).toHaveAccessibleDescription(/runs, and costs, until a user stops or deletes it/);
+    expect(time).toHaveAccessibleDescription(/comes from Git, change spec\.lifecycle\.ttl there/);
     await user.click(within(dialog).getByRole('button', { name: 'Extend' }));
     expect(await screen.findByText('ada now has no end')).toBeVisible();
     const facts = screen.getByRole('region', { name: 'Lifecycle and price' });
@@ -268,7 +311,7 @@ describe('the price', () => {
     const preview = await screen.findByRole('region', { name: 'Preview' });
     expect(
       await within(preview).findByText(/^About \$0\.542 per hour, \$0\.011 while stopped/),
-    ).toHaveTextContent(/Ends in (8 hr|7 hr 59 min)\.$/);
+    ).toHaveTextContent(/ Ends 8 hr after its creation\.$/);
   });
 
   it('stands beside the button that creates', async () => {
@@ -278,7 +321,7 @@ describe('the price', () => {
     const button = await screen.findByRole('button', { name: 'Create GPU workspace' });
     await waitFor(() =>
       expect(button.parentElement).toHaveTextContent(
-        /^\$0\.542 per hour, ends in (8 hr|7 hr 59 min)/,
+        /^\$0\.542 per hour, ends 8 hr after its creation/,
       ),
     );
   });

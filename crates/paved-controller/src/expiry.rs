@@ -43,11 +43,16 @@ pub(crate) struct Judged {
 }
 
 impl Expiry {
-    /// Goes on with the count of an earlier leader.
+    /// Goes on with the count of an earlier leader, or with the own one of an earlier lead if it is
+    /// larger: the own one does not depend on the wall clock.
     pub async fn resume(&self) {
         let text = self.election.annotation(DELETIONS).await;
-        let spent = Spent::read(text.as_deref(), self.clock.now(), self.clock.steady());
-        *self.spent.lock().await = spent;
+        let steady = self.clock.steady();
+        let spent = Spent::read(text.as_deref(), self.clock.now(), steady);
+        let mut own = self.spent.lock().await;
+        if own.count(steady) < spent.count(steady) {
+            *own = spent;
+        }
     }
 
     /// Looks at every environment after its announced end. Ends early if the API server does not

@@ -102,8 +102,8 @@ pub async fn run(
         let (outbox, clock) = (Arc::clone(&outbox), clock.clone());
         tasks.spawn(async move { outbox.deliver(receiver, clock, limits).await });
     }
-    let elected = Arc::clone(&election);
-    tasks.spawn(async move { elect(&elected, limits).await });
+    let (elected, watched) = (Arc::clone(&election), Arc::clone(&store));
+    tasks.spawn(async move { elect(&elected, &watched, limits).await });
     let worker = Worker {
         source: Source::new(&cluster, &settings),
         expiry: Expiry {
@@ -152,12 +152,17 @@ pub async fn run(
     Ok(())
 }
 
-/// Takes part in the election until the task ends.
-async fn elect(election: &Election, limits: Limits) {
+/// Takes part in the election until the task ends, while the watches show all environments. A
+/// leader that does not see them gives the Lease back: another replica may see them.
+async fn elect(election: &Election, store: &Store, limits: Limits) {
     let mut next = interval(limits.renew);
     next.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         next.tick().await;
+        if !store.missing(limits.interrupted).is_empty() {
+            election.release().await;
+            continue;
+        }
         if let Err(error) = election.step().await {
             tracing::warn!(%error, "the Lease cannot be read or written");
         }
@@ -184,21 +189,17 @@ impl Worker {
         next.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             next.tick().await;
-            let led = std::mem::replace(&mut leads, self.election.leads().await);
-            self.metrics.leads(leads);
             let is_blind = !self.store.missing(self.limits.interrupted).is_empty();
+            let led = std::mem::replace(&mut leads, self.election.leads().await && !is_blind);
+            self.metrics.leads(leads);
             if !leads {
                 // The leader sends the events.
                 let _ = self.store.news();
                 if led {
-                    tracing::warn!("another replica leads");
+                    tracing::warn!("leads no longer");
                     self.store.unhold();
                     self.metrics.keep_namespaces(&BTreeSet::new());
                 }
-                continue;
-            }
-            if is_blind {
-                leads = false;
                 continue;
             }
             if !led {

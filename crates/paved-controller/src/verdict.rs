@@ -9,7 +9,7 @@ use function_paved_road::check::{self, Fields};
 use function_paved_road::compose::LifecycleStatus;
 use function_paved_road::error::Error;
 use function_paved_road::lifecycle::{
-    Lifecycle, LifecycleSettings, Note, OnExpiry, Plan, Requests, Situation,
+    Lifecycle, LifecycleSettings, Note, OnExpiry, Plan, Requests, Situation, leaves_resources,
 };
 use jiff::Timestamp;
 use kube::api::DynamicObject;
@@ -56,6 +56,8 @@ pub(crate) enum Hold {
     ArgoCd,
     /// Flux owns it.
     Flux,
+    /// Argo CD or Flux owns it, and it cannot be stopped.
+    GitCannotStop,
     /// The status announces another end.
     StatusDiffers,
     /// `spec.lifecycle` has a field that is rejected, or the status or the note cannot be read.
@@ -82,6 +84,7 @@ impl Hold {
             Self::InUse => "in-use",
             Self::ArgoCd => "argo-cd",
             Self::Flux => "flux",
+            Self::GitCannotStop => "git-cannot-stop",
             Self::StatusDiffers => "status-differs",
             Self::Unreadable => "unreadable",
             Self::WrongClock => "wrong-clock",
@@ -101,6 +104,10 @@ impl fmt::Display for Hold {
             Self::InUse => "a Usage protects it",
             Self::ArgoCd => "Argo CD owns it, and the claim does not have onExpiry: Delete",
             Self::Flux => "Flux owns it, and the claim does not have onExpiry: Delete",
+            Self::GitCannotStop => {
+                "Argo CD or Flux owns it, it cannot be stopped, and the claim does not have \
+                 onExpiry: Delete"
+            }
             Self::StatusDiffers => "its status announces another end than the controller computes",
             Self::Unreadable => "its lifecycle, the function's note or the Settings are invalid",
             Self::WrongClock => "the clock lies before its creation",
@@ -175,7 +182,9 @@ impl Facts<'_> {
         let environment = Environment::from_object(self.composite);
         let cannot_stop = cannot_stop(&environment, source);
         let mut fields = Fields::default();
-        wishes.check("spec.lifecycle", self.settings.maximum, Some(note), cannot_stop, &mut fields);
+        let leaves_resources = source.data.get("spec").is_some_and(leaves_resources);
+        let (path, maximum) = ("spec.lifecycle", self.settings.maximum);
+        wishes.check(path, maximum, Some(note), cannot_stop, leaves_resources, &mut fields);
         // The function plans with its note then. The user may want a later end.
         fields.verdict(Error::InvalidSpec).map_err(|_| Hold::Unreadable)?;
         let requests = Requests::read(|name| annotation(source, name), self.now);
@@ -189,6 +198,8 @@ impl Facts<'_> {
             requests: &requests,
             note: Some(note),
             cannot_stop,
+            is_rejected: false,
+            leaves_resources,
         });
         Ok(Planned { plan, own: wishes.on_expiry, can_stop: cannot_stop.is_none() })
     }
@@ -199,10 +210,11 @@ impl Facts<'_> {
         if planned.own == Some(OnExpiry::Delete) {
             return Ok(Verdict::Delete);
         }
-        if planned.can_stop && planned.plan.stop.is_none() {
-            return Ok(Verdict::Stop);
+        match planned.plan.stop {
+            _ if !planned.can_stop => Err(Hold::GitCannotStop),
+            None => Ok(Verdict::Stop),
+            Some(_) => Err(owner),
         }
-        Err(owner)
     }
 }
 

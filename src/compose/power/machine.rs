@@ -81,7 +81,9 @@ impl Composition<'_> {
         };
         let opened = opened.filter(|_| !is_done);
         let failed = opened.filter(|_| is_over);
-        if stop || failed.is_some() {
+        // A change of the type would start a machine that stopped by itself.
+        let is_off = opened.is_none() && machine.state == "stopped";
+        if stop || is_off || failed.is_some() {
             self.keep_type(slot);
         }
         let failure = failed.map(|opened| self.failed_start(slot, &switch, opened));

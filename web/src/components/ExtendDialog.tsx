@@ -29,9 +29,14 @@ export function ExtendDialog({ environment, opened, close }: Props) {
   );
 }
 
+/** The sync of a tool such as Argo CD or Flux reverts a change that is not in Git. */
+const FROM_GIT =
+  'If the environment comes from Git, change spec.lifecycle.ttl there. Otherwise the next sync ' +
+  'restores the old value.';
+
 function newEnd({ seconds }: Choice, now: number): string {
   return seconds === undefined
-    ? 'The environment runs, and costs, until a user stops or deletes it.'
+    ? `The environment runs, and costs, until a user stops or deletes it. ${FROM_GIT}`
     : `New end: ${exactly(now + seconds * 1000)}`;
 }
 

@@ -5,7 +5,7 @@ import { hourly, priceNow } from '../kinds/prices';
 import type { Tone } from '../kinds/tone';
 import { useKindMetadata } from '../state/useKindMetadata';
 import { Ago } from './Ago';
-import { Until } from './End';
+import { EndVerb } from './End';
 import { Icon } from './Icon';
 import { LifecycleButtons } from './LifecycleButtons';
 
@@ -58,7 +58,7 @@ function Ending({ environment }: { environment: Environment }) {
           'This environment has expired'
         ) : (
           <>
-            This environment {end.action} <Until at={end.at} />
+            This environment <EndVerb end={end} />
           </>
         )
       }
@@ -88,7 +88,7 @@ function Stopped({ environment }: { environment: Environment }) {
           {end && (
             <>
               {' '}
-              It is deleted <Until at={end.at} />.
+              It <EndVerb end={end} />.
             </>
           )}
         </p>
@@ -113,7 +113,7 @@ function Paused({ environment }: { environment: Environment }) {
       </p>
       {claim && end && (
         <p>
-          It {end.action} <Until at={end.at} />.
+          It <EndVerb end={end} />.
         </p>
       )}
     </Banner>

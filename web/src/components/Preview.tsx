@@ -11,9 +11,8 @@ import {
 import type { Previewed, PreviewedChange, Resource } from '../api/schema';
 import { amountOf, hourly, priceWords } from '../kinds/prices';
 import { isHelper, nameOf } from '../kinds/tree';
-import { count } from '../kinds/format';
+import { between, count } from '../kinds/format';
 import { useRequest, type RequestState } from '../state/useRequest';
-import { Until } from './End';
 import { Loaded, onDemand, whenIdle } from './onDemand';
 import { Tree } from './Tree';
 
@@ -131,23 +130,35 @@ function Panel<T extends Budgeted & { notes: string[] }>({
   );
 }
 
+/** A preview of a new environment, with the length of its life. */
+export interface PreviewedLife extends Previewed {
+  /** The time from the creation to the end, in words. Absent without a time to live. */
+  life?: string;
+}
+
+/**
+ * Adds the length of the life to a response that has just arrived. The response has the end of an
+ * environment that is created at the time of the response, which is wrong for a later creation.
+ */
+export function withLife(previewed: Previewed): PreviewedLife {
+  const { expiresAt } = previewed;
+  const life = expiresAt ? between(Date.now(), Date.parse(expiresAt)) : undefined;
+  return { ...previewed, life };
+}
+
 /** The price and the end of a new environment, in a few words. */
-export function Hourly({ of: { price, expiresAt, overBudget } }: { of: Previewed }) {
+export function Hourly({ of: { price, life, overBudget } }: { of: PreviewedLife }) {
   return (
     <>
       {hourly(amountOf(price?.hourlyUSD))}
-      {expiresAt && (
-        <>
-          , ends <Until at={expiresAt} />
-        </>
-      )}
+      {life && `, ends ${life} after its creation`}
       {overBudget && '. This would exceed the budget.'}
     </>
   );
 }
 
 /** The resources that would be created. */
-export function Preview({ asked, ready }: { asked: RequestState<Previewed>; ready: boolean }) {
+export function Preview({ asked, ready }: { asked: RequestState<PreviewedLife>; ready: boolean }) {
   // Loaded ahead: if loading fails later, the user must reload the page and loses the input.
   useEffect(() => whenIdle(() => void Documents.load()), []);
   const shown = ({ parts }: Previewed) => parts.filter((part) => !isHelper(part));
@@ -161,13 +172,7 @@ export function Preview({ asked, ready }: { asked: RequestState<Previewed>; read
       {(data) => (
         <>
           <p className="price">
-            {priceWords(data.price)}.
-            {data.expiresAt && (
-              <>
-                {' '}
-                Ends <Until at={data.expiresAt} />.
-              </>
-            )}
+            {priceWords(data.price)}.{data.life && ` Ends ${data.life} after its creation.`}
           </p>
           <Tree parts={shown(data)} planned />
           {data.resources.length > 0 && <Manifests resources={data.resources} />}

@@ -100,6 +100,14 @@ export function until(at: number, now: number): string {
   return `${hours} hr${rest > 0 ? ` ${rest} min` : ''}`;
 }
 
+/**
+ * The time from one time to another, in words and rounded to a minute: `8 hr`. The delay of a
+ * request does not shorten it.
+ */
+export function between(from: number, to: number): string {
+  return until(Math.max(Math.round((to - from) / 60_000) * 60_000, 1), 0);
+}
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** A time to the second, in the user's time zone: `3 Feb 2026, 09:05:00 UTC+01:00`. */

@@ -11,7 +11,7 @@ import { pageOf } from '../kinds/paths';
 import { asked, beginning, type Data } from '../kinds/schema';
 import { holdsPrivateKey, PRIVATE_KEY } from '../kinds/secrets';
 import { AllowAddress } from '../components/AllowAddress';
-import { Hourly, Preview, usePreview } from '../components/Preview';
+import { Hourly, Preview, usePreview, withLife } from '../components/Preview';
 import { ProblemAlert, rejection } from '../components/ProblemAlert';
 import { SchemaForm } from '../components/SchemaForm';
 import { goToFirstError, useSpec } from '../components/useSpec';
@@ -219,7 +219,7 @@ export default function CreateForm({ kind, keys }: { kind: Kind; keys: readonly 
 }
 
 const previewed = (body: Document, signal?: AbortSignal) =>
-  answer(api.POST('/api/v1/preview', { body, signal }));
+  answer(api.POST('/api/v1/preview', { body, signal })).then(withLife);
 
 /**
  * Whether the name exists already. A quota also responds with a conflict, when many environments

@@ -11,7 +11,7 @@ import { compare, count } from '../kinds/format';
 import { Ago } from '../components/Ago';
 import { Costs } from '../components/Costs';
 import { CauseWords } from '../components/CauseWords';
-import { HourlyPrice, Until } from '../components/End';
+import { EndVerb, HourlyPrice } from '../components/End';
 import { Icon } from '../components/Icon';
 import { Page } from '../components/Page';
 import { Pill } from '../components/Pill';
@@ -28,8 +28,12 @@ export default function OperationsPage() {
   const causes = useMemo(() => causesOf(all, now), [all, now]);
   const known = useAtomValue(kindMetadataAtom);
   const ends = useMemo(
-    () => nextEnds(all.filter((environment) => !isHeld(environment, known(environment).claim))),
-    [all, known],
+    () =>
+      nextEnds(
+        all.filter((environment) => !isHeld(environment, known(environment).claim)),
+        now,
+      ),
+    [all, known, now],
   );
   const slow = useMemo(() => slowOf(all, now), [all, now]);
   return (
@@ -43,7 +47,7 @@ export default function OperationsPage() {
           <section aria-labelledby="next">
             <h2 id="next">Expires next</h2>
             {ends.length === 0 ? (
-              <p className="quiet">No environment has an end.</p>
+              <p className="quiet">No environment has an end in the future.</p>
             ) : (
               <Ends all={ends} />
             )}
@@ -135,11 +139,11 @@ function CauseItem({ of: { cause, message, kinds, hits, since } }: { of: Group }
 /** How many of the next ends are listed. */
 const NEXT = 10;
 
-/** The environments that end next. */
-function nextEnds(all: readonly Environment[]): Environment[] {
+/** The environments that end next. Ends that have passed are left out. */
+function nextEnds(all: readonly Environment[], now: number): Environment[] {
   const at = (environment: Environment) => endOf(environment)?.at ?? '';
   return all
-    .filter((environment) => at(environment) !== '')
+    .filter((environment) => Date.parse(at(environment)) > now)
     .sort((a, b) => compare(at(a), at(b)))
     .slice(0, NEXT);
 }
@@ -156,7 +160,7 @@ function Ends({ all }: { all: readonly Environment[] }) {
               {environment.namespace}/{environment.name}
             </Link>
             <span className="grow">
-              {end.action} <Until at={end.at} />
+              <EndVerb end={end} />
             </span>
             <span className="small">
               {environment.owner ?? 'No owner'} · <HourlyPrice of={environment} />

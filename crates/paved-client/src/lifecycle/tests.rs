@@ -256,6 +256,8 @@ impl World {
             requests: &requests,
             note: self.note.as_ref(),
             cannot_stop: None,
+            is_rejected: false,
+            leaves_resources: false,
         })
     }
 

@@ -128,6 +128,8 @@ impl Environment {
             requests: &requests,
             note: self.note.as_ref(),
             cannot_stop: None,
+            is_rejected: false,
+            leaves_resources: false,
         });
         self.note = Some(plan.note.clone());
         plan
