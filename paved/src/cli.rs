@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Remove the time to live of an environment, so that it does not expire.
     #[command(after_help = lifecycle::KEEP_HELP)]
     Keep(Keep),
-    /// Stop environments, and keep their data.
+    /// Stop environments, and keep disks and databases, but not an instance store.
     #[command(after_help = lifecycle::STOP_HELP)]
     Stop(Stop),
     /// Start a stopped environment. With --wait, also wait until it runs.

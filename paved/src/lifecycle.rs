@@ -1,5 +1,8 @@
 //! `paved extend`, `keep`, `stop` and `start`: requests about the lifecycle of environments.
 
+use std::collections::BTreeMap;
+
+use function_paved_road::apis;
 use jiff::Timestamp;
 use paved_client::cluster::{Cluster, Found, Kinds, find, find_each};
 use paved_client::environment::{Environment, until};
@@ -49,6 +52,13 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
             send(&cluster, &subject, change, console).await?;
             writeln!(console.out, "{title} has no time to live any more")?;
             tell_start(&subject, console)?;
+            if let Some(tool) = subject.git_tool() {
+                writeln!(
+                    console.err,
+                    "warning: {tool} applies {title} from Git. The next synchronization restores \
+                     the ttl, unless you change spec.lifecycle.ttl in Git"
+                )?;
+            }
         }
         None => writeln!(console.out, "{title} already has spec.lifecycle.ttl: never")?,
     }
@@ -56,6 +66,7 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
 }
 
 /// Stops environments: all that are named, or none; or those of a selection that can be stopped.
+/// If the API server rejects one stop, the others are still sent.
 pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;
@@ -83,17 +94,28 @@ pub(crate) async fn stop(args: &Stop, console: &mut Console<'_>) -> Result<(), F
         writeln!(console.err, "note: nothing was stopped")?;
     }
     Failure::combine(failures)?;
+    let mut failures = Vec::new();
+    let mut effects = BTreeMap::new();
     for (subject, change) in planned {
         let title = subject.environment.title();
-        match change {
-            Some(change) => {
-                send(&cluster, subject, change, console).await?;
-                writeln!(console.out, "{title} is being stopped")?;
-            }
-            None => writeln!(console.out, "{title} is already stopped")?,
+        let Some(change) = change else {
+            writeln!(console.out, "{title} is already stopped")?;
+            continue;
+        };
+        if let Err(failure) = send(&cluster, subject, change, console).await {
+            failures.push(failure);
+            continue;
+        }
+        writeln!(console.out, "{title} is being stopped")?;
+        let kind = subject.environment.kind.as_str();
+        if let Some(api) = apis::for_environment_kind(kind) {
+            effects.insert(kind, api.info().when_stopped);
         }
     }
-    Ok(())
+    for (kind, effect) in effects {
+        writeln!(console.err, "note: {kind}: {effect}")?;
+    }
+    Failure::combine(failures)
 }
 
 /// Starts an environment.

@@ -5,7 +5,6 @@ mod rows;
 
 use std::pin::pin;
 
-use function_paved_road::compose::PowerState;
 use function_paved_road::lifecycle::Span;
 use futures::stream;
 use futures::{StreamExt, TryStreamExt};
@@ -72,7 +71,7 @@ pub(crate) struct Place {
     pub(crate) namespace: Option<String>,
     /// The labels, as kubectl reads a selector.
     pub(crate) labels: Option<String>,
-    /// The time before which a running environment expires.
+    /// The time before which a running environment expires, or a stopped one is deleted.
     pub(crate) expiring: Option<Timestamp>,
 }
 
@@ -118,14 +117,10 @@ impl Place {
         Ok(all)
     }
 
-    /// Whether an environment runs and expires in time, if only such environments are selected.
+    /// Whether the end of an environment comes in time, if only such environments are selected.
     fn has(&self, object: &DynamicObject) -> bool {
         let Some(last) = self.expiring else { return true };
-        let environment = Environment::from_object(object);
-        let lifecycle = environment.lifecycle.unwrap_or_default();
-        let is_stopped =
-            lifecycle.stopped_at.is_some() || environment.power == Some(PowerState::Stopped);
-        !is_stopped && lifecycle.expires_at.is_some_and(|at| at <= last)
+        rows::end(&Environment::from_object(object)).is_some_and(|at| at <= last)
     }
 
     /// A failure if the caller may list no kind. Otherwise, prints a note for each hidden kind.
@@ -153,7 +148,9 @@ impl Place {
             .labels
             .as_ref()
             .map_or_else(String::new, |labels| format!(" with labels {labels}"));
-        let end = self.expiring.map_or_else(String::new, |at| format!(" expire before {at}"));
+        let end = self
+            .expiring
+            .map_or_else(String::new, |at| format!(" expire or are deleted before {at}"));
         format!("no environments{place}{labels}{end}")
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fake_kube::access::{Access, User};
+use fake_kube::faults::Failure;
 use fake_kube::kinds::{Kind, Kinds};
 use fake_kube::{Cluster, Server};
 use function_paved_road::lifecycle::{RENEWED_AT, RENEWED_FOR, Requests, STARTED_AT, STOPPED_AT};
@@ -192,9 +193,12 @@ fn deleting(mut object: Value) -> Value {
 async fn extend_writes_a_renewal_that_the_function_reads() {
     let ada = workspace();
     let end = ahead(SignedDuration::from_hours(100)).to_string();
-    for (args, seconds) in
-        [(&["4h"][..], 4 * 3600), (&["--until", &end], 100 * 3600), (&["3d"], 72 * 3600)]
-    {
+    for (args, seconds) in [
+        (&["4h"][..], 4 * 3600),
+        (&["--until", &end], 100 * 3600),
+        (&["3d"], 72 * 3600),
+        (&["-n", "team", "4h"], 4 * 3600),
+    ] {
         let world = World::with(&[&ada]).await;
         let told = world.paved(&[&["extend", "ada"], args].concat()).await;
         assert_eq!((told.code, told.err.as_str()), (0, ""), "{}", told.told());
@@ -271,7 +275,7 @@ async fn request_without_effect_is_an_error_and_writes_nothing() {
             endless,
             vec!["extend", "ada", "4h"],
             1,
-            "has no time to live, so there is nothing to renew",
+            "so there is nothing to renew. Set spec.lifecycle.ttl in the claim instead",
         ),
         (
             workspace(),
@@ -328,7 +332,9 @@ async fn invalid_flag_names_the_allowed_values() {
         (&["extend", "ada", "4"], "allowed: a whole number with a unit (s, m, h, d or w)"),
         (&["extend", "ada", "1h30m"], "allowed: a whole number with a unit (s, m, h, d or w)"),
         (&["extend", "ada", "never"], "use paved keep for an environment that never expires"),
+        (&["extend", "ada", "-1h"], "invalid value '-1h' for '[TIME]': allowed: a whole number"),
         (&["extend", "ada", "--until", "18:00"], "allowed: a time (RFC 3339), for example"),
+        (&["extend", "ada", "--until", "-1h"], "'-1h' for '--until <TIME>': allowed: a time"),
         (&["extend", "ada", "4h", "--max"], "cannot be used with"),
         (&["extend", "ada", "--until", "2099-01-01T00:00:00Z", "--max"], "cannot be used with"),
         (&["stop"], "<NAME>..."),
@@ -337,6 +343,8 @@ async fn invalid_flag_names_the_allowed_values() {
         (&["stop", "-A"], "--select <LABELS>"),
         (&["start", "ada", "--timeout", "1m"], "--wait"),
         (&["list", "--sort", "power", "-o", "name"], "--sort sorts rows; allowed: -o wide"),
+        (&["list", "--expiring", "never"], "for '--expiring <TIME>': allowed: a whole number with"),
+        (&["list", "--expiring", "-1h"], "'-1h' for '--expiring <TIME>': allowed: a whole number"),
     ] {
         let told = world.paved(args).await;
         assert_eq!((told.code, told.out.as_str()), (1, ""), "{args:?}: {}", told.told());
@@ -362,6 +370,26 @@ async fn keep_removes_the_time_to_live() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keep_warns_if_a_tool_applies_the_claim_from_git() {
+    for (marks, name, tool) in [
+        ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD"),
+        ("labels", "argocd.argoproj.io/instance", "Argo CD"),
+        ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
+        ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+    ] {
+        let mut ada = workspace();
+        ada["metadata"][marks][name] = json!("environments");
+        let world = World::with(&[&ada]).await;
+        let told = world.paved(&["keep", "ada"]).await;
+        let words = format!(
+            "warning: {tool} applies GpuDevWorkspaceClaim team/ada from Git. The next \
+             synchronization restores the ttl, unless you change spec.lifecycle.ttl in Git\n"
+        );
+        assert_eq!((told.code, told.err), (0, words), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stop_stops_all_named_environments_or_none() {
     let (ada, pool) = (workspace(), environment("StockPool", "pool"));
     let world = World::with(&[&ada, &pool, &virtual_cluster()]).await;
@@ -372,8 +400,38 @@ async fn stop_stops_all_named_environments_or_none() {
     let words =
         "GpuDevWorkspaceClaim team/ada is being stopped\nStockPool team/pool is being stopped\n";
     assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 2), "{}", told.told());
+    let notes = "note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is lost. \
+                 The address changes.\n\
+                 note: StockPool: The pool keeps its specification and has no pods.\n";
+    assert_eq!(told.err, notes);
     for object in [&ada, &pool] {
         assert!((-60..=0).contains(&left(&world.annotation(object, STOPPED_AT).unwrap())));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rejected_stop_does_not_prevent_the_others() {
+    let [ada, grace, linus] =
+        ["ada", "grace", "linus"].map(|name| environment("GpuDevWorkspaceClaim", name));
+    for args in [&["stop", "--select", "team=vision"][..], &["stop", "ada", "grace", "linus"]] {
+        let world = World::with(&[&ada, &grace, &linus]).await;
+        world.cluster.faults.fail(Failure {
+            verb: "patch",
+            path: "/gpudevworkspaceclaims/ada".to_owned(),
+            code: 422,
+            message: "denied by a webhook",
+            is_executed: false,
+        });
+        let told = world.paved(args).await;
+        let words = "GpuDevWorkspaceClaim team/grace is being stopped\n\
+                     GpuDevWorkspaceClaim team/linus is being stopped\n";
+        assert_eq!((told.code, told.out.as_str()), (2, words), "{}", told.told());
+        let notes = "note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is \
+                     lost. The address changes.\n\
+                     error: GpuDevWorkspaceClaim team/ada is rejected\n  denied by a webhook\n";
+        assert_eq!(told.err, notes);
+        let stopped = [&ada, &grace, &linus].map(|one| world.annotation(one, STOPPED_AT).is_some());
+        assert_eq!(stopped, [false, true, true]);
     }
 }
 
@@ -388,9 +446,11 @@ async fn selection_skips_environments_that_cannot_be_stopped() {
     let told = world.paved(&["stop", "--select", "team=vision"]).await;
     let words = "GpuDevWorkspaceClaim team/ada is being stopped\n";
     assert_eq!((told.code, told.out.as_str(), world.writes()), (0, words, 1), "{}", told.told());
-    let note = "note: not stopped: Environment team/preview cannot be stopped, because a virtual \
-                cluster cannot be stopped\n";
-    assert_eq!(told.err, note);
+    let notes = "note: not stopped: Environment team/preview cannot be stopped, because a virtual \
+                 cluster cannot be stopped\n\
+                 note: GpuDevWorkspaceClaim: The disk keeps its data. Instance store data is lost. \
+                 The address changes.\n";
+    assert_eq!(told.err, notes);
     let told = world.paved(&["stop", "-l", "team=vision", "-A"]).await;
     assert!(told.out.contains("StockPool other/elsewhere is being stopped\n"), "{}", told.told());
     assert_eq!(world.annotation(&sound, STOPPED_AT), None);
@@ -486,6 +546,8 @@ async fn list_shows_and_selects_by_power_and_time_left() {
     kept["status"]["lifecycle"] = json!({});
     let mut off = stopped();
     off["metadata"]["name"] = json!("off");
+    off["status"]["lifecycle"]["deletesAt"] =
+        json!(ahead(SignedDuration::from_secs(8 * 86_400 + 3600)).to_string());
     let world = World::with(&[&ada, &pool, &kept, &off]).await;
     let told = world.paved(&["list"]).await;
     assert_eq!(told.code, 0, "{}", told.told());
@@ -493,7 +555,7 @@ async fn list_shows_and_selects_by_power_and_time_left() {
         ("ada", "Running", "119m"),
         ("pool", "Running", "29h"),
         ("kept", "Running", "never"),
-        ("off", "Stopped", "119m"),
+        ("off", "Stopped", "8d (deletion)"),
     ] {
         let row = told.out.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(row.contains(power) && row.contains(left), "{row}");
@@ -504,16 +566,17 @@ async fn list_shows_and_selects_by_power_and_time_left() {
     };
     assert_eq!(names(&told), ["ada", "kept", "off", "pool"]);
     let sorted = world.paved(&["list", "--sort", "time-left"]).await;
-    assert_eq!(names(&sorted), ["ada", "off", "pool", "kept"]);
+    assert_eq!(names(&sorted), ["ada", "pool", "off", "kept"]);
     let sorted = world.paved(&["list", "--sort", "power"]).await;
     assert_eq!(names(&sorted), ["ada", "kept", "pool", "off"]);
-    // The stopped environment is not listed.
+    // The expiry of a stopped environment does not count, but its deletion does.
     let soon = world.paved(&["list", "--expiring", "24h", "-o", "name"]).await;
     assert_eq!(soon.out, "gpudevworkspaceclaim.platform.acme.io/ada\n", "{}", soon.told());
+    let later = world.paved(&["list", "--expiring", "2w"]).await;
+    assert_eq!(names(&later), ["ada", "off", "pool"]);
     let none = world.paved(&["list", "--expiring", "1m"]).await;
-    assert!(
-        none.code == 0 && none.err.contains("no environments in namespace team expire before ")
-    );
+    let words = "no environments in namespace team expire or are deleted before ";
+    assert!(none.code == 0 && none.err.contains(words), "{}", none.told());
 }
 
 #[tokio::test(flavor = "multi_thread")]

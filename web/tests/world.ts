@@ -353,7 +353,7 @@ export class World {
     if (!lifecycle?.expiresAt)
       throw new Refusal(
         422,
-        `${view.kind} ${view.namespace}/${view.name} has no time to live, so there is nothing to renew`,
+        `${view.kind} ${view.namespace}/${view.name} has no time to live, so there is nothing to renew. Set spec.lifecycle.ttl in the claim instead`,
         [
           {
             field: 'spec.lifecycle.ttl',

@@ -17,7 +17,7 @@ use crossplane::json::quote;
 /// The maximum number of collected violations. Without it, a client could cause any number of them.
 const MAX_VIOLATIONS: usize = 200;
 
-/// Why a name may arrive as a boolean.
+/// Why a text may arrive as a boolean.
 const BOOLEANS: &str = "YAML reads on, off, yes and no as booleans";
 
 /// The maximum length of a violation's path, in characters.
@@ -248,13 +248,14 @@ fn wrong_type(value: &Value, schema: &Value) -> Option<String> {
 /// The allowed texts in the place of a number or a boolean: the value in quotes, if this is one.
 fn text_instead(value: &Value, schema: &Value) -> String {
     let text = value.to_string();
+    let hint = if value.is_boolean() { format!("; {BOOLEANS}") } else { String::new() };
     let names = schema.get("enum").and_then(Value::as_array);
     if names.is_some_and(|names| !names.contains(&Value::from(text.as_str()))) {
-        return if value.is_boolean() { format!("; {BOOLEANS}") } else { String::new() };
+        return hint;
     }
     match schema.get("pattern").and_then(Value::as_str) {
         Some(pattern) if !bounds::text("", &text, schema).is_empty() => {
-            format!(" that matches {pattern}")
+            format!(" that matches {pattern}{hint}")
         }
         _ => format!(", in quotes: \"{value}\""),
     }

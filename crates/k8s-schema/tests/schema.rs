@@ -139,6 +139,16 @@ fn all_violations_are_reported_with_found_and_allowed_values() {
 }
 
 #[test]
+fn boolean_for_a_string_with_a_pattern_has_a_hint() {
+    for found in [true, false] {
+        let expected = format!(
+            r"spec.parameters.version: found {found}; allowed: a string that matches ^\d+\.\d+\.\d+$; YAML reads on, off, yes and no as booleans"
+        );
+        assert_eq!(refused(&claim(json!({"owner": "ada", "version": found})), None), [expected]);
+    }
+}
+
+#[test]
 fn transition_rules_look_at_the_stored_object() {
     let old = claim(json!({"owner": "ada", "diskGB": 200, "region": "us-east-1"}));
     let new = claim(json!({"owner": "ada", "diskGB": 100, "region": "eu-west-1"}));

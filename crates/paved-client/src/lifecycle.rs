@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::cluster::{Cluster, Found, Kind, lacks_rights, refusal};
 use crate::environment::{Environment, Lifecycle, spell};
+use crate::names::git_tool;
 pub use refusal::Refusal;
 use times::{after, begin_of, covering, end_of};
 
@@ -180,6 +181,11 @@ impl Subject {
         }
         let ttl = self.object.data.pointer("/spec/lifecycle/ttl").and_then(Value::as_str);
         Ok((ttl != Some("never")).then_some(Change::Keep))
+    }
+
+    /// The tool that applies the environment from Git, if its labels or annotations name the tool.
+    pub fn git_tool(&self) -> Option<&'static str> {
+        git_tool(&self.object.metadata)
     }
 
     /// Whether a later expiry starts the environment: it is stopped only because it expired.

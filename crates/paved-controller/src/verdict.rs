@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::environment::Environment;
 use paved_client::lifecycle::cannot_stop;
-use paved_client::names::{IN_USE, PAUSED};
+use paved_client::names::{FLUX, IN_USE, PAUSED, git_tool};
 use serde::Deserialize;
 
 /// The objects that decide about an environment.
@@ -225,16 +225,6 @@ struct Planned {
     can_stop: bool,
 }
 
-/// Labels and annotations of Argo CD and Flux on the objects that they apply. Sources: "Resource
-/// tracking" in the documentation of Argo CD, and the API references of Flux's kustomize- and
-/// helm-controller.
-const OWNERS: [(&str, Hold); 4] = [
-    ("argocd.argoproj.io/tracking-id", Hold::ArgoCd),
-    ("argocd.argoproj.io/instance", Hold::ArgoCd),
-    ("kustomize.toolkit.fluxcd.io/name", Hold::Flux),
-    ("helm.toolkit.fluxcd.io/name", Hold::Flux),
-];
-
 /// The label for objects that Argo CD tracks before its version 3. Charts write the label too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
@@ -243,11 +233,12 @@ const HELM_RELEASE: &str = "meta.helm.sh/release-name";
 
 /// The tool that creates an environment again from Git.
 fn git_owner(object: &DynamicObject) -> Option<Hold> {
-    let is_marked =
-        |name: &str| label(object, name).is_some() || annotation(object, name).is_some();
-    let known = OWNERS.into_iter().find(|(name, _)| is_marked(name)).map(|(_, owner)| owner);
-    let is_instance = label(object, INSTANCE).is_some() && !is_marked(HELM_RELEASE);
-    known.or(is_instance.then_some(Hold::ArgoCd))
+    if let Some(tool) = git_tool(&object.metadata) {
+        return Some(if tool == FLUX { Hold::Flux } else { Hold::ArgoCd });
+    }
+    let is_release =
+        label(object, HELM_RELEASE).is_some() || annotation(object, HELM_RELEASE).is_some();
+    (label(object, INSTANCE).is_some() && !is_release).then_some(Hold::ArgoCd)
 }
 
 fn annotation<'o>(object: &'o DynamicObject, name: &str) -> Option<&'o str> {

@@ -26,7 +26,9 @@ pub fn redacted(violation: Violation, object: &Value) -> Violation {
 fn in_words(violation: Violation) -> Violation {
     match violation.message.split_once("; ") {
         Some((found, allowed)) if allowed.contains(Span::PATTERN) => {
-            let message = format!("{found}; allowed: {}", Span::ALLOWED);
+            let hint =
+                allowed.split_once("; ").map_or_else(String::new, |(_, hint)| format!("; {hint}"));
+            let message = format!("{found}; allowed: {}{hint}", Span::ALLOWED);
             Violation { message, ..violation }
         }
         _ => violation,

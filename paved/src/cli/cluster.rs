@@ -83,8 +83,9 @@ pub(crate) struct List {
     #[arg(long, value_name = "COLUMN", default_value = "name")]
     pub(crate) sort: Sort,
 
-    /// List only running environments that expire within this time, for example 24h.
-    #[arg(long, value_name = "TIME", value_parser = super::lifecycle::span, conflicts_with = "watch")]
+    /// List only environments that expire or are deleted within this time, for example 24h.
+    #[arg(long, value_name = "TIME", value_parser = super::lifecycle::finite_span,
+        allow_hyphen_values = true, conflicts_with = "watch")]
     pub(crate) expiring: Option<Span>,
 
     #[command(flatten)]
@@ -99,7 +100,7 @@ pub(crate) enum Sort {
     Name,
     /// By age, the youngest first.
     Age,
-    /// By time left, the shortest first. Environments that do not expire are last.
+    /// By time left, the shortest first. Environments without an end are last.
     TimeLeft,
     /// By power state.
     Power,

@@ -35,8 +35,9 @@ Exit codes:
   130  stopped by Ctrl-C or SIGTERM";
 
 pub(super) const STOP_HELP: &str = "\
-A stop keeps the data. If one of the named environments cannot be stopped, none is stopped. With
---select, a note names each environment that cannot be stopped.
+A stop keeps disks and databases, but not an instance store. If one of the named environments cannot
+be stopped, none is stopped. With --select, a note names each environment that cannot be stopped. If
+the API server rejects one stop, the other environments are still stopped.
 
 Examples:
   paved stop ada                              stop an environment
@@ -79,12 +80,13 @@ pub(crate) struct Extend {
     pub(crate) name: String,
 
     /// Time from now to the expiry, for example 30m, 4h or 14d.
-    #[arg(value_name = "TIME", value_parser = span, required_unless_present_any = ["until", "max"],
-        conflicts_with_all = ["until", "max"])]
+    #[arg(value_name = "TIME", value_parser = span, allow_hyphen_values = true,
+        required_unless_present_any = ["until", "max"], conflicts_with_all = ["until", "max"])]
     pub(crate) length: Option<Span>,
 
     /// Expiry (RFC 3339), for example 2026-11-25T18:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max")]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true,
+        conflicts_with = "max")]
     pub(crate) until: Option<Timestamp>,
 
     /// Expire as late as Settings allow.
@@ -143,14 +145,21 @@ pub(crate) struct Start {
     pub(crate) access: Access,
 }
 
+/// Parses the length of a renewal, for example `8h`.
+fn span(text: &str) -> Result<Span, &'static str> {
+    if text == "never" {
+        return Err("use paved keep for an environment that never expires");
+    }
+    finite_span(text)
+}
+
 /// Parses a length of time, for example `8h`.
-pub(super) fn span(text: &str) -> Result<Span, &'static str> {
+pub(super) fn finite_span(text: &str) -> Result<Span, &'static str> {
     match text.parse() {
-        Ok(Span::Never) => Err("use paved keep for an environment that never expires"),
-        Ok(span) => Ok(span),
-        Err(_) => {
+        Ok(Span::Never) | Err(_) => {
             Err("allowed: a whole number with a unit (s, m, h, d or w), for example 30m, 8h or 14d")
         }
+        Ok(span) => Ok(span),
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
+use function_paved_road::compose::PowerState;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
 use paved_client::cluster::Kind;
@@ -29,7 +30,8 @@ pub(super) struct Line {
     price: String,
     /// Whether the status has a lifecycle.
     has_lifecycle: bool,
-    expires: Option<Timestamp>,
+    is_stopped: bool,
+    end: Option<Timestamp>,
     owner: String,
     endpoint: String,
     composition: String,
@@ -54,7 +56,8 @@ impl Line {
                 .map(|price| price.now(seen.power).to_owned())
                 .unwrap_or_default(),
             has_lifecycle: seen.lifecycle.is_some(),
-            expires: seen.lifecycle.as_ref().and_then(|lifecycle| lifecycle.expires_at),
+            is_stopped: is_stopped(seen),
+            end: end(seen),
             owner: seen.owner.clone().unwrap_or_default(),
             endpoint: seen.connect().or_else(|| seen.endpoint()).unwrap_or_default(),
             composition: seen.composition.clone().unwrap_or_default(),
@@ -67,10 +70,13 @@ impl Line {
         Self { word: "Gone".to_owned(), mark: Mark::Busy, ..self }
     }
 
-    /// The time until the expiry.
+    /// The time until the next end.
     fn time_left(&self, now: Timestamp) -> String {
-        match self.expires {
-            Some(at) => until(at, now).unwrap_or_else(|| "expired".to_owned()),
+        match self.end.map(|at| until(at, now)) {
+            Some(left) if self.is_stopped => {
+                format!("{} (deletion)", left.as_deref().unwrap_or("due"))
+            }
+            Some(left) => left.unwrap_or_else(|| "expired".to_owned()),
             None if self.has_lifecycle => "never".to_owned(),
             None => String::new(),
         }
@@ -80,6 +86,18 @@ impl Line {
     pub(super) fn key(&self) -> Key {
         (self.namespace.clone(), self.name.clone(), self.kind.clone(), self.group.clone())
     }
+}
+
+/// Whether an environment is stopped or is being stopped. Its expiry has no effect then.
+fn is_stopped(seen: &Environment) -> bool {
+    let stopped_at = seen.lifecycle.as_ref().and_then(|lifecycle| lifecycle.stopped_at);
+    stopped_at.is_some() || seen.power == Some(PowerState::Stopped)
+}
+
+/// The next end of an environment: the deletion of a stopped environment, otherwise the expiry.
+pub(super) fn end(seen: &Environment) -> Option<Timestamp> {
+    let lifecycle = seen.lifecycle.as_ref()?;
+    if is_stopped(seen) { lifecycle.deletes_at } else { lifecycle.expires_at }
 }
 
 /// Namespace, name, kind and group.
@@ -113,7 +131,7 @@ impl Table {
         match self.sort {
             Sort::Name => {}
             Sort::Age => lines.sort_by_key(|line| Reverse(line.created)),
-            Sort::TimeLeft => lines.sort_by_key(|line| line.expires.unwrap_or(Timestamp::MAX)),
+            Sort::TimeLeft => lines.sort_by_key(|line| line.end.unwrap_or(Timestamp::MAX)),
             Sort::Power => lines.sort_by_key(|line| line.power),
         }
         let rows: Vec<Row> = lines.iter().map(|line| self.row(line, now)).collect();
@@ -198,6 +216,14 @@ mod tests {
         Line::from_environment(&environment(&object), Timestamp::UNIX_EPOCH)
     }
 
+    /// An environment of this name that stopped at its expiry, with this time of its deletion.
+    fn stopped(name: &str, deletes_at: Value) -> Line {
+        let at = "2026-01-01T11:00:00Z";
+        let mut lifecycle = json!({"expiresAt": at, "stoppedAt": at, "stopReason": "Expired"});
+        lifecycle["deletesAt"] = deletes_at;
+        expiring(name, lifecycle)
+    }
+
     fn lines() -> Vec<Line> {
         let mut failed = half_made(&refused_leaf());
         failed["metadata"]["name"] = json!("grace");
@@ -229,15 +255,24 @@ mod tests {
             expiring("b", json!({"expiresAt": "2026-01-02T12:00:00Z"})),
             expiring("c", json!({"expiresAt": "2026-01-01T13:00:00Z"})),
             expiring("d", json!({"expiresAt": "2026-01-01T11:00:00Z"})),
+            stopped("e", json!("2026-01-01T17:00:00Z")),
+            stopped("f", json!("2026-01-01T11:30:00Z")),
+            stopped("g", Value::Null),
         ];
         let told = print(&mut Table::new(false, false, Sort::TimeLeft), lines);
-        let words: Vec<(&str, bool)> = told
-            .lines()
-            .skip(1)
-            .zip(["expired", "60m", "24h", "never"])
-            .map(|(line, left)| (&line[..1], line.contains(left)))
-            .collect();
-        assert_eq!(words, [("d", true), ("c", true), ("b", true), ("a", true)], "{told}");
+        let expected = [
+            ("d", " expired "),
+            ("f", " due (deletion) "),
+            ("c", " 60m "),
+            ("e", " 5h (deletion) "),
+            ("b", " 24h "),
+            ("a", " never "),
+            ("g", " never "),
+        ];
+        assert_eq!(told.lines().count(), expected.len() + 1, "{told}");
+        for (line, (name, left)) in told.lines().skip(1).zip(expected) {
+            assert!(line.starts_with(name) && line.contains(left), "{name}: {left}: {told}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use function_paved_road::error::{Error, FieldError};
 use function_paved_road::manifests;
 use function_paved_road::settings::{API_VERSION, KIND};
 use k8s_schema::{Schemas, Violation};
+use paved_render::redact::redacted;
 use paved_render::subject::pipeline_step::{self, CONFIG, CONFIG_VERSION};
 use serde_json::{Map, Value, json};
 
@@ -77,10 +78,12 @@ pub(crate) fn violations(body: &Value) -> Vec<Violation> {
     let mut beyond: Vec<Violation> =
         apis::check_settings(whole).iter().flat_map(violations_of).collect();
     // For a pattern, the function has the better message: it describes the allowed texts and
-    // suggests a correction.
+    // suggests a correction. For a number or a boolean, it may describe only the type.
     let is_worse = |known: &Violation| {
-        known.message.contains("allowed: a text that matches ")
-            && beyond.iter().any(|better| better.path == known.path)
+        let is_better = |other: &Violation| {
+            other.path == known.path && !other.message.ends_with("; allowed: a text, in quotes")
+        };
+        known.message.contains(" that matches ") && beyond.iter().any(is_better)
     };
     violations.retain(|known| !is_worse(known));
     beyond
@@ -96,7 +99,10 @@ fn by_schema(settings: &Value) -> Vec<Violation> {
         Err(error) => return vec![Violation { path: String::new(), message: error.to_string() }],
     };
     match schemas.get(API_VERSION, KIND) {
-        Some(definition) => definition.validate(settings, None),
+        Some(definition) => {
+            let violations = definition.validate(settings, None).into_iter();
+            violations.map(|violation| redacted(violation, settings)).collect()
+        }
         None => Vec::new(),
     }
 }

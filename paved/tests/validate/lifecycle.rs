@@ -12,7 +12,7 @@ const SPAN: &str = "allowed: a whole number with a unit (s, m, h, d or w), for e
 const POWER: &str = "allowed: \"Running\", \"Stopped\"";
 
 /// A line of YAML, its field, the found value, and the allowed ones.
-const WRONG: [(&str, &str, &str, &str); 10] = [
+const WRONG: [(&str, &str, &str, &str); 12] = [
     ("ttl: 8", "spec.lifecycle.ttl", "8", SPAN),
     ("ttl: -1h", "spec.lifecycle.ttl", "\"-1h\"", SPAN),
     ("ttl: 0s", "spec.lifecycle.ttl", "\"0s\"", SPAN),
@@ -24,6 +24,8 @@ const WRONG: [(&str, &str, &str, &str); 10] = [
         "allowed: at most 14d, the maximum in Settings",
     ),
     ("keepStoppedFor: 7", "spec.lifecycle.keepStoppedFor", "7", SPAN),
+    ("ttl: off", "spec.lifecycle.ttl", "off", SPAN),
+    ("keepStoppedFor: off", "spec.lifecycle.keepStoppedFor", "off", SPAN),
     ("onExpiry: Keep", "spec.lifecycle.onExpiry", "\"Keep\"", "allowed: \"Stop\", \"Delete\""),
     ("power: on", "spec.lifecycle.power", "on", POWER),
     ("power: off", "spec.lifecycle.power", "off", POWER),
@@ -78,6 +80,23 @@ fn wrong_field_of_the_lifecycle_is_one_error_in_each_command() {
                 let is_boolean = ["on", "off"].contains(&found);
                 assert_eq!(error.contains("YAML reads on, off"), is_boolean, "{error}");
             }
+        }
+    }
+}
+
+#[test]
+fn wrong_duration_in_settings_is_reported_in_words() {
+    for (value, found) in [("8", "8"), ("off", "off"), ("-1h", "\"-1h\""), ("1x", "\"1x\"")] {
+        let settings = format!(
+            "apiVersion: paved-road.fn.crossplane.io/v1beta1\nkind: Settings\n\
+             gpuWorkspace: {{lifecycle: {{ttl: {value}, maximum: {value}}}}}\n"
+        );
+        let folder = folder(&[("settings.yaml", &settings)]);
+        let run = paved(&["validate", &within(&folder, "settings.yaml")]);
+        assert_eq!(run.code, 3, "{value}: {}", run.told());
+        for field in ["ttl", "maximum"] {
+            let words = format!("gpuWorkspace.lifecycle.{field}: found {found}; {SPAN}");
+            assert!(run.err.contains(&words), "{words}: {}", run.err);
         }
     }
 }

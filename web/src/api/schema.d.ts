@@ -170,7 +170,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop an environment, and keep its data. */
+        /** Stop an environment, and keep disks and databases, but not an instance store. */
         post: operations["stopEnvironment"];
         delete?: never;
         options?: never;

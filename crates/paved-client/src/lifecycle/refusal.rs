@@ -28,7 +28,10 @@ pub enum Refusal {
     )]
     NoLifecycle,
     /// The environment never expires.
-    #[error("has no time to live, so there is nothing to renew")]
+    #[error(
+        "has no time to live, so there is nothing to renew. Set spec.lifecycle.ttl in the claim \
+         instead"
+    )]
     NoTtl,
     /// Settings have no maximum.
     #[error("has no maximum in Settings. Use a duration instead, for example 4h")]

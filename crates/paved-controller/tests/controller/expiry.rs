@@ -411,6 +411,30 @@ async fn wrong_clock_deletes_at_most_the_hourly_limit_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn lost_lease_and_a_clock_that_jumps_do_not_start_the_count_again() {
+    let world = World::new().await;
+    world.configure(&json!({"controller": {"deletionsPerHour": 2}}));
+    let mut all: Vec<Environment> = (0..4).map(|n| short_lived(&format!("ws-{n}"))).collect();
+    for environment in &mut all {
+        world.compose(environment);
+    }
+    let deleted = || all.iter().filter(|one| world.is_deleted(one)).count();
+    world.clocks.pass("2h");
+    let _controller = world.start("a");
+    until("two deletions", || deleted() == 2).await;
+    let year = SignedDuration::from_hours(24 * 365);
+    world.clocks.set(world.clocks.now().checked_add(year).unwrap());
+    let lease = world.lease();
+    world.remove(&lease);
+    until("a new Lease", || {
+        world.leader().is_some() && world.lease()["metadata"]["uid"] != lease["metadata"]["uid"]
+    })
+    .await;
+    world.settle().await;
+    assert_eq!(deleted(), 2);
+}
+
+#[tokio::test]
 async fn deletion_that_can_have_been_executed_counts() {
     // The client tries again after a 504, and gets the other codes.
     for code in [504, 500, 404, 409, 429] {

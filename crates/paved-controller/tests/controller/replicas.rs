@@ -1,7 +1,11 @@
 //! Of several replicas, one leads.
 
-use crate::world::{Environment, World, until};
+use std::time::Duration;
+
+use paved_controller::{Limits, Options};
 use serde_json::json;
+
+use crate::world::{Environment, World, limits, until};
 
 #[tokio::test]
 async fn second_replica_takes_over_when_the_first_one_stops() {
@@ -43,6 +47,19 @@ async fn replica_with_a_fast_clock_does_not_take_the_lease() {
     let _second = world.start("b");
     world.settle().await;
     assert_eq!(world.leader().as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn replica_that_does_not_see_all_environments_gives_the_lease_back() {
+    let world = World::new().await;
+    let limits = Limits { interrupted: Duration::ZERO, ..limits() };
+    let _replica = world.start_with(Options { limits, ..world.options("a") });
+    world.led().await;
+    world.fail("watch", "/gpudevworkspaceclaims", (500, "the conversion fails"));
+    world.cluster.cut_watches();
+    until("no leader", || world.leader().is_none()).await;
+    world.cluster.faults.mend();
+    until("a leader", || world.leader().as_deref() == Some("a")).await;
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ pub(crate) async fn keep(
     Ok(Answer(Requested { starts, clock_ahead: None, ..requested }))
 }
 
-/// Stop an environment, and keep its data.
+/// Stop an environment, and keep disks and databases, but not an instance store.
 #[utoipa::path(post, path = "/api/v1/environments/{namespace}/{kind}/{name}/stop", operation_id = "stopEnvironment", tag = "environments", params(EnvironmentPath),
     request_body = Nothing, responses((status = 200, description = "The environment stops, or is stopped already.", body = Requested), ErrorResponses, NotFound, UnprocessableEntity, Conflicts))]
 pub(crate) async fn stop(
