@@ -48,8 +48,8 @@ pub struct Composite {
     pub spec: Value,
     /// `spec.lifecycle`, as it was written.
     pub lifecycle: Option<Value>,
-    /// Hash of the `spec`: see [`spec_hash`].
-    pub spec_hash: String,
+    /// Hash of the `spec`: see [`spec_hash`]. Absent in a preview.
+    pub spec_hash: Option<String>,
     /// `status`, as last stored.
     pub status: Object,
     /// Kind and name of all resources that Crossplane set out to create.
@@ -61,9 +61,6 @@ pub struct Composite {
 impl Composite {
     /// Reads the XR. `connection` are its connection details.
     pub fn read(mut xr: Object, connection: BTreeMap<String, Vec<u8>>) -> Result<Self, Error> {
-        let mut spec = own_fields(xr.get("spec").unwrap_or(&Value::Null));
-        let spec_hash = spec_hash(&spec);
-        let lifecycle = spec.as_object_mut().and_then(|fields| fields.remove("lifecycle"));
         let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         let name = owned(&["metadata", "name"]).filter(|name| !name.is_empty());
         let name = name
@@ -85,14 +82,21 @@ impl Composite {
             .flatten()
             .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
             .collect();
+        let resource_refs = resource_refs(&xr);
+        let mut spec = own_fields(xr.remove("spec").unwrap_or_default());
+        // Without a generation the spec is not stored, so no client waits for its hash.
+        let generation = at(&xr, &["metadata", "generation"]).and_then(Value::as_i64);
+        let spec_hash = generation.map(|_| spec_hash(&spec));
+        let lifecycle = spec.as_object_mut().and_then(|fields| fields.remove("lifecycle"));
+        let owned = |path: &[&str]| text(&xr, path).map(str::to_owned);
         Ok(Self {
             created: created.and_then(|time| time.parse().ok()),
             annotations,
             api_version: owned(&["apiVersion"]).unwrap_or_default(),
             kind: owned(&["kind"]).unwrap_or_default(),
             uid: owned(&["metadata", "uid"]).unwrap_or_default(),
-            generation: at(&xr, &["metadata", "generation"]).and_then(Value::as_i64),
-            resource_refs: resource_refs(&xr),
+            generation,
+            resource_refs,
             status: match xr.remove("status") {
                 Some(Value::Object(status)) => status,
                 _ => Object::new(),
@@ -153,17 +157,17 @@ impl Composite {
 }
 
 /// The fields of a `spec` that belong to the API.
-fn own_fields(spec: &Value) -> Value {
-    let Value::Object(fields) = spec else { return spec.clone() };
-    let is_own = |field: &str| !crossplane::spec::FIELDS.contains(&field);
-    let own = fields.iter().filter(|(field, _)| is_own(field));
-    Value::Object(own.map(|(field, value)| (field.clone(), value.clone())).collect())
+fn own_fields(mut spec: Value) -> Value {
+    if let Value::Object(fields) = &mut spec {
+        fields.retain(|field, _| !crossplane::spec::FIELDS.contains(&field.as_str()));
+    }
+    spec
 }
 
 /// The hash of a `spec` for [`CommonStatus`](super::CommonStatus). A claim and its composite have
 /// the same hash. Crossplane's fields, nulls and the notation of numbers make no difference.
 pub fn spec_hash(spec: &Value) -> String {
-    let Value::Object(own) = own_fields(spec) else { return fingerprint("") };
+    let Value::Object(own) = own_fields(spec.clone()) else { return fingerprint("") };
     let mut own = Value::Object(value::object(value::structure(own)));
     drop_nulls(&mut own);
     fingerprint(&own.to_string())

@@ -141,17 +141,20 @@ impl Composition<'_> {
         if !stop && (is_off || seen.is_stopped()) {
             desired.start();
         }
-        let health = seen.health().unless_behind(&desired.object, seen.seen());
-        let (state, health) = match (stop, is_off) {
-            (true, true) => (PowerState::Stopped, health),
-            (true, false) => (PowerState::Stopping, health.unless_done("is being stopped")),
+        let (state, pending) = match (stop, is_off) {
+            (true, true) => (PowerState::Stopped, None),
+            (true, false) => (PowerState::Stopping, Some("is being stopped")),
             (false, true) if !desired.wants_off() => {
-                (PowerState::Starting, health.unless_done("is being started"))
+                (PowerState::Starting, Some("is being started"))
             }
-            (false, _) => (PowerState::Running, health),
+            (false, _) => (PowerState::Running, None),
         };
         if stop || seen.is_stopped() || state == PowerState::Starting {
-            desired.health = health;
+            let health = seen.health().unless_behind(&desired.object, seen.seen());
+            desired.health = match pending {
+                Some(message) => health.unless_done(message),
+                None => health,
+            };
         }
         state
     }
