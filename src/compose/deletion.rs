@@ -176,14 +176,17 @@ pub(super) fn has_data(object: &Object) -> bool {
     let is = |(provider, service, kind): &(Provider, &str, &str)| {
         is_of(object, *provider, service, kind)
     };
-    let chart = text(object, &["spec", "forProvider", "chart", "name"]);
     WITH_DATA.iter().any(is)
         || is_of(object, Provider::Helm, "", "Release")
-            && chart.is_some_and(|chart| CLUSTER_CHARTS.contains(&chart))
+            && text(object, &["spec", "forProvider", "chart", "name"])
+                .is_some_and(|chart| CLUSTER_CHARTS.contains(&chart))
 }
 
 /// Whether an object has a kind, in the claims API or the namespaced API.
 fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool {
+    if text(object, &["kind"]) != Some(kind) {
+        return false;
+    }
     let (family, domain) = provider.group();
     let dot = if service.is_empty() { "" } else { "." };
     let group = text(object, &["apiVersion"]).map(api_version::group);
@@ -192,7 +195,7 @@ fn is_of(object: &Object, provider: Provider, service: &str, kind: &str) -> bool
         let rest = rest.and_then(|rest| rest.strip_prefix(family)?.strip_prefix('.'));
         rest.is_some_and(|rest| rest.strip_prefix("m.").unwrap_or(rest) == domain)
     };
-    text(object, &["kind"]) == Some(kind) && group.is_some_and(of_group)
+    group.is_some_and(of_group)
 }
 
 /// The item that the cloud keeps after a resource was deleted.

@@ -64,39 +64,46 @@ const FREE_KINDS: [(&str, &[&str]); 9] = [
 
 /// The parts of all resources of an environment.
 pub(super) fn of<'r>(resources: &[&'r Object]) -> Vec<Part<'r>> {
-    let gke = resources.iter().copied().map(Resource::new).find(|resource| {
+    let resources: Vec<Resource<'r>> = resources.iter().copied().map(Resource::new).collect();
+    let gke = resources.iter().find(|resource| {
         resource.kind == "Cluster" && resource.group == "container.gcp.upbound.io"
     });
-    let parts = resources.iter().flat_map(|object| {
-        let resource = Resource::new(object);
-        resource.parts(gke.as_ref()).unwrap_or_else(|| vec![resource.unknown()])
-    });
+    let parts = resources
+        .iter()
+        .flat_map(|resource| resource.parts(gke).unwrap_or_else(|| vec![resource.unknown()]));
     parts.collect()
 }
 
 /// A resource, or a Kubernetes object in one.
 struct Resource<'r> {
     /// The group without the `m` of the namespaced kinds.
-    group: String,
+    group: Cow<'r, str>,
     kind: &'r str,
     object: &'r Object,
-    /// The size that the user chose, from the annotation of the resource.
-    size: Option<&'r str>,
+    /// The resource, of which `object` may be the Kubernetes object.
+    whole: &'r Object,
 }
 
 impl<'r> Resource<'r> {
     fn new(object: &'r Object) -> Self {
         let version = text(object, &["apiVersion"]).unwrap_or_default();
-        let group = api_version::group(version).replace(".m.", ".");
+        let group = match api_version::group(version) {
+            group if group.contains(".m.") => group.replace(".m.", ".").into(),
+            group => group.into(),
+        };
         let kind = text(object, &["kind"]).unwrap_or("unknown kind");
-        let size = text(object, &["metadata", "annotations", &format!("{CHOICE_PREFIX}size")]);
-        Self { group, kind, object, size }
+        Self { group, kind, object, whole: object }
+    }
+
+    /// The size that the user chose, from the annotation of the resource.
+    fn size(&self) -> Option<&'r str> {
+        text(self.whole, &["metadata", "annotations", &format!("{CHOICE_PREFIX}size")])
     }
 
     /// `None` if the resource costs and its type or its number cannot be read, or if its kind is
     /// unknown.
     fn parts(&self, gke: Option<&Resource<'r>>) -> Option<Vec<Part<'r>>> {
-        match (self.group.as_str(), self.kind) {
+        match (&*self.group, self.kind) {
             ("ec2.aws.upbound.io", "Instance") => self.machine(),
             ("eks.aws.upbound.io", "Cluster") => self.eks_cluster(),
             ("eks.aws.upbound.io", "NodeGroup") => self.eks_nodes(),
@@ -108,12 +115,12 @@ impl<'r> Resource<'r> {
             ("sql.gcp.upbound.io", "DatabaseInstance") => self.cloud_sql_server(),
             ("containerservice.azure.upbound.io", "KubernetesCluster") => self.aks_cluster(),
             ("postgresql.sql.crossplane.io", "Role") => {
-                Some(vec![fixed(format!("shared-database-{}", self.size?), None, 1)])
+                Some(vec![fixed(format!("shared-database-{}", self.size()?), None, 1)])
             }
             ("helm.crossplane.io", "Release") => Some(self.release()),
             ("kubernetes.crossplane.io", "Object") => {
                 let manifest = self.field(&["manifest"])?.as_object()?;
-                let inner = Resource { size: self.size, ..Resource::new(manifest) };
+                let inner = Resource { whole: self.whole, ..Resource::new(manifest) };
                 Some(inner.parts(None).unwrap_or_else(|| vec![inner.unknown()]))
             }
             ("apps", "Deployment") => self.deployment(),
@@ -242,7 +249,7 @@ impl<'r> Resource<'r> {
 
     /// Only the release of a virtual cluster has a size. Others run on nodes that are counted.
     fn release(&self) -> Vec<Part<'r>> {
-        let Some(size) = self.size else { return Vec::new() };
+        let Some(size) = self.size() else { return Vec::new() };
         let service = ["values", "controlPlane", "service", "spec", "type"];
         let mut parts = load_balancer(self.text(&service) == Some("LoadBalancer"));
         parts.push(fixed(format!("vcluster-{size}"), None, 1));
@@ -256,7 +263,7 @@ impl<'r> Resource<'r> {
         let label = |key| text(self.object, &["metadata", "labels", key]);
         let name = match label("app.kubernetes.io/name")? {
             "stock-pool" => Cow::from(label("app.kubernetes.io/component")?),
-            "backend" => format!("backend-{}", self.size?).into(),
+            "backend" => format!("backend-{}", self.size()?).into(),
             _ => return None,
         };
         Some(vec![stopping(name, None, pods)])
