@@ -88,7 +88,7 @@ impl Composition<'_> {
         let resources = self.composed_resources();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&resources, exists);
-        common.spec_hash = self.xr.spec_hash.clone();
+        common.spec_hash.clone_from(&self.xr.spec_hash);
         common.on_deletion = Some(self.on_deletion());
         let outlook = power.and_then(|power| self.outlook(power, common.phase));
         let (mut reason, mut message) = provisioned(&resources, common.phase);
