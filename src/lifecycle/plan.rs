@@ -238,10 +238,10 @@ impl Situation<'_> {
 
     fn note_action(&self, note: &mut Note) {
         let Some(wishes) = self.wishes_for_the_end() else { return };
-        // A deletion would leave running resources, which cost money and belong to nobody.
-        let deletes_them = |action: &OnExpiry| !self.leaves_resources || *action == OnExpiry::Stop;
+        // `Delete` has no effect here: it leaves running resources without an owner.
+        let is_allowed = |action: &OnExpiry| !self.leaves_resources || *action == OnExpiry::Stop;
         let wanted = (
-            wishes.on_expiry.or(note.defaults.on_expiry).filter(deletes_them),
+            wishes.on_expiry.or(note.defaults.on_expiry).filter(is_allowed),
             wishes.keep_stopped_for.or(note.defaults.keep_stopped_for),
         );
         if wanted == (note.on_expiry, note.keep_stopped_for) {

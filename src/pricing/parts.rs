@@ -80,7 +80,7 @@ struct Resource<'r> {
     group: Cow<'r, str>,
     kind: &'r str,
     object: &'r Object,
-    /// The resource, of which `object` may be the Kubernetes object.
+    /// The whole resource: `object` itself, or the resource that contains it.
     whole: &'r Object,
 }
 

@@ -38,7 +38,7 @@ impl Environment {
         self.world.set_now(later);
     }
 
-    /// A stopped workspace that is being started while there is no capacity.
+    /// A stopped workspace with a start in progress. The cloud has no capacity.
     fn without_capacity(case: Case) -> Self {
         let mut environment = Self::ready(case, json!({"power": "Stopped"}));
         environment.provider.exhaust(MACHINE);

@@ -255,7 +255,7 @@ fn environment_with_an_interrupted_first_apply_has_the_defaults() {
     }
 }
 
-/// A deletion would leave a running cluster and database in the cloud, which belong to nobody.
+/// `Delete` leaves a running cluster and database in the cloud without an owner.
 #[test]
 fn environment_that_leaves_its_resources_is_stopped_and_not_deleted_at_its_end() {
     for case in simulated::all()

@@ -81,7 +81,7 @@ impl Composition<'_> {
         };
         let opened = opened.filter(|_| !is_done);
         let failed = opened.filter(|_| is_over);
-        // A change of the type would start a machine that stopped by itself.
+        // A stopped machine keeps its type: AWS starts a machine after a change of its type.
         let is_off = opened.is_none() && machine.state == "stopped";
         if stop || is_off || failed.is_some() {
             self.keep_type(slot);
