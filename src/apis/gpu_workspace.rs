@@ -160,7 +160,7 @@ impl Api for GpuDevWorkspace {
         let profile = p.identity(&tags, settings, cx)?;
         let instance = p.instance(machine, profile, &tags, settings, cx)?;
         cx.usage("security-group", "instance")?;
-        cx.usage("role", "instance-profile")?;
+        cx.keep_usage("role", "instance-profile")?;
 
         let mut status = p.status(machine, &cidrs, &instance);
         if is_off(cx) {

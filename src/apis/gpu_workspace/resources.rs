@@ -105,6 +105,7 @@ impl Parameters {
         let role = Role {
             assume_role_policy: Some(assumed_by_machines(partition)),
             description: Some(format!("GPU workspace {}", cx.xr.name)),
+            force_detach_policies: Some(true),
             permissions_boundary: settings.permissions_boundary.clone(),
             tags: tags.clone(),
         };
@@ -125,7 +126,7 @@ impl Parameters {
                 role_selector: Some(SIBLING),
             };
             cx.managed("role-policy", policy).external_name(name).add()?;
-            cx.usage("role", "role-policy")?;
+            cx.keep_usage("role", "role-policy")?;
         }
         if !own || cx.exists("role-ssm") {
             let (core, partition) =
@@ -135,7 +136,7 @@ impl Parameters {
                 policy_arn: Some(format!("arn:{}:iam::aws:policy/{core}", partition.name)),
             };
             cx.managed("role-ssm", attachment).add()?;
-            cx.usage("role", "role-ssm")?;
+            cx.keep_usage("role", "role-ssm")?;
         }
         Ok(())
     }

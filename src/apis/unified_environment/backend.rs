@@ -34,8 +34,8 @@ impl Backend {
     ) -> Result<Option<String>, Error> {
         self.deployment(size, database, place, settings, cx)?;
         cx.object(SERVICE, service(place)).needs(place.ready, NAMESPACE_READY).add()?;
-        cx.usage(database.slot, DEPLOYMENT)?;
-        place.outlives(SERVICE, cx)?;
+        database.outlives(DEPLOYMENT, cx)?;
+        place.kept_by(SERVICE, cx)?;
         ingress(place, settings, cx)?;
         Ok(url(place, cx))
     }
@@ -215,7 +215,7 @@ fn ingress(
         ingress = ingress.resolved_from(ANNOTATIONS, keys, &[]);
     }
     ingress.add()?;
-    place.outlives(INGRESS, cx)
+    place.kept_by(INGRESS, cx)
 }
 
 /// The environment's own part of a host, a label of at most 63 characters. It contains a part of

@@ -94,9 +94,10 @@ impl Place {
         Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready, own: true })
     }
 
-    /// Keeps the environment's own namespace until the resource in a slot is deleted.
-    pub fn outlives(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
-        if self.own { cx.usage(NAMESPACE, slot) } else { Ok(()) }
+    /// Preserves the Usage of an earlier release that protects the environment's own namespace. A
+    /// namespace deletes its content in any order, and an Object without its namespace is gone.
+    pub fn kept_by(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+        cx.keep_usage(NAMESPACE, slot)
     }
 }
 

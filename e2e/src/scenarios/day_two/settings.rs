@@ -33,7 +33,7 @@ pub(in crate::scenarios) async fn new_settings_leave_running_resources_alone(
     // Databases are shared again, and separate servers keep running.
     run_on(&new, &before).await?;
     let gone = new.iter().zip(Flavour::ALL).map(async |(environment, flavour)| {
-        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds", flavour)).await
+        deletion::goes_by_its_usages(&fixture, environment, &deletion::usages("rds")).await
     });
     try_join_all(gone).await.map(drop)
 }
