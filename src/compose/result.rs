@@ -24,6 +24,8 @@ mod requeue {
     /// A resource is being created, waits or has failed. Short enough for states that depend on
     /// time, for example a failure that lasts.
     pub const BUSY: Duration = Duration::from_secs(30);
+    /// The shortest time, for a limit that is about to pass.
+    pub const LEAST: Duration = Duration::from_secs(1);
     /// A secret was generated, and Crossplane publishes it right after this answer.
     pub const PUBLISHING: Duration = Duration::from_secs(5);
 }
@@ -85,7 +87,7 @@ impl Composition<'_> {
     ) -> CompositionResult {
         self.keep_note();
         let power = self.power;
-        let resources = self.composed_resources();
+        let (resources, next_limit) = self.composed_resources();
         let exists = self.desired.keys().any(|slot| self.exists(slot));
         let mut common = status::common(&resources, exists);
         common.spec_hash.clone_from(&self.xr.spec_hash);
@@ -130,6 +132,9 @@ impl Composition<'_> {
             _ if self.unpublished => requeue::PUBLISHING,
             _ => requeue::BUSY,
         };
+        // The state changes with the time, and no watch reports that.
+        let next = [next_limit, Stalled::next(&resources, self.now)].into_iter().flatten().min();
+        let usual = next.map_or(usual, |next| usual.min(next.max(requeue::LEAST)));
         let (expiring, warnings) =
             outlook.map(|outlook| (outlook.expiring, outlook.warnings)).unwrap_or_default();
         CompositionResult {

@@ -105,7 +105,10 @@ fn provider_messages_lead_to_codes() {
             "no matches for kind \"KnativeServing\" in version \"operator.knative.dev/v1beta1\"",
             Code::ProviderMissing,
         ),
-        ("chart \"podinfo\" version \"6.9.2\" not found in https://example.org", Code::Unknown),
+        (
+            "chart \"podinfo\" version \"6.9.2\" not found in https://example.org",
+            Code::ChartNotFound,
+        ),
         ("something else", Code::Unknown),
     ] {
         assert_eq!(first(&[failed("Thing", message)], None).unwrap().code, code, "{message}");
@@ -160,7 +163,7 @@ fn headlines_contain_the_names_of_the_message() {
             None,
             "Quota exceeded: Total Regional Cores",
         ),
-        ("quota", None, "Quota exceeded"),
+        ("the quota is exceeded", None, "Quota exceeded"),
         (
             "operation error EC2: RunInstances, UnauthorizedOperation: User: arn:aws:iam::1:user/x is not \
              authorized to perform: ec2:RunInstances on resource: arn",
@@ -327,7 +330,7 @@ fn unresolved_references_wait_and_refusals_do_not() {
         ("cannot resolve references: mg.Spec.ForProvider.Role: referenced field was empty", true),
         ("cannot get credentials: Secret \"a\" not found", true),
         ("cannot get connection secret", true),
-        ("dial tcp: connect: connection refused", true),
+        ("dial tcp: connect: connection refused", false),
         ("create failed: AccessDenied", false),
         ("InvalidAMIID.NotFound", false),
     ] {
