@@ -111,27 +111,27 @@ impl Composition<'_> {
             .collect();
         // A resource is no excuse if it was itself rejected for a missing object, or if it refers to
         // the one that it would excuse.
-        let excused_by = |slot: &str| {
+        let is_excused = |slot: &str| {
             let awaited =
                 references.of(slot).filter(|other| unready.iter().any(|one| one == other));
             awaited
-                .filter(|other| !findings.contains_key(*other) && !references.has(other, slot))
-                .map(str::to_owned)
-                .next()
+                .into_iter()
+                .any(|other| !findings.contains_key(other) && !references.has(other, slot))
         };
         for resource in resources {
             let slot = resource.status.slot.as_str();
-            let Some((_, host)) = findings.get(slot) else { continue };
-            let own = host.as_deref().filter(|host| self.is_own_host(host, slot));
-            let cause = match (excused_by(slot), own) {
-                (Some(other), _) => Cause::new(Code::WaitsFor, [("slot", other.as_str())]),
-                (None, Some(host)) => Cause::new(Code::WaitsFor, [("for", host)]),
-                (None, None) => continue,
-            };
+            let Some((effect, host)) = findings.get(slot) else { continue };
+            let own = (*effect == Effect::WaitsForHost)
+                .then(|| self.own_host(host.as_deref(), slot))
+                .flatten();
+            if own.is_none() && !is_excused(slot) {
+                continue;
+            }
             resource.state = State::Waiting;
             resource.status.reason = Some(Reason::Waiting.to_string());
-            // The diagnosis names the resource that the message names.
-            resource.status.cause = own.map(|_| cause);
+            // Otherwise, the diagnosis names the resource that the message names.
+            resource.status.cause =
+                own.map(|host| Cause::new(Code::WaitsFor, [("for", host.as_str())]));
         }
     }
 

@@ -227,21 +227,28 @@ impl Composition<'_> {
         })
     }
 
-    /// Whether a host belongs to the environment: it is an endpoint in the status of the
-    /// environment or of one of its resources, or a service in one of its namespaces. For a
-    /// resource inside a cluster, every service is.
-    pub(super) fn is_own_host(&self, host: &str, slot: &str) -> bool {
+    /// The host that a resource cannot reach, in words, if the host belongs to the environment: it
+    /// is an endpoint in the status of the environment or of one of its resources, or a service in
+    /// one of its namespaces. For a resource inside a cluster, every service does. The address of
+    /// that cluster is among the connection details, and may be redacted.
+    pub(super) fn own_host(&self, host: Option<&str>, slot: &str) -> Option<String> {
         let object = self.desired.get(slot).map(|desired| &desired.object);
+        let is_inside = object.is_some_and(|object| self.is_inside(object));
+        let Some(host) = host else {
+            return is_inside.then(|| "its cluster".to_owned());
+        };
         let service = host.strip_suffix(".cluster.local").unwrap_or(host).strip_suffix(".svc");
-        if let Some(service) = service {
+        let is_own = if let Some(service) = service {
             let namespace = service.rsplit('.').next().unwrap_or_default();
-            return object.is_some_and(|object| self.is_inside(object))
-                || self.desired.values().any(|desired| has_namespace(&desired.object, namespace));
-        }
-        let own = self.xr.status.iter().filter(|(field, _)| !super::is_common(field));
-        let seen = self.observed.values();
-        let reported = seen.filter_map(|seen| at(&seen.object, &["status", "atProvider"]));
-        own.map(|(_, value)| value).chain(reported).any(|value| has_host(value, host))
+            is_inside
+                || self.desired.values().any(|desired| has_namespace(&desired.object, namespace))
+        } else {
+            let own = self.xr.status.iter().filter(|(field, _)| !super::is_common(field));
+            let seen = self.observed.values();
+            let reported = seen.filter_map(|seen| at(&seen.object, &["status", "atProvider"]));
+            own.map(|(_, value)| value).chain(reported).any(|value| has_host(value, host))
+        };
+        is_own.then(|| host.to_owned())
     }
 }
 

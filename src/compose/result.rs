@@ -113,7 +113,8 @@ impl Composition<'_> {
         let message = scrub::cut(&message);
         let mut whole = status::known(status);
         // An API may have a phase of its own, which has the same values for this.
-        if let Some(own) = whole.get_mut("phase").filter(|_| phase_of_lifecycle.is_some()) {
+        let is_general = phase_of_lifecycle.is_some() || phase == Phase::Failed;
+        if let Some(own) = whole.get_mut("phase").filter(|_| is_general) {
             *own = serde_json::to_value(phase).unwrap_or_default();
         }
         let known = self.settings.revision();

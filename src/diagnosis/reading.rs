@@ -88,11 +88,11 @@ static HOSTS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         // A proxy is reached instead of the host of the address.
         r"proxyconnect tcp: dial tcp:? (?:lookup )?([0-9A-Za-z._-]+)",
         r"lookup ([0-9A-Za-z._-]+)",
-        r#"(?i)(?:Get|Post|Put|Patch|Head|Delete) \\?"(?:https?|oci)://([^/:"\s\\]+)"#,
+        r#"(?i)(?:Get|Post|Put|Patch|Head|Delete) \\?"(?:https?|oci)://([^/:"\s\\\[]+)"#,
         r"dial (?:tcp|udp)[46]? \[?([0-9A-Za-z._-]+|[0-9a-fA-F:]+)\]?:[0-9]+",
         r"dial (?:tcp|udp)[46]? (?:lookup )?([0-9A-Za-z._-]+)",
         r"(?:tcp|udp) [0-9.:]+->([0-9.]+):[0-9]+",
-        r#"(?:https?|oci)://([^/:"\s\\]+)"#,
+        r#"(?:https?|oci)://([^/:"\s\\\[]+)"#,
         r#"(?i)connection to server at "([^"]+)""#,
         r#"(?i)could not translate host name "([^"]+)""#,
         r"(?i)could not resolve host: ([0-9A-Za-z._-]+)",
@@ -249,7 +249,12 @@ mod tests {
         ] {
             assert_eq!(Reading::new(message).host(), Some(host), "{message}");
         }
-        assert_eq!(Reading::new("connection refused").host(), None);
+        for none in [
+            "connection refused",
+            r#"Get "https://[redacted]:443/": dial tcp: lookup [redacted] on"#,
+        ] {
+            assert_eq!(Reading::new(none).host(), None, "{none}");
+        }
     }
 
     #[test]

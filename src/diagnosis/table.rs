@@ -105,6 +105,31 @@ static FIRST: &[Row] = &[
     row(Unknown, Fails)
         .codes(&["backofflimitexceeded", "deadlineexceeded", "progressdeadlineexceeded"])
         .texts(&["failed pre-install", "failed post-install", "upgrade hooks failed"]),
+    // Accounts that a cloud has not accepted yet, or has blocked.
+    row(AccessDenied, Fails)
+        .codes(&["pendingverification", "blocked", "accountproblem", "notsignedup"])
+        .texts(&[
+            "account must be verified",
+            "account is currently blocked",
+            "account is being verified",
+        ])
+        .param("conflict", "account"),
+    row(AccessDenied, Fails)
+        .codes(&["requestdisallowedby*", "scopelocked"])
+        .texts(&[
+            "organization policy",
+            "violates constraint",
+            "constraint constraints/",
+            "constraints/",
+            "service control policy",
+            "disallowed by policy",
+            "disallowed by azure",
+            "violates podsecurity",
+            "denied the request",
+            "denied request:",
+            "policy & blocked",
+        ])
+        .param("conflict", "policy"),
 ];
 
 /// The shapes. The first row with a code of the message wins, else the first with a text of it.
@@ -332,31 +357,6 @@ static TABLE: &[Row] = &[
         "must be superuser",
         "must have the createrole attribute",
     ]),
-    // Accounts that a cloud has not accepted yet, or has blocked.
-    row(AccessDenied, Fails)
-        .codes(&["pendingverification", "blocked", "accountproblem", "notsignedup"])
-        .texts(&[
-            "account must be verified",
-            "account is currently blocked",
-            "account is being verified",
-        ])
-        .param("conflict", "account"),
-    row(AccessDenied, Fails)
-        .codes(&["requestdisallowedby*", "scopelocked"])
-        .texts(&[
-            "organization policy",
-            "violates constraint",
-            "constraint constraints/",
-            "constraints/",
-            "service control policy",
-            "disallowed by policy",
-            "disallowed by azure",
-            "violates podsecurity",
-            "denied the request",
-            "denied request:",
-            "policy & blocked",
-        ])
-        .param("conflict", "policy"),
     row(AccessDenied, Fails)
         .codes(&[
             "accessdenied*",
@@ -559,7 +559,7 @@ static BY_CODE: &[Row] = &[
         .codes(&["unauthenticated", "unauthorized"])
         .texts(&["unauthorized"]),
     row(QuotaExceeded, Fails).codes(&["resource_exhausted"]),
-    row(AccessDenied, Fails).codes(&["forbidden", "permission_denied"]),
+    row(AccessDenied, Fails).codes(&["forbidden", "permission_denied", "permissiondenied"]),
 ];
 
 /// The HTTP status, for messages without a known code.
