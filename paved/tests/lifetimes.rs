@@ -499,6 +499,7 @@ async fn listed_name_is_the_same_environment_in_the_next_command() {
     there["status"]["lifecycle"]["expiresAt"] = json!(soon);
     there["status"]["connection"] = json!("ssh developer@203.0.113.8");
     there["status"]["publicIp"] = json!("203.0.113.8");
+    there["status"]["instanceId"] = json!("i-5ff875086775dd860");
     let kind = "gpudevworkspaceclaim.platform.acme.io";
     let name = format!("audio/{kind}/ada");
     let world = World::with(&[&here, &there]).await;

@@ -43,8 +43,7 @@ pub(crate) struct Which {
     phase: Option<String>,
     /// A part of the name.
     search: Option<String>,
-    /// Labels of the returned environments, as in kubectl: `team=vision,stage!=prod`. An empty
-    /// selector is rejected.
+    /// Labels of the environments, as in kubectl: `team=vision,stage!=prod`. Not empty.
     label_selector: Option<String>,
     /// Maximum number of environments in a page [default: 100, at most 500].
     #[param(minimum = 1, maximum = 500)]
@@ -301,9 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_read_as_kubectl_writes_them() {
-        let both = [("a".to_owned(), "b".to_owned()), ("c".to_owned(), "d".to_owned())];
-        assert_eq!(labels("a=b, c==d,").unwrap(), both);
-        assert!(labels("a").is_err());
+    fn empty_selector_is_rejected_with_advice() {
+        for empty in ["", " ", ",", ", ,"] {
+            let problem = selector(empty).unwrap_err();
+            assert!(format!("{problem:?}").contains("leave the parameter out"), "{problem:?}");
+        }
+        assert!(selector("a=b, c==d").is_ok() && selector("a=b,").is_err());
     }
 }
