@@ -1270,7 +1270,7 @@ export interface operations {
                 phase?: string;
                 /** @description A part of the name. */
                 search?: string;
-                /** @description Labels that all returned environments have: `key=value,key=value`. */
+                /** @description Labels of the environments, as in kubectl: `team=vision,stage!=prod`. Not empty. */
                 labelSelector?: string;
                 /** @description Maximum number of environments in a page [default: 100, at most 500]. */
                 limit?: number;

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use function_paved_road::check::kubernetes;
 use kube::api::{DynamicObject, ListParams, VersionMatch};
-use paved_client::cluster::Kind;
+use paved_client::cluster::{Kind, Selector};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -242,8 +242,7 @@ async fn make(
     };
     // Checks the owner's label too, because another user could put this job's ID on a visible
     // claim.
-    let mine =
-        ListParams::default().labels(&format!("{REQUEST}={job_id},{LABEL}={}", owner.label()));
+    let mine = claims_with(&[(REQUEST, &job_id), (LABEL, &owner.label())])?;
     if key.is_some()
         && let Some((_, object)) =
             environments.find(person, &kinds(&environments.catalog), &mine).await?.first()
@@ -309,6 +308,12 @@ fn label<'o>(object: &'o DynamicObject, key: &str) -> Option<&'o String> {
     object.metadata.labels.as_ref()?.get(key)
 }
 
+/// Selects the claims with these labels.
+fn claims_with(labels: &[(&str, &str)]) -> Result<ListParams, Problem> {
+    let selector = Selector::with(labels);
+    selector.map(|one| one.list_params()).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
 /// An earlier claim with the same key, as of the creation of this claim. The API server orders all
 /// writes, and can list the state at each version. So one of two concurrent claims is the first.
 async fn before(
@@ -348,7 +353,7 @@ pub(crate) async fn job_of(
     {
         return Err(absent());
     }
-    let claims = ListParams::default().labels(&format!("{REQUEST}={job_id}"));
+    let claims = claims_with(&[(REQUEST, &job_id)])?;
     let found = environments.find(&person, &kinds(&environments.catalog), &claims).await?;
     // Prefers the user's own claim, because another user could put this job's ID on a visible
     // claim.
