@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Api, ConnectionTarget, Info, Names, Tagged};
 use crate::catalog::aws;
@@ -99,6 +100,11 @@ pub struct GpuDevWorkspaceStatus {
     pub connection: Option<String>,
     /// One-line description of the machine: GPU, memory, vCPUs.
     pub machine: Option<String>,
+}
+
+impl GpuDevWorkspace {
+    /// The region of a workspace that names none.
+    pub const DEFAULT_REGION: &str = "us-east-1";
 }
 
 impl Api for GpuDevWorkspace {
@@ -255,9 +261,18 @@ const SSH: &str = "ssh-";
 /// Whether an environment of this kind, with these slots, is a workspace that allows no network to
 /// connect by SSH.
 pub fn is_closed_to_ssh<'s>(kind: &str, mut slots: impl Iterator<Item = &'s str>) -> bool {
+    is_workspace(kind) && !slots.any(|slot| slot.starts_with(SSH))
+}
+
+/// Whether an environment of this kind, with this spec, is a workspace without an SSH key.
+pub fn has_no_ssh_key(kind: &str, spec: &Value) -> bool {
+    let keys = spec["parameters"]["sshPublicKeys"].as_array();
+    is_workspace(kind) && keys.is_none_or(Vec::is_empty)
+}
+
+fn is_workspace(kind: &str) -> bool {
     let Info { claim, composite, namespaced, .. } = GpuDevWorkspace::INFO;
     [claim.kind, composite.kind, namespaced.kind].contains(&kind)
-        && !slots.any(|slot| slot.starts_with(SSH))
 }
 
 /// Names of the annotations that record the input of a machine's first boot.
@@ -277,7 +292,7 @@ fn default_instance_type() -> String {
 }
 
 fn default_region() -> String {
-    "us-east-1".to_owned()
+    GpuDevWorkspace::DEFAULT_REGION.to_owned()
 }
 
 fn default_opencv_version() -> String {
