@@ -497,8 +497,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_changed() {
-        let path =
-            workspace::root().join("package/input/paved-road.fn.crossplane.io_settings.yaml");
+        let path = workspace::root()
+            .join("package/function/input/paved-road.fn.crossplane.io_settings.yaml");
         let input = yaml::read(&path).unwrap().remove(0);
         let schema = &input["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
         let old = environment_config(workspace::root()).unwrap()["data"].clone();
