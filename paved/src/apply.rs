@@ -5,6 +5,7 @@ mod composition;
 mod diff;
 mod owner;
 mod plan;
+mod secrets;
 
 use kube::api::DynamicObject;
 use paved_client::apply::{self, Request, kept_by_kubectl};
@@ -75,6 +76,7 @@ async fn planned(
         outputs::tell_apart(&args.outputs, all)?;
     }
     rehearse(&cluster, &mut steps, args.force_conflicts).await?;
+    secrets::check(&cluster, &kinds, &steps).await?;
     if args.diff || !args.no_validate {
         let sources = Source::for_steps(&steps, args, inputs, &cluster).await;
         for (step, source) in steps.iter().zip(&sources).filter(|_| args.diff) {

@@ -363,3 +363,49 @@ async fn change_of_kubectls_value_is_a_conflict() {
         assert_eq!((told.code, &stored(&cluster)["spec"]), (0, &new["spec"]), "{}", told.told());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connection_secret_of_another_environment_is_rejected() {
+    let with_secret = |name: &str, secret: &str| {
+        let mut object = workspace(name, "g4dn.xlarge", "us-east-1");
+        object["spec"]["writeConnectionSecretToRef"] = json!({"name": secret});
+        object
+    };
+    let (one, two) = (with_secret("one", "conn"), with_secret("two", "conn"));
+    let words = "two.yaml: GpuDevWorkspace team/two is rejected";
+    for args in [&["--no-validate"][..], &["--no-validate", "--dry-run=server"]] {
+        let files = [("one.yaml", &one), ("two.yaml", &two)];
+        let (told, written) = apply(hiding_compositions(&[]), &files, args).await;
+        assert_eq!((told.code, written), (2, 0), "{}", told.told());
+        assert!(told.err.contains(words), "{}", told.err);
+        // One exists in the namespace.
+        let (told, written) = apply(hiding_compositions(&[&one]), &files[1..], args).await;
+        assert_eq!((told.code, written), (2, 0), "{}", told.told());
+        let field = "spec.writeConnectionSecretToRef.name: found \"conn\", the connection Secret of \
+                     GpuDevWorkspace one; allowed: a name that no other";
+        assert!(told.err.contains(words) && told.err.contains(field), "{}", told.err);
+    }
+    // Environments that share a Secret already are not rejected, and neither is another namespace.
+    let mut elsewhere = one.clone();
+    elsewhere["metadata"]["namespace"] = json!("art");
+    for live in [[&one, &two], [&elsewhere, &elsewhere]] {
+        let (told, written) =
+            apply(hiding_compositions(&live), &[("two.yaml", &two)], &["--no-validate"]).await;
+        assert_eq!((told.code, written), (0, 1), "{}", told.told());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workspace_without_a_key_or_network_has_notes() {
+    let [composition, settings] = offer("100");
+    let mut bare = workspace("ada", "g4dn.xlarge", "us-east-1");
+    bare["spec"]["parameters"].as_object_mut().unwrap().remove("sshPublicKeys");
+    let (told, _) = apply(cluster(&[&composition, &settings]), &[("a.yaml", &bare)], &[]).await;
+    for words in ["No SSH key: you will connect by Session Manager", "SSH is closed, because no"] {
+        assert!(told.code == 0 && told.err.contains(words), "{words}: {}", told.told());
+    }
+    let mut open = workspace("ada", "g4dn.xlarge", "us-east-1");
+    open["spec"]["parameters"]["allowedCidrs"] = json!(["203.0.113.0/24"]);
+    let (told, _) = apply(cluster(&[&composition, &settings]), &[("a.yaml", &open)], &[]).await;
+    assert!(told.code == 0 && !told.err.contains("SSH"), "{}", told.told());
+}

@@ -524,7 +524,7 @@ async fn listed_name_is_the_same_environment_in_the_next_command() {
         (&["stop", &name], "audio/ada is being stopped"),
         (&["start", &name], "audio/ada already runs"),
         (&["keep", &name], "audio/ada has no time to live"),
-        (&["connect", &name, "--print", "--unprepared"], "ssh developer@"),
+        (&["connect", &name, "--print", "--unprepared"], "developer@203.0.113.8"),
         (&["delete", "-n", "audio", &name, "--yes"], "audio/ada is being deleted"),
     ] {
         let world = World::with(&[&here, &there]).await;

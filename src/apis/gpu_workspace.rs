@@ -31,8 +31,8 @@ pub use settings::{GpuWorkspaceSettings, Images, Network, PLACEHOLDER_IMAGE};
 /// Maximum number of a workspace's SSH public keys.
 pub const MOST_KEYS: usize = 20;
 
-/// Size of a workspace's disk in GiB.
-const DISK_GB: RangeInclusive<i64> = 75..=16384;
+/// Size of a workspace's disk in GiB. The largest is AWS's limit for gp3 volumes.
+const DISK_GB: RangeInclusive<i64> = 75..=65_536;
 
 /// A GPU machine with Python and OpenCV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

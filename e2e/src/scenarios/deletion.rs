@@ -45,7 +45,7 @@ pub(super) async fn ready_environment_is_deleted_whole(fixture: Fixture) -> Resu
         }
         anyhow::Ok(traces)
     });
-    let clusters = clusters.iter().map(async |(cluster, flavour, environment)| {
+    let clusters = clusters.iter().map(async |(cluster, _, environment)| {
         let has_app = *cluster == "eks";
         if has_app {
             ensure!(

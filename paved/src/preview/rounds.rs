@@ -48,7 +48,7 @@ pub(crate) fn run(
         if round == 1 {
             super::warn(subject, &response, console)?;
             known_slots(args, &shown)?;
-            if let Some(advice) = function::advice(&subject.world, &response) {
+            for advice in function::advice(&subject.world, &subject.step.input, &response) {
                 writeln!(console.err, "note: {}: {advice}", subject.title)?;
             }
         }

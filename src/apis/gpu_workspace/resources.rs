@@ -11,6 +11,7 @@ use super::{
 use crate::catalog::aws::Partition;
 use crate::catalog::gpu::Machine;
 use crate::catalog::opencv;
+use crate::check;
 use crate::compose::{Composition, NameRule, Observed};
 use crate::error::Error;
 use crate::models::SIBLING;
@@ -197,7 +198,9 @@ impl Parameters {
     fn user_data(&self) -> Result<String, Error> {
         let opencv = opencv::requirement(&self.opencv_version)
             .map_err(|error| Error::spec("spec.parameters.opencvVersion", error))?;
-        cloud_init::render(&CloudInit { ssh_public_keys: &self.ssh_public_keys, opencv: &opencv })
+        let keys: Vec<String> =
+            self.ssh_public_keys.iter().map(|key| check::ssh_key_line(key)).collect();
+        cloud_init::render(&CloudInit { ssh_public_keys: &keys, opencv: &opencv })
             .map_err(|error| Error::spec("spec.parameters.sshPublicKeys", error))
     }
 }

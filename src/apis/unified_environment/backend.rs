@@ -104,9 +104,15 @@ impl Backend {
         let (cpu, memory) = settings.amounts(size);
         // The paths that the image answers are not known.
         let probe = |failures: u8| json!({"tcpSocket": {"port": "http"}, "periodSeconds": 10, "failureThreshold": failures});
+        // Without it, some container runtimes let no user but root listen on a port below 1024.
+        let sysctls = json!([{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]);
         json!({
             "automountServiceAccountToken": false,
-            "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+            "securityContext": {
+                "runAsNonRoot": true,
+                "seccompProfile": {"type": "RuntimeDefault"},
+                "sysctls": sysctls,
+            },
             "containers": [{
                 "name": "backend",
                 "image": self.image,

@@ -325,8 +325,8 @@ mod tests {
         assert!(matches!(pick("team", "ada", none(), None), Err(Failure::Absent(_))));
     }
 
-    #[test]
-    fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
+    #[tokio::test]
+    async fn a_name_that_several_have_lists_them_as_they_can_be_typed() {
         let both = vec![candidate("gpuws"), candidate("environment.dev.example.org")];
         let told = pick("team", "ada", both, None).unwrap_err().to_string();
         for one in ["gpudevworkspaceclaim.platform.acme.io/ada", "environment.dev.example.org/ada"]
@@ -345,8 +345,8 @@ mod tests {
         assert_eq!((each.len(), kinds), (4, vec!["GpuDevWorkspaceClaim", "Environment"]));
     }
 
-    #[test]
-    fn invalid_name_is_a_usage_error() {
+    #[tokio::test]
+    async fn invalid_name_is_a_usage_error() {
         for text in [
             "",
             "/",
@@ -367,8 +367,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn namespace_of_a_name_overrides_the_default_and_conflicts_with_the_flag() {
+    #[tokio::test]
+    async fn namespace_of_a_name_overrides_the_default_and_conflicts_with_the_flag() {
         let mut cluster = nowhere();
         let name = "audio/gpudevworkspaceclaim.platform.acme.io/ada";
         let namespace = |cluster: &Cluster| {
