@@ -58,7 +58,7 @@ static CODE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 static STATUS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     patterns(&[
         r"(?i)\bstatus ?code[:=]?\s*'?([1-5][0-9]{2})\b",
-        r"(?i)googleapi: Error ([1-5][0-9]{2})\b",
+        r"\bError ([45][0-9]{2})\b",
         r"(?i)\bResponseError: code=([1-5][0-9]{2})\b",
         r#"(?i)"code"\s*:\s*([1-5][0-9]{2})\b"#,
         r"(?i)\bRESPONSE ([1-5][0-9]{2})\b",

@@ -101,6 +101,8 @@ static FIRST: &[Row] = &[
         .param("for", "the deletion of its namespace"),
     // Crossplane's runtime for providers.
     row(CreationUnknown, Fails).texts(&["cannot determine creation result"]),
+    // A release that an interrupted provider left. It never ends.
+    row(Unknown, Fails).texts(&["operation (install/upgrade/rollback) is in progress"]),
     // Hooks of charts. The code of a Job is not a limit of a cloud.
     row(Unknown, Fails)
         .codes(&["backofflimitexceeded", "deadlineexceeded", "progressdeadlineexceeded"])
@@ -150,7 +152,8 @@ static TABLE: &[Row] = &[
             "availabilityzonenotsupported",
             "*capacityheavyusage",
             "akscapacityerror",
-            "capacityexceeded",
+            "*capacityexceeded",
+            "unfulfillablecapacity",
         ])
         .texts(&[
             "insufficient capacity",
@@ -168,6 +171,7 @@ static TABLE: &[Row] = &[
             "is not available in location",
             "is not available in the current region",
             "allocation failed",
+            "not enough capacity",
             "no capacity",
         ]),
     row(Throttled, Fails)
@@ -250,6 +254,7 @@ static TABLE: &[Row] = &[
             "not subscribed to this service",
             "needs a subscription for the service",
             "billing to be enabled",
+            "billing must be enabled",
             "billing account & disabled",
             "not opted in",
         ]),
@@ -307,6 +312,8 @@ static TABLE: &[Row] = &[
             "cannot unmarshal credentials",
             "cannot extract credentials",
             "must be logged in to the server",
+            "run 'az login'",
+            "run \"az login\"",
         ]),
     row(NameTaken, Fails)
         .codes(&[
@@ -471,11 +478,11 @@ static TABLE: &[Row] = &[
             "inprogress",
         ])
         .texts(&[
-            "operation is in progress",
-            "operation in progress",
+            "operation & in progress",
+            "in progress & operation",
             "is currently in progress",
             "already in progress",
-            "operation was already in progress",
+            "incompatible operation",
             "has been modified; please apply your changes",
             "update in progress",
             "object is being deleted",
@@ -520,6 +527,15 @@ static TABLE: &[Row] = &[
         "503 service unavailable",
         "service \" & unavailable",
     ]),
+    row(WaitsForSecret, Waits).texts(&[
+        "secret \" & not found",
+        "secrets \" & not found",
+        "cannot get credentials secret",
+        "cannot get connection secret",
+        "cannot get secret",
+        "in secret & not found",
+        "couldn't find key & in secret",
+    ]),
     row(ProviderConfigMissing, WaitsForSiblings).texts(&[
         "cannot get referenced providerconfig",
         "cannot get referenced provider config",
@@ -529,15 +545,6 @@ static TABLE: &[Row] = &[
         "no providerconfigref",
         // The text of an older function: the providers of the clouds report no error.
         "its provider has not answered",
-    ]),
-    row(WaitsForSecret, Waits).texts(&[
-        "secret \" & not found",
-        "secrets \" & not found",
-        "cannot get credentials secret",
-        "cannot get connection secret",
-        "cannot get secret",
-        "in secret & not found",
-        "couldn't find key & in secret",
     ]),
     row(WaitsFor, Waits).texts(&[
         "cannot resolve reference",
