@@ -112,11 +112,12 @@ impl Composition<'_> {
         // A resource is no excuse if it was itself rejected for a missing object, or if it refers to
         // the one that it would excuse.
         let is_excused = |slot: &str| {
-            let awaited =
-                references.of(slot).filter(|other| unready.iter().any(|one| one == other));
-            awaited
-                .into_iter()
-                .any(|other| !findings.contains_key(other) && !references.has(other, slot))
+            let is_excuse = |other: &str| {
+                unready.iter().any(|one| one == other)
+                    && !findings.contains_key(other)
+                    && !references.has(other, slot)
+            };
+            references.of(slot).any(is_excuse)
         };
         for resource in resources {
             let slot = resource.status.slot.as_str();
