@@ -52,11 +52,11 @@ pub(crate) async fn keep(args: &Keep, console: &mut Console<'_>) -> Result<(), F
             send(&cluster, &subject, change, console).await?;
             writeln!(console.out, "{title} has no time to live any more")?;
             tell_start(&subject, console)?;
-            if let Some(tool) = subject.git_tool() {
+            if let Some(applier) = subject.applier() {
                 writeln!(
                     console.err,
-                    "warning: {tool} applies {title} from Git. The next synchronization restores \
-                     the ttl, unless you change spec.lifecycle.ttl in Git"
+                    "warning: {applier} {title} from Git. The next synchronization restores the \
+                     ttl, unless you change spec.lifecycle.ttl in Git"
                 )?;
             }
         }

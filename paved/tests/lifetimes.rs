@@ -383,6 +383,10 @@ async fn keep_warns_if_a_tool_applies_the_claim_from_git() {
         ("labels", "argocd.argoproj.io/instance", "Argo CD"),
         ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
         ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+        ("annotations", "objectset.rio.cattle.io/id", "Fleet"),
+        ("annotations", "configmanagement.gke.io/managed", "Config Sync"),
+        ("labels", "kapp.k14s.io/app", "kapp"),
+        ("labels", "app.kubernetes.io/instance", "Argo CD probably"),
     ] {
         let mut ada = workspace();
         ada["metadata"][marks][name] = json!("environments");

@@ -112,9 +112,48 @@ fn given_account_of_crossplane_may_write_guarded_fields() {
 /// The policy in the guide about lifetimes.
 fn documented() -> Vec<Value> {
     let page = include_str!("../../docs/how-to/set-lifetimes.md");
+    documented_as(page, "gpu-workspaces-end")
+}
+
+/// The policy with this name on a page.
+fn documented_as(page: &str, name: &str) -> Vec<Value> {
     let mut blocks = page.split("```yaml\n").filter_map(|rest| rest.split("```").next());
-    let policy = blocks.find(|block| block.contains("kind: ValidatingAdmissionPolicy")).unwrap();
-    serde_saphyr::from_multiple(policy).unwrap()
+    let is_it = |block: &&str| {
+        block.contains("kind: ValidatingAdmissionPolicy")
+            && block.contains(&format!("name: {name}"))
+    };
+    serde_saphyr::from_multiple(blocks.find(is_it).unwrap()).unwrap()
+}
+
+#[test]
+fn documented_policy_forbids_every_mark_that_prevents_a_deletion() {
+    let page = include_str!("../../docs/how-to/set-lifetimes.md");
+    let policies = documented_as(page, "environments-without-marks");
+    let rejected = |metadata: Value, user: &str| {
+        let object = json!({"metadata": metadata, "spec": {}});
+        let (group, resource) = (Flavour::Claims.default_group(), "gpudevworkspaceclaims");
+        let write = Write { object: &object, before: None, group, resource, user };
+        !rejections(&policies, write).is_empty()
+    };
+    for mark in [
+        "crossplane.io/paused",
+        "crossplane.io/in-use",
+        "argocd.argoproj.io/tracking-id",
+        "kustomize.toolkit.fluxcd.io/name",
+        "objectset.rio.cattle.io/id",
+        "configmanagement.gke.io/managed",
+        "kapp.k14s.io/app",
+        "app.kubernetes.io/instance",
+    ] {
+        for place in ["labels", "annotations"] {
+            let metadata = json!({"name": "ada", place: {mark: "x"}});
+            assert!(rejected(metadata.clone(), "ada"), "{place} {mark}");
+            assert!(!rejected(metadata, CROSSPLANE), "{place} {mark}");
+        }
+    }
+    let other = json!({"name": "ada", "labels": {"team": "vision"}, "annotations": {"a": "b"}});
+    assert!(!rejected(other, "ada"));
+    assert!(!rejected(json!({"name": "ada"}), "ada"));
 }
 
 #[test]
