@@ -26,6 +26,7 @@ pub mod render;
 pub mod schemas;
 pub mod server;
 pub mod tools;
+pub mod versions;
 pub mod words;
 pub mod workspace;
 pub mod yaml;

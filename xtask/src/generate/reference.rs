@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::composed::{self, Composed};
 use crate::package::rbac;
 use crate::providers::Package;
-use crate::workspace;
+use crate::{versions, workspace};
 
 /// The pages with generated sections, by their paths from the repository's root.
 ///
@@ -37,7 +37,7 @@ pub(super) fn pages() -> Result<Vec<(String, String)>> {
         ("docs/reference/roles.md", vec![("rules", rules()?)]),
         ("docs/reference/settings.md", vec![("settings", manifests::settings_reference())]),
         ("docs/contributing/testing.md", vec![("core scenarios", core_scenarios()?)]),
-        ("SUPPORT.md", vec![("known problems", problems())]),
+        ("SUPPORT.md", vec![("versions", versions::supported()?), ("known problems", problems())]),
     ];
     let page = |(path, sections): (&str, Vec<(&str, String)>)| {
         let page = std::fs::read_to_string(workspace::root().join(path));
