@@ -211,6 +211,7 @@ fn by_conditions(object: &Object) -> Health {
     let synced = condition(object, "Synced").filter(|synced| synced.status == "False");
     let last = condition(object, "LastAsyncOperation").filter(|last| last.status == "False");
     let mut health = match (last, synced, condition(object, "Ready")) {
+        (Some(last), _, _) if is_not_there_yet(last.message) => last.health(State::Waiting),
         (Some(last), _, _) => last.health(State::Failed),
         (None, Some(synced), _)
             if synced.reason == "ReconcilePaused" || is_not_there_yet(synced.message) =>

@@ -29,6 +29,19 @@ fn stopped_environment_is_deleted_whole() {
     are_deleted(&all.collect::<Vec<_>>(), Case::stopped);
 }
 
+#[test]
+fn deletion_waits_for_few_usages() {
+    for case in simulated::examples() {
+        let graph = Graph::of(case.settled().resources());
+        assert_eq!(graph.protected_twice(), Vec::<&str>::new(), "{}", case.name());
+        assert!(graph.levels() <= 2, "{}: {} levels", case.name(), graph.levels());
+    }
+    for case in simulated::all() {
+        let levels = Graph::of(case.settled().resources()).levels();
+        assert!(levels <= 3, "{}: {levels} levels", case.name());
+    }
+}
+
 fn are_deleted(cases: &[Case], made: fn(&Case) -> World) {
     let problems: Vec<String> = cases
         .iter()
