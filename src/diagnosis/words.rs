@@ -141,7 +141,7 @@ impl Cause {
             }
             Code::DatabaseAdministrator => {
                 "Ask the platform team to run the statements of the guide \"Use a shared PostgreSQL \
-                 server\" as a superuser. `paved doctor` prints them."
+                 server\" as a superuser. Its query prints them."
             }
             Code::ServiceNotEnabled => {
                 "Ask the platform team to enable the service that the message names for the account, \
