@@ -190,7 +190,7 @@ pub fn composite_cause(message: &str) -> Cause {
     refusal(message, None).unwrap_or_else(|| Cause::new(Code::Unknown, []))
 }
 
-/// What an error of a provider means.
+/// The meaning of an error of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The cause. Its code is Unknown if the table does not know the message.
@@ -199,7 +199,7 @@ pub struct Finding {
     pub effect: Effect,
 }
 
-/// What an error of a provider, an API server or Crossplane means. `api` is the API's name.
+/// The meaning of an error of a provider, an API server or Crossplane. `api` is the API's name.
 pub fn find(message: &str, api: Option<&str>) -> Finding {
     let reading = Reading::new(message);
     match table::find(&reading) {

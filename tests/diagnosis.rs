@@ -112,7 +112,7 @@ const REPORTED: &[Reported] = &[
             ("instance", UNRESOLVED, "Waiting", "WaitsFor"),
         ],
     ),
-    // A missing object that nothing else explains, and its dependents.
+    // A missing object without another explanation, and its dependents.
     (
         "gpu-workspace",
         &[

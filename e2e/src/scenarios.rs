@@ -144,7 +144,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(old cli::an_invalid_spec_ends_the_wait_at_once),
     scenario!(old cli::rejected_claim_prevents_the_whole_apply),
     scenario!(old cli::another_managers_fields_are_not_taken_by_accident),
-    scenario!(core old cli::field_that_kubectl_applied_goes_with_the_field_of_the_file),
+    scenario!(core old cli::kubectl_fields_follow_paved_apply),
     scenario!(old cli::two_pipelines_may_apply_at_once),
     scenario!(cli::denied_user_gets_the_reason),
     scenario!(old cli::deleted_environment_fails_the_wait),

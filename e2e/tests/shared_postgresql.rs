@@ -1,5 +1,5 @@
 //! The statements that provider-sql 0.16 issues for an environment, on real PostgreSQL servers, with
-//! an administrator who is not a superuser.
+//! an administrator without the rights of a superuser.
 //!
 //! The servers are Debian's version and the newest one that a package ships. The test is skipped if
 //! PostgreSQL is not installed.
@@ -228,7 +228,7 @@ async fn second_administrator_obeys_after_one_statement(server: Server) {
 }
 
 impl Server {
-    /// What a login named `second` gets for an ALTER ROLE and for a DROP DATABASE.
+    /// The errors of a login named `second` for an ALTER ROLE and for a DROP DATABASE.
     async fn as_second(&self, password: &str) -> (Result<(), String>, Result<(), String>) {
         let second = self.login("second", password, "postgres").await;
         let alter = run(&second, &format!("ALTER ROLE \"{NAME}\" CONNECTION LIMIT 50")).await;

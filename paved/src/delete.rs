@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(3);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks for confirmation and deletes. Without a terminal to ask at and without `--yes`, deletes
-/// nothing. With `--wait`, waits until all environments are deleted.
+/// no environment. With `--wait`, waits until all environments are deleted.
 pub(crate) async fn run(args: &Delete, console: &mut Console<'_>) -> Result<(), Failure> {
     let cluster = args.access.connect().await?;
     let kinds = Kinds::discover(&cluster).await?;

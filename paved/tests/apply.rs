@@ -236,7 +236,7 @@ async fn unreadable_settings_are_told_once_and_reject_nothing() {
     assert!(told.err.contains("you may not read EnvironmentConfigs"), "{}", told.err);
 }
 
-/// A cluster in which these managers have written the object one after another, each with a merge
+/// A cluster after these managers have written the object one after another, each with a merge
 /// patch. The first one has made it.
 async fn written_by(managers: &[(&str, &Value)]) -> Arc<Cluster> {
     let cluster = Arc::new(hiding_compositions(&[]));
@@ -280,7 +280,7 @@ fn with_and_without_fields() -> [Value; 2] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn field_that_kubectl_applied_goes_with_the_field_of_the_file() {
+async fn kubectl_fields_follow_paved_apply() {
     let [with, without] = with_and_without_fields();
     for manager in ["kubectl-client-side-apply", "kubectl"] {
         let cluster = written_by(&[(manager, &with)]).await;
@@ -308,7 +308,7 @@ async fn field_that_kubectl_applied_goes_with_the_field_of_the_file() {
             let left = after["metadata"][place].as_object().map_or(0, serde_json::Map::len);
             assert_eq!(left, 0, "{after}");
         }
-        // Nothing is left to take over.
+        // No field is left to take over.
         let (told, _) =
             apply(Arc::clone(&cluster), &[("a.yaml", &without)], &["--no-validate"]).await;
         assert!(told.out.ends_with(" unchanged\n"), "{}", told.told());

@@ -1,6 +1,6 @@
 //! How long a resource may take. After its limit it has failed, with its provider's own words.
 //!
-//! An error is never a wait for longer than [`ERROR`]. What its provider reports as under way has a
+//! An error is never a wait for longer than [`ERROR`]. Work that its provider reports as under way has a
 //! limit by kind. A resource that waits for such a resource has that one's limit.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ const NOT_READY: &str = "not ready within ";
 /// The beginning of the message of a resource that waited until its limit.
 const WAITED: &str = "has waited for more than ";
 
-/// The longest time in which the cloud may create a resource of this kind.
+/// The longest time that the creation of a resource of this kind may take.
 pub(super) fn limit_of_kind(object: &Object) -> Duration {
     let group = api_version::group(text(object, &["apiVersion"]).unwrap_or_default());
     let service = group.split('.').next().unwrap_or_default();
@@ -71,17 +71,20 @@ fn minutes(time: Duration) -> u64 {
     time.as_secs() / 60
 }
 
-/// The time of the last change of readiness or reason. A resource that reached its limit keeps its
-/// time as long as it still works or still waits.
-pub(super) fn since(now: &ResourceStatus, before: Option<&ResourceStatus>) -> Option<String> {
-    let before = before.filter(|before| before.ready == now.ready && !before.since.is_empty())?;
-    let message = before.message.as_deref().unwrap_or_default();
-    let goes_on = match now.reason.as_deref() {
-        Some("Waiting" | "NotAccepted") => message.starts_with(WAITED),
-        Some("Creating" | "Unavailable" | "Deleting") => message.starts_with(NOT_READY),
-        _ => false,
-    };
-    (before.reason == now.reason || goes_on).then(|| before.since.clone())
+impl ResourceStatus {
+    /// The time of the last change of readiness or reason. `None` if this call changes one of them.
+    /// A resource that reached its limit keeps its time as long as it still works or still waits.
+    pub(super) fn last_change(&self, before: Option<&Self>) -> Option<String> {
+        let before =
+            before.filter(|before| before.ready == self.ready && !before.since.is_empty())?;
+        let message = before.message.as_deref().unwrap_or_default();
+        let continues = match self.reason.as_deref() {
+            Some("Waiting" | "NotAccepted") => message.starts_with(WAITED),
+            Some("Creating" | "Unavailable" | "Deleting") => message.starts_with(NOT_READY),
+            _ => false,
+        };
+        (before.reason == self.reason || continues).then(|| before.since.clone())
+    }
 }
 
 impl Composition<'_> {

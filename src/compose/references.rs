@@ -13,7 +13,7 @@ use crate::value::{Object, at, text};
 /// The slots that each slot refers to, directly or through others.
 pub(super) struct References(BTreeMap<String, BTreeSet<String>>);
 
-/// Fields of a spec that only inform people, and in which a name is not a reference.
+/// Fields of a spec that only inform people. A name there is not a reference.
 const WORDS: [&str; 4] = ["tags", "labels", "description", "annotations"];
 
 /// The shortest name that identifies a resource in another one.
@@ -62,7 +62,7 @@ impl References {
     }
 }
 
-/// A resource, with the names by which others refer to it.
+/// A resource, with its names in references of other resources.
 struct Part<'c> {
     slot: &'c str,
     kind: &'c str,
@@ -96,7 +96,7 @@ impl<'c> Part<'c> {
         }
     }
 
-    /// The slots of resources whose names are in the spec.
+    /// The slots of resources with a name in the spec.
     fn named(&self, parts: &[Part<'c>]) -> BTreeSet<&'c str> {
         let mut words = BTreeSet::new();
         if self.kind != "Usage" {
@@ -160,7 +160,7 @@ fn with_labels<'c>(labels: &Object, parts: &[Part<'c>]) -> Vec<&'c str> {
     parts.iter().filter(has).map(|part| part.slot).collect()
 }
 
-/// The slots of the kind that a field such as `vpcSecurityGroupIdSelector` names.
+/// The slots of the kind that a field names, for example `vpcSecurityGroupIdSelector`.
 fn of_field<'c>(field: &str, parts: &[Part<'c>]) -> Vec<&'c str> {
     let field = field.trim_end_matches("Selector").to_ascii_lowercase();
     let of = |fits: &dyn Fn(&str) -> bool| -> Vec<&Part<'c>> {
@@ -194,7 +194,7 @@ fn selectors<'o>(fields: &'o Object, act: &mut impl FnMut(&str, &'o Object)) {
     }
 }
 
-/// The texts of a value, and the words of texts such as ARNs, addresses and policies.
+/// The texts of a value, and the words of texts, for example of ARNs, addresses and policies.
 fn collect<'v>(value: &'v Value, words: &mut BTreeSet<&'v str>) {
     match value {
         Value::String(text) => {

@@ -15,7 +15,7 @@ use super::deletion::OnDeletion;
 use super::health::{Health, State};
 use super::references::References;
 use super::reported::lenient;
-use super::{Composition, Desired, LifecycleStatus, PowerState, Scope, limits};
+use super::{Composition, Desired, LifecycleStatus, PowerState, Scope};
 use crate::diagnosis::{self, Cause, Code, Line};
 use crate::pricing::Price;
 use crate::reason::Reason;
@@ -200,7 +200,7 @@ impl Composition<'_> {
             Self::name_awaited(&mut resources, references);
         }
         for resource in &mut resources {
-            let since = limits::since(&resource.status, before.get(&resource.status.slot));
+            let since = resource.status.last_change(before.get(&resource.status.slot));
             resource.status.since = since.unwrap_or_else(|| seconds(self.now));
             if let Some(cause) = self.unanswered(resource) {
                 resource.status.message = Some(format!(

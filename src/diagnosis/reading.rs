@@ -73,7 +73,7 @@ static NAMES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r#"(?i)\b[a-z][a-z0-9+.-]*://[^\s"'<>)]+"#,
         r#"\barn:[^\s"',;)]+"#,
         r"\baka\.ms/\S+",
-        // What the retries of AWS's SDK write around an error.
+        // The text of the retries of AWS's SDK around an error.
         r"exceeded maximum number of attempts, [0-9]+",
         r"failed to get rate limit token, retry quota exceeded, [0-9]+ available, [0-9]+ requested",
     ])
@@ -157,7 +157,7 @@ fn codes(text: &str) -> Vec<String> {
     codes
 }
 
-/// Whether a code fits a pattern, in which `*` stands for any text.
+/// Whether a code fits a pattern. `*` stands for any text.
 fn fits(pattern: &str, code: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = code.strip_prefix(parts.next().unwrap_or_default()) else { return false };

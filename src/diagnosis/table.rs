@@ -76,7 +76,7 @@ use Code::{
 };
 use Effect::{Fails, Waits, WaitsForHost, WaitsForSiblings};
 
-/// Texts that decide alone, whatever else a message says.
+/// Texts that decide alone, regardless of the rest of a message.
 static FIRST: &[Row] = &[
     // Crossplane's texts about an environment that it cannot compose.
     row(Uncomposed, Fails).texts(&[

@@ -214,7 +214,7 @@ impl Cause {
         }
     }
 
-    /// What a waiting resource waits for, in words.
+    /// The object of a wait, in words.
     fn awaited(&self) -> Option<String> {
         let secret = self.param("secret").map(|name| format!("Secret {name}"));
         let slot = self.param("slot").map(|slot| format!("the {}", readable(slot)));

@@ -225,7 +225,7 @@ fn start_that_no_provider_answered_is_not_a_lack_of_capacity() {
     for case in workspaces() {
         let mut environment = Environment::ready(case, json!({"power": "Stopped"}));
         let name = environment.name();
-        // The provider is away: nothing changes the InstanceState that the function composes.
+        // The provider is away: the InstanceState of the function does not change.
         environment.wish("power", json!("Running"));
         let start = environment.world.now();
         for minute in [0, 10, 20, 31] {

@@ -67,7 +67,7 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 /// The annotation of `helm install` on its objects.
 const HELM_RELEASE: &str = "meta.helm.sh/release-name";
 
-/// The value of a mark by which Config Sync leaves an object alone.
+/// The value of a mark that makes Config Sync leave an object alone.
 const DISABLED: &str = "disabled";
 
 /// The field manager of Helm 4. People run it.
@@ -100,7 +100,7 @@ impl fmt::Display for Applier {
     }
 }
 
-/// The tool that applies an object repeatedly; `None` if nothing indicates one.
+/// The tool that applies an object repeatedly. `None` without a sign of a tool.
 pub fn applier(metadata: &ObjectMeta) -> Option<Applier> {
     let value = |name: &str| {
         metadata.labels.iter().chain(&metadata.annotations).find_map(|all| all.get(name))

@@ -151,7 +151,7 @@ impl Access {
         self.may(person, question(person, "create", kind, namespace)).await
     }
 
-    /// Rejects a user who may not write an environment with this verb: update or patch.
+    /// Rejects a user without the right to write an environment with this verb: update or patch.
     pub(super) async fn check_write(
         &self,
         person: &Person,

@@ -55,7 +55,7 @@ pub(super) struct Received<T> {
 /// The bodies in memory.
 pub(super) struct Bodies {
     all: Share,
-    /// The shares of the users who have bodies in memory.
+    /// The shares of the users with bodies in memory.
     people: Mutex<HashMap<(String, String), Weak<Share>>>,
     /// The maximum time to wait for room.
     patience: Duration,

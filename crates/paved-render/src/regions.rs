@@ -47,7 +47,7 @@ const SETTINGS: [(&str, &str, usize); 4] = [
     ("environment.aks.location", "/environment/aks/location", 2),
 ];
 
-/// The fields of Settings whose keys are regions, and the index of their cloud.
+/// The fields of Settings with regions as keys, and the index of their cloud.
 const KEYS: [(&str, &str, usize); 3] = [
     ("gpuWorkspace.amis", "/gpuWorkspace/amis", 0),
     ("applicationEnvironment.zones", "/applicationEnvironment/zones", 1),

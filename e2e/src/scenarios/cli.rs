@@ -306,9 +306,7 @@ pub(super) async fn another_managers_fields_are_not_taken_by_accident(
         .is(0, &["+     - 198.51.100.0/24", "configured"])
 }
 
-pub(super) async fn field_that_kubectl_applied_goes_with_the_field_of_the_file(
-    fixture: Fixture,
-) -> Result<()> {
+pub(super) async fn kubectl_fields_follow_paved_apply(fixture: Fixture) -> Result<()> {
     let paved = Paved::from_fixture(&fixture)?;
     in_each_flavour(&fixture, async |flavour| {
         let change = json!({"metadata": {"labels": {"team": "vision"}},

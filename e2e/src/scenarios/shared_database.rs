@@ -1,5 +1,5 @@
 //! Databases on a shared PostgreSQL server of the newest version, with the real provider-sql and an
-//! administrator who is not a superuser.
+//! administrator without the rights of a superuser.
 
 use std::sync::Arc;
 

@@ -184,7 +184,7 @@ async fn older_api_rejects_what_the_function_rejects() {
     assert_eq!(first["field"], "spec.parameters.instanceType", "{first}");
     assert_eq!(first["options"][0]["hourlyUSD"], "0.526", "{first}");
     assert_eq!(kind["options"][2]["options"], json!([{"value": "us-east-1"}]));
-    // Settings are for users who can use them.
+    // Settings are for users with a use for them.
     let other = portal.get("eve", "/api/v1/kinds/gpudevworkspaceclaims").await.json();
     assert_eq!(other["options"].as_array().unwrap().len(), 2, "{}", other["options"]);
 }

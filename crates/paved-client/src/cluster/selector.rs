@@ -39,13 +39,13 @@ enum Test {
 /// A text that is not a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSelector {
-    /// Nothing in the text selects.
+    /// The text has no term.
     #[error("it is empty, and would select every environment")]
     Empty,
     /// A part between two commas is blank.
     #[error("a part between commas is empty; allowed: LABEL=VALUE,LABEL=VALUE")]
     EmptyTerm,
-    /// A term is invalid, or selects nearly everything.
+    /// A term is invalid, or selects nearly all objects.
     #[error(
         "found {0:?}; allowed: LABEL=VALUE, LABEL!=VALUE, LABEL, !LABEL, LABEL in (VALUE,VALUE) \
          and LABEL notin (VALUE,VALUE)"

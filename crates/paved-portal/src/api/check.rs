@@ -37,7 +37,7 @@ pub(super) async fn check(
     person: &Person,
     Write { kind, namespace, after, before, skip }: Write<'_>,
 ) -> Result<(), Problem> {
-    // Changes are only checked for users who may make them.
+    // Changes are only checked for users with the right to make them.
     if before.is_none() && !environments.access.may_create(person, kind, namespace).await? {
         return Ok(());
     }

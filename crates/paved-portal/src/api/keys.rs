@@ -45,7 +45,7 @@ pub(crate) struct Keys {
     keys: Vec<String>,
 }
 
-/// The maximum number of namespaces in which a right is reviewed for one request.
+/// The maximum number of namespaces with a review of a right for one request.
 const MAX_REVIEWED: usize = 50;
 
 /// Where the user may create workspaces.

@@ -51,7 +51,7 @@ pub(crate) struct FieldOption {
 }
 
 /// The options of an API. `settings` are absent if they are not known, or if the user may not create
-/// the kind: Settings are shown to users who can use them.
+/// the kind: Settings are shown to users with a use for them.
 pub(super) fn options(api: &dyn AnyApi, settings: Option<&Settings>) -> Vec<FieldOptions> {
     if api.info().name != GpuDevWorkspace::INFO.name {
         return Vec::new();

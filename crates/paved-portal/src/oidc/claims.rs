@@ -93,7 +93,7 @@ fn verified(claims: &Map<String, Value>) -> Result<Option<bool>, Problem> {
 }
 
 /// The user's groups. No groups are different from groups that the provider left out: without them,
-/// everything would be forbidden, and no message would say why.
+/// all requests would be forbidden, and no message would say why.
 fn groups<'c>(claim: &str, claims: &'c Map<String, Value>) -> Result<Vec<&'c str>, Problem> {
     let wrong = |found: &str| Err(unreadable(claim, found, "a list of texts"));
     let groups = match claims.get(claim) {
