@@ -96,6 +96,31 @@ fn user_may_write_unguarded_fields() {
 }
 
 #[test]
+fn user_cannot_write_a_status() {
+    let with = |endpoint: &str| {
+        let mut object = object(&[]);
+        object["status"] = json!({"endpoint": endpoint, "phase": "Ready"});
+        object
+    };
+    let (ours, forged, none) = (with("203.0.113.7"), with("evil.example"), object(&[]));
+    let resources = guarded().into_iter().map(|(resource, _)| resource);
+    for (flavour, plural) in resources {
+        let status = format!("{plural}/status");
+        let resource = (flavour, status.as_str());
+        for after in [&forged, &none] {
+            let rejected = judged(resource, "ada", Some(&ours), after);
+            assert!(
+                rejected.len() == 1 && rejected[0].starts_with("status is Crossplane's own"),
+                "{resource:?}: {rejected:?}"
+            );
+            assert_eq!(judged(resource, CROSSPLANE, Some(&ours), after), Vec::<String>::new());
+        }
+        assert_eq!(judged(resource, "ada", Some(&ours), &ours), Vec::<String>::new());
+        assert_eq!(judged((flavour, plural), "ada", Some(&ours), &ours), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn given_account_of_crossplane_may_write_guarded_fields() {
     let group = Flavour::Claims.default_group();
     let own =
