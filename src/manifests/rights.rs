@@ -66,7 +66,6 @@ pub static PARTS: &[Part] = &[
             s3::BucketServerSideEncryptionConfiguration::KIND,
             s3::BucketPolicy::KIND,
             cloudfront::OriginAccessControl::KIND,
-            cloudfront::Function::KIND,
             cloudfront::Distribution::KIND,
         ],
     },

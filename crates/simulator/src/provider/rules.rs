@@ -307,12 +307,10 @@ fn is_less(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Whether a value is this name or an ARN that ends in it, or contains one of them.
+/// Whether a value is this name, or contains it.
 fn mentions(value: &Value, name: &str) -> bool {
     match value {
-        Value::String(text) => {
-            text == name || text.starts_with("arn:") && text.rsplit('/').next() == Some(name)
-        }
+        Value::String(text) => text == name,
         Value::Array(items) => items.iter().any(|item| mentions(item, name)),
         Value::Object(fields) => fields.values().any(|field| mentions(field, name)),
         _ => false,
