@@ -216,18 +216,20 @@ fn no_site(environment: &Environment) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::expect_used)]
+
     use serde_json::json;
 
     use super::*;
 
     fn site(bucket: &str, region: &str) -> Result<Site, Failure> {
-        let object = json!({
+        let object: DynamicObject = serde_json::from_value(json!({
             "apiVersion": "platform.acme.io/v1alpha1",
             "kind": "EnvironmentClaim",
             "metadata": {"name": "shop", "namespace": "team"},
             "status": {"frontendBucketName": bucket, "region": region},
-        });
-        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        }))
+        .expect("an object");
         Site::from_environment(&Environment::from_object(&object))
     }
 

@@ -4,8 +4,11 @@ use super::reading::Reading;
 use super::table::Row;
 use super::{Cause, Code, Line};
 
+/// Names of APIs, each with a key of Settings.
+type KeysByApi = &'static [(&'static str, &'static str)];
+
 /// The keys of Settings for the words of a cloud: by words in lower case, and by API.
-const SETTINGS: &[(&[&str], &[(&str, &str)])] = &[
+const SETTINGS: &[(&[&str], KeysByApi)] = &[
     (&["invalidamiid", "image id"], &[("gpu-workspace", "gpuWorkspace.amis")]),
     (
         &["invalidsubnetid", "invalidsubnet", "subnet id", "valid subnet"],

@@ -20,20 +20,7 @@ impl Cause {
             Code::CredentialsInvalid => {
                 "The provider's credentials are invalid or expired".to_owned()
             }
-            Code::AccessDenied if param("conflict") == Some("bucket") => {
-                format!("{} denied access to the bucket", self.cloud_or("The cloud"))
-            }
-            Code::AccessDenied if param("conflict") == Some("account") => {
-                format!("{} has not verified the account, or blocks it", self.cloud_or("The cloud"))
-            }
-            Code::AccessDenied if param("conflict") == Some("policy") => match self.cloud() {
-                Some(cloud) => format!("A policy of {cloud} forbids this"),
-                None => "A policy forbids this".to_owned(),
-            },
-            Code::AccessDenied => {
-                let what = param("action").unwrap_or("access");
-                format!("{} denied {what}", self.cloud_or("The cloud"))
-            }
+            Code::AccessDenied => self.denial(),
             Code::DatabaseAdministrator => {
                 "The provider's database administrator lacks rights".to_owned()
             }
@@ -109,6 +96,20 @@ impl Cause {
                 Some(kind) => format!("The {kind} failed"),
                 None => "Crossplane cannot compose this environment".to_owned(),
             },
+        }
+    }
+
+    /// The headline of [`Code::AccessDenied`].
+    fn denial(&self) -> String {
+        let cloud = self.cloud_or("The cloud");
+        match self.param("conflict") {
+            Some("bucket") => format!("{cloud} denied access to the bucket"),
+            Some("account") => format!("{cloud} has not verified the account, or blocks it"),
+            Some("policy") => match self.cloud() {
+                Some(cloud) => format!("A policy of {cloud} forbids this"),
+                None => "A policy forbids this".to_owned(),
+            },
+            _ => format!("{cloud} denied {}", self.param("action").unwrap_or("access")),
         }
     }
 

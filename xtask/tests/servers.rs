@@ -26,7 +26,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         let is_skipped = ["target", "tests", "node_modules", "benches", "examples"];
         if path.is_dir() && !name.starts_with('.') && !is_skipped.contains(&name.as_str()) {
             sources(&path, found);
-        } else if name.ends_with(".rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }

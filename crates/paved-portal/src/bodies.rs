@@ -272,7 +272,7 @@ mod tests {
         json!(vec![0; values::MOST - 1]).to_string()
     }
 
-    async fn fill(bodies: &Arc<Bodies>, name: &str, text: &str) -> Vec<Received<Value>> {
+    fn fill(bodies: &Arc<Bodies>, name: &str, text: &str) -> Vec<Received<Value>> {
         let mut held = Vec::new();
         let person = person(name);
         loop {
@@ -288,7 +288,7 @@ mod tests {
     async fn person_has_room_for_four_of_the_largest_bodies() {
         for text in [long(), wide()] {
             let bodies = bodies();
-            let mut held = fill(&bodies, "ada", &text).await;
+            let mut held = fill(&bodies, "ada", &text);
             assert_eq!(held.len(), PER_PERSON);
             let late = body(&bodies, text.clone()).read::<Value>(&person("ada")).await;
             let problem = late.map(drop).unwrap_err();
@@ -306,7 +306,7 @@ mod tests {
             let bodies = bodies();
             let mut held = Vec::new();
             for number in 0..most {
-                held.extend(fill(&bodies, &format!("person-{number}"), &text).await);
+                held.extend(fill(&bodies, &format!("person-{number}"), &text));
             }
             assert_eq!(held.len(), most);
             let late = body(&bodies, text).read::<Value>(&person("late")).await;

@@ -96,18 +96,17 @@ impl Provider {
                 *self.known.lock().await = Some((Arc::new(found), Instant::now()));
                 Ok(())
             }
-            Err(error) => match stated_issuer(&error) {
-                Some(stated) => Err(Failure::Usage(format!(
-                    "--oidc-issuer: found {:?}; allowed: {stated:?}, the issuer that the provider \
-                     states, letter for letter",
-                    oidc.issuer
-                ))),
-                None => {
-                    let issuer = &oidc.issuer;
-                    tracing::warn!(issuer, %error, "the provider's description could not be read");
-                    Ok(())
+            Err(error) => {
+                let issuer = &oidc.issuer;
+                if let Some(stated) = stated_issuer(&error) {
+                    return Err(Failure::Usage(format!(
+                        "--oidc-issuer: found {issuer:?}; allowed: {stated:?}, the issuer that the \
+                         provider states, letter for letter"
+                    )));
                 }
-            },
+                tracing::warn!(issuer, %error, "the provider's description could not be read");
+                Ok(())
+            }
         }
     }
 

@@ -62,7 +62,8 @@ mod tests {
         let object = json!({"metadata": {"name": "ada-x7k2p", "labels": labels}});
         let environments = environment_kinds(&kinds).map(|(resource, are_claims)| {
             let found = resource.kind == "GpuDevWorkspace" || are_claims;
-            let objects = if found { objects(&[object.clone()]) } else { ListResult::NoSuchKind };
+            let objects =
+                if found { objects(std::slice::from_ref(&object)) } else { ListResult::NoSuchKind };
             Environments { resource, are_claims, objects }
         });
         check(&ClusterSnapshot { environments: environments.collect(), ..snapshot() })

@@ -717,11 +717,11 @@ async fn every_route_with_a_body_waits_for_room() {
         )
     };
     // These bodies never end.
-    let mut held = Vec::new();
+    let mut open = Vec::new();
     for _ in 0..4 {
         let mut stream = TcpStream::connect(&portal.address).await.unwrap();
         stream.write_all(head(1 << 20).as_bytes()).await.unwrap();
-        held.push(stream);
+        open.push(stream);
     }
     let small =
         json!({"kind": "StockPool", "metadata": {"name": "spare"}, "spec": {"replicas": 1}});
@@ -749,7 +749,7 @@ async fn every_route_with_a_body_waits_for_room() {
     assert!(routes >= 13, "{routes}");
     let other = portal.json("POST", "bob", "/api/v1/environments", &small).await;
     assert_eq!(other.status, 201, "{:?}", other.body);
-    drop(held);
+    drop(open);
     let is_free = async {
         while portal.json("POST", "ada", "/api/v1/environments", &small).await.status == 503 {}
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use super::database::Connection;
-use super::place::{NAMESPACE_READY, Place};
+use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::{Backend, Size, UnifiedEnvironmentSettings};
 use crate::compose::{Composition, label};
 use crate::error::Error;
@@ -35,7 +35,7 @@ impl Backend {
         self.deployment(size, database, place, settings, cx)?;
         cx.object(SERVICE, service(place)).needs(place.ready, NAMESPACE_READY).add()?;
         database.outlives(DEPLOYMENT, cx)?;
-        place.kept_by(SERVICE, cx)?;
+        keep_namespace_usage(SERVICE, cx)?;
         ingress(place, settings, cx)?;
         Ok(url(place, cx))
     }
@@ -221,7 +221,7 @@ fn ingress(
         ingress = ingress.resolved_from(ANNOTATIONS, keys, &[]);
     }
     ingress.add()?;
-    place.kept_by(INGRESS, cx)
+    keep_namespace_usage(INGRESS, cx)
 }
 
 /// The environment's own part of a host, a label of at most 63 characters. It contains a part of

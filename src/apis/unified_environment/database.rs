@@ -1,7 +1,7 @@
 //! The database: on a shared PostgreSQL server, or on a dedicated RDS instance. In both cases, the
 //! provider writes the connection details to one Secret in the environment's namespace.
 
-use super::place::{NAMESPACE_READY, Place};
+use super::place::{NAMESPACE_READY, Place, keep_namespace_usage};
 use super::settings::Mode;
 use super::{Database, Size, UnifiedEnvironmentSettings};
 use crate::compose::{Composition, NameRule, Observed, SecretName};
@@ -125,7 +125,7 @@ impl Database {
         grants(cx)?;
         // PostgreSQL drops no role that owns objects in a database.
         cx.usage(ROLE, DATABASE)?;
-        place.kept_by(ROLE, cx)?;
+        keep_namespace_usage(ROLE, cx)?;
         cx.keep_usage(DATABASE, GRANT)?;
         cx.keep_usage(DATABASE, SCHEMA_GRANT)?;
         let name = cx.external_name(DATABASE).unwrap_or(name);
@@ -182,7 +182,7 @@ impl Database {
             .publishes_to(place.secret.clone())
             .needs(place.ready, NAMESPACE_READY)
             .add()?;
-        place.kept_by(INSTANCE, cx)?;
+        keep_namespace_usage(INSTANCE, cx)?;
         Ok(Connection::new(INSTANCE, OWN.to_owned(), "address", &server))
     }
 }

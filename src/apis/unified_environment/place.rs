@@ -83,12 +83,12 @@ impl Place {
         let environment = cx.xr.name.clone();
         Ok(Self { namespace, name: "backend".to_owned(), environment, secret, ready })
     }
+}
 
-    /// Preserves the Usage of an earlier release that protects the environment's own namespace. A
-    /// namespace deletes its content in any order, and an Object without its namespace is gone.
-    pub fn kept_by(&self, slot: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
-        cx.keep_usage(NAMESPACE, slot)
-    }
+/// Preserves the Usage of an earlier release that protects the environment's own namespace. A
+/// namespace deletes its content in any order, and an Object without its namespace is gone.
+pub fn keep_namespace_usage(by: &str, cx: &mut Composition<'_>) -> Result<(), Error> {
+    cx.keep_usage(NAMESPACE, by)
 }
 
 /// The reason why resources wait for the namespace.

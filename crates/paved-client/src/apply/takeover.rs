@@ -124,7 +124,7 @@ fn entries(live: &DynamicObject) -> Vec<Value> {
     let entries = live.metadata.managed_fields.iter().flatten();
     entries
         .filter_map(|entry| serde_json::to_value(entry).ok())
-        .filter(|entry| entry.is_object())
+        .filter(serde_json::Value::is_object)
         .collect()
 }
 

@@ -108,16 +108,16 @@ fn term(text: &str) -> Result<Term, InvalidSelector> {
         return Err(InvalidSelector::EmptyTerm);
     }
     let invalid = || InvalidSelector::Term(text.chars().take(QUOTED).collect());
-    let (label, test) = read(text).ok_or_else(invalid)?;
+    let (label, condition) = read(text).ok_or_else(invalid)?;
     let label = label.trim();
-    let values = match &test {
+    let values = match &condition {
         Test::In(values) | Test::NotIn(values) => values.as_slice(),
         Test::Exists | Test::Missing => &[],
     };
     if !is_label(label) || !values.iter().all(|value| value.is_empty() || is_value(value)) {
         return Err(invalid());
     }
-    Ok(Term { label: label.to_owned(), test })
+    Ok(Term { label: label.to_owned(), test: condition })
 }
 
 /// The label of a term, and its test.
