@@ -12,6 +12,7 @@ mod facts;
 pub mod forward;
 pub mod generate;
 pub mod guide;
+pub mod markdown;
 pub mod node;
 pub mod opencv;
 pub mod package;

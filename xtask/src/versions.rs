@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 
 use crate::eol::today;
-use crate::generate::reference::table;
+use crate::markdown::table;
 use crate::tools;
 
 /// The list, in the repository's root.

@@ -12,6 +12,7 @@ use function_paved_road::{manifests, server};
 use serde_json::Value;
 
 use crate::composed::{self, Composed};
+use crate::markdown::table;
 use crate::package::rbac;
 use crate::providers::Package;
 use crate::{versions, workspace};
@@ -101,17 +102,6 @@ fn core_scenarios() -> Result<String> {
     let mut names: Vec<&str> = names.filter_map(|line| line.split([',', ')']).next()).collect();
     names.sort_unstable();
     Ok(names.iter().map(|name| format!("- `{name}`")).collect::<Vec<_>>().join("\n"))
-}
-
-/// A Markdown table. Cells may have any text.
-pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let line = |cells: Vec<String>| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let head = line(header.iter().map(|title| (*title).to_owned()).collect());
-    let rule = format!("|{}\n", "---|".repeat(header.len()));
-    [head, rule].into_iter().chain(rows.into_iter().map(line)).collect()
 }
 
 /// The commands that users see.
