@@ -139,7 +139,7 @@ pub fn supported() -> Result<String> {
         let source = row.source.split(": ").next().unwrap_or_default();
         let extension = row.kept_until.zip(row.reason.as_ref());
         let extension =
-            extension.map(|(until, reason)| format!("extension until {until}: {reason}"));
+            extension.map(|(until, reason)| format!("kept until {until}: {reason}"));
         let notes: Vec<String> = extension.into_iter().chain(row.note).collect();
         let runs = row.runs.to_string();
         vec![row.program, row.version, format!("[{ends}]({source})"), runs, notes.join(". ")]
@@ -229,7 +229,7 @@ impl Row {
         let ends = self.ends.filter(|ends| *ends < on && self.runs != Runs::Never)?;
         let extension = match kept_until {
             Some(until) if *until >= on => return None,
-            Some(until) => format!(", and was extension until {until}"),
+            Some(until) => format!(", and was kept until {until}"),
             None => String::new(),
         };
         Some(format!("{program} {version}: support ended on {ends}{extension}; {source}"))
