@@ -10,6 +10,7 @@ use super::OWNED_LABEL;
 use super::health::{self, Health};
 use super::reported::status;
 use super::stopped::as_running;
+use crate::models::CHOICE_PREFIX;
 use crate::value::{Object, at, text};
 
 /// One observed composed resource.
@@ -47,6 +48,13 @@ impl Resource {
 
     pub fn annotation(&self, key: &str) -> Option<&str> {
         text(&self.object, &["metadata", "annotations", key])
+    }
+
+    /// The annotations that note the choices of users.
+    pub fn choices(&self) -> Vec<(String, Value)> {
+        let all = at(&self.object, &["metadata", "annotations"]).and_then(Value::as_object);
+        let notes = all.into_iter().flatten().filter(|(key, _)| key.starts_with(CHOICE_PREFIX));
+        notes.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     pub fn name(&self) -> Option<&str> {
