@@ -207,7 +207,7 @@ impl Fixture {
 
     /// Whether the control plane began with a release whose apps are Releases of provider-helm.
     fn has_earlier_apps(&self) -> bool {
-        self.plane.sources() != workspace::root()
+        self.plane.sources() != xtask::workspace::root()
     }
 
     /// A virtual environment on a managed cluster, not applied yet. Access to the clusters of

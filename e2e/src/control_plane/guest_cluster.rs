@@ -162,8 +162,8 @@ impl Part {
                 if before["destination"] != compared["destination"] {
                     self.helm.uninstall(before).await;
                 }
-                let error = self.helm.install(&application.uid().unwrap_or_default(), &compared);
-                status(&compared, error.await.err())
+                let uid = application.uid().unwrap_or_default();
+                status(&compared, self.helm.install(&uid, &compared).await.err())
             };
             let (name, params) = (application.name_any(), PatchParams::default());
             // A merge would keep fields that are gone from the source.

@@ -91,7 +91,7 @@ mod tests {
             ]),
         ]);
         assert_eq!(checks.len(), 1);
-        assert_eq!(checks[0].mark, Mark::Open);
+        assert_eq!(checks[0].mark, Mark::Busy);
         assert!(
             checks[0].found.starts_with("2: team-shop/preview, team-vision/trial. "),
             "{}",

@@ -351,7 +351,7 @@ mod tests {
                 let (name, fields) = (api.info().name, fields(*api, flavour));
                 let mut edits = edits(name);
                 if name == "virtual-environment" {
-                    edits.push(add_on_edit());
+                    edits.extend(add_on_edits());
                 }
                 let changed = edits.iter().flat_map(|edit| changed(&edit.patch, &fields));
                 assert_eq!(changed.cloned().collect::<BTreeSet<_>>(), fields, "{name}");
